@@ -19,7 +19,7 @@ bool write_all(int fd, std::string_view text) {
     const ssize_t n = ::write(fd, text.data(), text.size());
     if (n >= 0) {
       text.remove_prefix(static_cast<std::size_t>(n));
-    } else if (errno == EAGAIN) {  // a descriptor that another program made non-blocking
+    } else if (errno == EAGAIN) {  // another program made the descriptor non-blocking
       pollfd wait{fd, POLLOUT, 0};
       if (::poll(&wait, 1, 1000) <= 0) return false;
     } else if (errno != EINTR) {
@@ -29,7 +29,7 @@ bool write_all(int fd, std::string_view text) {
   return true;
 }
 
-// A pipe or a terminal that is writable takes PIPE_BUF bytes without a wait.
+// A writable pipe or terminal accepts PIPE_BUF bytes without blocking.
 void offer_all(int fd, std::string_view text) {
   while (!text.empty()) {
     pollfd ready{fd, POLLOUT, 0};

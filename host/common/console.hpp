@@ -11,20 +11,20 @@ namespace bulkhead::program {
 
 class Console {
  public:
-  // The terminal's standard error; there is one.
+  // The only instance.
   static Console &get();
 
   bool is_terminal() const noexcept { return is_terminal_; }
-  // Columns of the terminal, 80 if unknown.
+  // The columns of the terminal, 80 if unknown.
   static std::size_t width() noexcept;
 
-  // Writes text, which ends with a new line, and is printable (see text.hpp).
+  // Writes text, which must be printable (see text.hpp) and end with a new line.
   void write(std::string_view text);
-  // The same without ever waiting: lines that nobody takes now are lost. For whoever serves others
-  // meanwhile.
+  // The same without blocking: text that standard error does not accept at once is lost. For
+  // threads that serve requests.
   void offer(std::string_view text);
-  // Shows one line that is replaced by the next; empty removes it. Nothing if not a terminal, or if
-  // it takes nothing now.
+  // Shows one line that the next one replaces; empty removes it. Does nothing if standard error is
+  // not a terminal or does not accept text at once.
   void progress(std::string_view line);
 
  private:
@@ -35,7 +35,7 @@ class Console {
   std::string progress_;
 };
 
-// Writes everything to standard output; false when nobody reads it any more.
+// Writes everything to standard output; false if the reader has closed it.
 bool write_stdout(std::string_view text);
 bool stdout_is_terminal() noexcept;
 

@@ -1,4 +1,4 @@
-// What doctor has found, in the order in which it was found.
+// The findings of doctor, in order.
 #pragma once
 
 #include <algorithm>
@@ -12,7 +12,7 @@ namespace bulkhead::program {
 struct Finding {
   enum class Kind : std::uint8_t { good, doubtful, bad };
   Kind kind;
-  std::string text, advice;  // advice: what to do; empty where nothing has to be done
+  std::string text, advice;  // what to do; empty if nothing
 };
 
 class Findings {

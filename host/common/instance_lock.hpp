@@ -1,4 +1,4 @@
-// A file that only one process has at a time.
+// A lock file that only one process can hold.
 #pragma once
 
 #include <string>
@@ -8,9 +8,10 @@
 
 namespace bulkhead::program {
 
-// Takes the lock and writes our process id into the file, for people. It is the kernel's lock on
-// the open file: whatever a dead process left behind does not hold it. Empty: another process has
-// it. An error: the file cannot be made, or is no plain file. Held as long as the descriptor.
+// Locks the file and writes the process id into it, for information. The lock is the kernel's lock
+// on the open file, so a file left by an ended process is not locked. Empty: another process holds
+// the lock. An error: the file cannot be created or is not a plain file. The lock is held until the
+// descriptor is closed.
 Result<OwnedFd> take_instance_lock(const std::string &path);
 
 }  // namespace bulkhead::program

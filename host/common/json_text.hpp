@@ -1,4 +1,4 @@
-// JSON objects that are written as text, member after member: "{" first, "}" by whoever ends it.
+// JSON objects written as text, member by member; the caller writes "{" and "}".
 #pragma once
 
 #include <cstdint>
@@ -7,13 +7,13 @@
 
 namespace bulkhead::program {
 
-// A string of any text.
+// Adds a string member; escapes the text.
 void add_text(std::string *object, std::string_view name, std::string_view text);
 void add_number(std::string *object, std::string_view name, std::uint64_t value);
-// What is JSON already.
+// Adds a member whose value is JSON text.
 void add_json(std::string *object, std::string_view name, std::string_view json);
 
-// A member of a valid JSON object that is a string; empty: it is not.
+// A string member of a valid JSON object; empty if it is missing or not a string.
 std::string text_member(std::string_view object, std::string_view key);
 
 }  // namespace bulkhead::program

@@ -1,12 +1,12 @@
-// Addresses as --listen takes them.
+// Addresses for --listen.
 #pragma once
 
 #include <string>
 
 namespace bulkhead::program {
 
-// "127.0.0.1:8808", "localhost:0", "[::1]:8808" or "unix:/path": a number of a host, a port of 0 to
-// 65535. Nothing is opened, no name is looked up.
+// True for "127.0.0.1:8808", "localhost:0", "[::1]:8808" or "unix:/path": a numeric host with a
+// port from 0 to 65535. Opens nothing and resolves no names.
 bool is_listen_address(const std::string &text);
 
 }  // namespace bulkhead::program

@@ -1,12 +1,13 @@
-// The log file, and the lines of it that a person should see.
+// The log file, and the log lines on standard error.
 //
-// The file is 0600, rotated at max_file_bytes to .1 and .2 (three files in all). Several gateways
-// may write the same one: lines are appended whole, and only the holder of the lock rotates.
+// The file has mode 0600 and is rotated at max_file_bytes to .1 and .2 (three files in total).
+// Several gateways may write the same file: lines are appended as a whole, and only the holder of
+// the lock rotates.
 //
-// A server that stays broken fails the same way at each retry: standard error says it once (of the
-// last max_said different lines), unless it shows everything.
+// A server that stays broken fails in the same way at each retry. Standard error therefore shows
+// equal lines once (among the last max_said different lines), unless it shows everything.
 //
-// Thread: any. A full disk loses log lines, never a call.
+// Thread: any. If the disk is full, log lines are lost; calls are not affected.
 #pragma once
 
 #include <algorithm>
@@ -39,10 +40,11 @@ class Logger {
   // Without a file, lines go to standard error only.
   Result<void> open(const std::string &path);
   void log(LogLevel level, std::string_view component, std::string_view text);
-  // The same, but standard error does not show it, now or when it is said again: a person is told
-  // in another way.
+  // Logs to the file only; standard error does not show this line, now or later. For messages that
+  // are shown to the user in another way.
   void log_to_file(LogLevel level, std::string_view component, std::string_view text);
-  // Standard error waits until release(), at most max_held_bytes of it (more is only in the file).
+  // Holds back standard error until release(), at most max_held_bytes (further lines are in the
+  // file only).
   void hold();
   void release();
 
@@ -54,7 +56,7 @@ class Logger {
   void rotate_if_full();
   void write_file(LogLevel level, std::string_view line);
   void show(LogLevel level, const std::string &line);
-  bool first_time(const std::string &line);  // with mutex_
+  bool first_time(const std::string &line);  // requires mutex_
 
   std::mutex mutex_;
   std::set<std::string, std::less<>> said_;

@@ -34,7 +34,7 @@ mode_t mode_of(const std::string &path) {
 
 }  // namespace
 
-TEST_CASE("log lines are one line each, whatever a server wrote") {
+TEST_CASE("each log entry is one line, whatever a server wrote") {
   TestFolder folder;
   Logger logger(LogLevel::info, LogLevel::error);
   REQUIRE(logger.open(folder / "a.log"));
@@ -48,7 +48,7 @@ TEST_CASE("log lines are one line each, whatever a server wrote") {
   CHECK(mode_of(folder / "a.log") == 0600);
 }
 
-TEST_CASE("the log is rotated and bounded") {
+TEST_CASE("the log is rotated and limited") {
   TestFolder folder;
   const std::string path = folder / "a.log";
   Logger logger(LogLevel::info, LogLevel::error);
@@ -69,7 +69,7 @@ TEST_CASE("the log is rotated and bounded") {
 
 namespace {
 
-// What this process writes to standard error meanwhile.
+// Returns what this process writes to standard error during f.
 template <class F>
 std::string standard_error_of(F f) {
   TestFolder folder;
@@ -85,7 +85,7 @@ std::string standard_error_of(F f) {
 
 }  // namespace
 
-TEST_CASE("a person is told once what is logged again and again") {
+TEST_CASE("repeated lines are shown once on standard error") {
   TestFolder folder;
   Logger logger(LogLevel::info, LogLevel::warn);
   REQUIRE(logger.open(folder / "a.log"));
@@ -108,7 +108,7 @@ TEST_CASE("a person is told once what is logged again and again") {
   CHECK(count("y is in the table") == 2);
 }
 
-TEST_CASE("held lines come at release, and are bounded") {
+TEST_CASE("held lines are written at release, up to the limit") {
   Logger logger(LogLevel::info, LogLevel::info);
   const std::string shown = standard_error_of([&] {
     logger.hold();
@@ -124,7 +124,7 @@ TEST_CASE("held lines come at release, and are bounded") {
   CHECK(shown.size() > Logger::max_held_bytes / 2);
 }
 
-TEST_CASE("a pipe that nobody reads loses lines, and holds nobody up") {
+TEST_CASE("a full pipe loses lines and does not block") {
   TestFolder folder;
   int ends[2];
   REQUIRE(::pipe(ends) == 0);
@@ -139,7 +139,7 @@ TEST_CASE("a pipe that nobody reads loses lines, and holds nobody up") {
   CHECK(content(folder / "a.log").size() > 500'000);
 }
 
-TEST_CASE("commands that download first get more time") {
+TEST_CASE("launchers that download first have a longer connect time-out") {
   CHECK(downloads_first("npx"));
   CHECK(downloads_first("/usr/bin/docker"));
   CHECK_FALSE(downloads_first("node"));
@@ -147,14 +147,14 @@ TEST_CASE("commands that download first get more time") {
   CHECK_FALSE(downloads_first(""));
 }
 
-TEST_CASE("a log is not written through a link") {
+TEST_CASE("a log file that is a link is rejected") {
   TestFolder folder;
   std::filesystem::create_symlink("elsewhere", folder / "a.log");
   Logger logger(LogLevel::info, LogLevel::error);
   CHECK_FALSE(logger.open(folder / "a.log"));
 }
 
-TEST_CASE("private folders are private") {
+TEST_CASE("make_private_dir() creates folders with mode 0700") {
   TestFolder folder;
   REQUIRE(make_private_dir(folder / "a/b/c"));
   CHECK(mode_of(folder / "a/b/c") == 0700);
@@ -168,7 +168,7 @@ TEST_CASE("private folders are private") {
   CHECK_FALSE(make_private_dir(folder / "file/below"));
 }
 
-TEST_CASE("an instance has a bounded number of secrets") {
+TEST_CASE("the number of secrets per instance is limited") {
   TestFolder folder;
   const auto mine = bulkhead::private_folder(folder / "state", "secrets", "one");
   REQUIRE(mine.has_value());

@@ -1,7 +1,7 @@
-// Ends a program together with the one that has started it.
+// Ends a program when the process that started it ends.
 //
-// A pidfd tells it at once, whatever else keeps the parent's pipes open. PR_SET_PDEATHSIG would not
-// do: it fires when the *thread* that forked ends.
+// A pidfd reports the end at once, even if another process keeps the parent's pipes open.
+// PR_SET_PDEATHSIG is not suitable: it is sent when the *thread* that forked ends.
 #pragma once
 
 #include <sys/types.h>
@@ -11,8 +11,8 @@
 
 namespace bulkhead::program {
 
-// Becomes readable when the parent has ended. Empty: `parent` is not our parent (any more), so
-// there is nobody to work for. An error: the kernel refused.
+// The result becomes readable when the parent has ended. Empty: `parent` is not, or no longer, the
+// parent of this process. An error: the kernel call failed.
 Result<OwnedFd> watch_parent(pid_t parent);
 
 }  // namespace bulkhead::program

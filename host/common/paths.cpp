@@ -13,8 +13,8 @@
 namespace bulkhead::program {
 namespace {
 
-// An environment variable that is set, not empty, and an absolute path; the XDG specification says
-// to ignore relative ones.
+// The value of an environment variable if it is an absolute path, otherwise empty; the XDG
+// specification says to ignore relative paths.
 std::string absolute_env(const char *name) {
   const char *value = std::getenv(name);
   return value != nullptr && value[0] == '/' ? value : "";
@@ -26,7 +26,7 @@ std::string config_dir() {
   return base + "/bulkhead";
 }
 
-// What the system knows of this user; empty: nothing.
+// A field of this user's account in the user database; empty: none.
 std::string account(char *passwd::*member) {
   std::array<char, 16'384> buffer;
   passwd entry{};
@@ -85,7 +85,7 @@ Result<void> make_private_dir(const std::string &path) {
     at = path.find('/', at);
     const std::string part = path.substr(0, at);
     if (::mkdir(part.c_str(), 0700) != 0 && errno != EEXIST) {
-      return fail(BH_E_INTERNAL, describe_errno("cannot make " + part, errno));
+      return fail(BH_E_INTERNAL, describe_errno("cannot create " + part, errno));
     }
     if (at != std::string::npos) ++at;
   }

@@ -17,7 +17,8 @@ namespace {
 
 constexpr int most_ancestors = 256;
 
-// The fourth field of /proc/PID/stat; the second, the name, may hold anything, also parentheses.
+// The fourth field of /proc/PID/stat. The second, the name, may contain any character, also
+// parentheses.
 std::optional<pid_t> parent_of(pid_t pid) {
   const std::string path = "/proc/" + std::to_string(pid) + "/stat";
   const OwnedFd fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
@@ -47,8 +48,8 @@ bool peer_may_ask(int fd, pid_t own) {
     if (pid == own) return false;
     if (pid == 1) return true;
     const auto parent = parent_of(pid);
-    if (!parent) return false;      // it has ended, or it is not ours to look at
-    if (*parent == 0) return true;  // the first process of this namespace, or from outside it
+    if (!parent) return false;      // the process has ended or is not accessible
+    if (*parent == 0) return true;  // the first process of this namespace, or one outside of it
     pid = *parent;
   }
   return false;

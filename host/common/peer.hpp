@@ -1,17 +1,18 @@
-// Who is at the other end of a Unix socket.
+// Identification of the peer of a Unix socket.
 #pragma once
 
 #include <sys/types.h>
 
 namespace bulkhead::program {
 
-// May the process that connected ask us for something? It must run as our user (or root), and must
-// not descend from one of our own processes: servers and compartments have no say over the gateway
-// that runs them. `own` is the topmost of our processes; it may itself.
+// True if the connected process may send requests: it runs as this user (or root) and does not
+// descend from one of the gateway's processes, because servers and compartments must not control
+// the gateway that runs them. `own` is the topmost process of the gateway, which may send requests
+// itself.
 //
-// What this cannot see: a program whose ancestors ended while it went on (it was adopted by another
-// process), and one that a server has somebody else start. Children in a process namespace of their
-// own stay visible as ours.
+// Limitations: not detected are a program whose ancestors ended while it continued to run (another
+// process adopted it), and a program that a server has started by an unrelated process. Children in
+// a separate PID namespace are detected.
 bool peer_may_ask(int fd, pid_t own);
 
 }  // namespace bulkhead::program

@@ -25,7 +25,7 @@ Result<std::string> read_private(const std::string &path, std::size_t most) {
   if (info.st_uid != ::geteuid()) return fail(BH_E_DENIED, path + ": belongs to another user");
   if ((info.st_mode & 077) != 0) {
     return fail(BH_E_DENIED,
-                path + ": is accessible to other users (if it was not misused: chmod 600)");
+                path + ": is accessible to other users (check its content, then chmod 600)");
   }
   std::string text;
   std::array<char, 16'384> block;
@@ -44,7 +44,7 @@ Result<std::string> read_private(const std::string &path, std::size_t most) {
 Result<void> write_private(const std::string &folder, const std::string &name,
                            std::string_view text, Existing existing) {
   const std::string path = folder + "/" + name;
-  std::string beside = path + ".XXXXXX";  // mkostemp's: nobody else's file, mode 0600
+  std::string beside = path + ".XXXXXX";  // created by mkostemp: unique, mode 0600
   OwnedFd fd(::mkostemp(beside.data(), O_CLOEXEC));
   if (!fd) return fail(BH_E_IO, describe_errno(path, errno));
   bool good = true;
@@ -57,7 +57,7 @@ Result<void> write_private(const std::string &folder, const std::string &name,
     }
   }
   good = good && ::fsync(fd.get()) == 0;
-  // rename() replaces what is there, link() refuses it.
+  // rename() replaces an existing file, link() fails if one exists.
   const bool replace = existing == Existing::replace;
   good = good && (replace ? ::rename(beside.c_str(), path.c_str())
                           : ::link(beside.c_str(), path.c_str())) == 0;

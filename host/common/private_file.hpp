@@ -1,4 +1,4 @@
-// Files that only this user reads and writes: whole or not at all.
+// Files that only this user can read and write, written atomically.
 #pragma once
 
 #include <cstdint>
@@ -10,20 +10,20 @@
 
 namespace bulkhead::program {
 
-// A regular file that only we can read and write, whole. BH_E_NOT_FOUND: there is none;
-// BH_E_DENIED: it is another's or open to others; BH_E_LIMIT: it has more than `most` bytes.
+// Reads a whole regular file that only this user can access. BH_E_NOT_FOUND: it does not exist.
+// BH_E_DENIED: it belongs to another user or is open to others. BH_E_LIMIT: it has more than `most`
+// bytes.
 Result<std::string> read_private(const std::string &path, std::size_t most);
 
 enum class Existing : std::uint8_t { replace, keep };
 
-// Writes folder/name whole or not at all: beside it under a name that nothing else has,
-// synchronised, then put in its place. Mode 0600. BH_E_DENIED: there is one already, and it is to
-// be kept.
+// Writes folder/name atomically: to a unique temporary file in the folder, synchronized, then
+// renamed. Mode 0600. BH_E_DENIED: the file exists and `existing` is keep.
 Result<void> write_private(const std::string &folder, const std::string &name,
                            std::string_view text, Existing existing = Existing::replace);
 
-// The lock file, held until the result is closed. BH_E_UNAVAILABLE: another process holds it, and
-// still does after wait_ms. Blocks so long.
+// Locks the file until the result is closed. Waits at most wait_ms. BH_E_UNAVAILABLE: another
+// process still holds the lock.
 Result<OwnedFd> lock_file(const std::string &path, std::uint64_t wait_ms);
 
 }  // namespace bulkhead::program

@@ -25,12 +25,12 @@ constexpr int exit_interrupted = 130;
 std::atomic<void (*)(void *)> stop_function{nullptr};
 std::atomic<void *> stop_argument{nullptr};
 std::atomic<int> asked{0};
-bool on_terminal = false;  // set before any handler
-int terminal_fd = -1;      // the controlling one; set before any handler
+bool on_terminal = false;  // set before any handler is installed
+int terminal_fd = -1;      // the controlling terminal; set before any handler is installed
 std::atomic<int> reload_fd{-1};
 static_assert(std::atomic<void *>::is_always_lock_free && std::atomic<int>::is_always_lock_free);
 
-// Files that a process that is ended at once would leave behind: a handler may not allocate.
+// Files to remove when the process is ended at once. Fixed size, because a handler cannot allocate.
 struct KilledFile {
   std::atomic<bool> used{false};
   char path[sizeof(sockaddr_un::sun_path)] = {};
@@ -52,14 +52,14 @@ void on_signal(int) {
   const int saved = errno;
   const auto stop = stop_function.load();
   if (asked.fetch_add(1) > 0 || stop == nullptr) end_at_once();
-  // Servers get some seconds to end; a person who sees nothing happen would press again.
-  static constexpr std::string_view text = "\r\033[KStopping; once more ends it at once.\n";
+  // Servers get a few seconds to end; without a message the user would press Ctrl-C again.
+  static constexpr std::string_view text = "\r\033[KStopping; press Ctrl-C again to end at once.\n";
   if (on_terminal && ::write(STDERR_FILENO, text.data(), text.size()) < 0) on_terminal = false;
   stop(stop_argument.load());
   errno = saved;
 }
 
-// A terminal that was there at the start and has been closed since: the SIGHUP says goodbye.
+// True if the terminal of the start was closed since; then SIGHUP reports its hang-up.
 bool terminal_gone() noexcept {
   if (terminal_fd < 0) return false;
   pollfd look{terminal_fd, 0, 0};
@@ -109,7 +109,7 @@ void install_signal_handlers() {
   ::sigaction(SIGPIPE, &action, nullptr);
 
   action.sa_handler = on_signal;
-  action.sa_flags = 0;  // blocking calls return, so that waiting ends
+  action.sa_flags = 0;  // interrupted system calls return, so that waiting ends
   ::sigaction(SIGINT, &action, nullptr);
   ::sigaction(SIGTERM, &action, nullptr);
   struct sigaction before{};
@@ -152,7 +152,7 @@ bool stop_was_asked() noexcept {
 }
 
 void raise_file_limit() noexcept {
-  // Beyond this, children that close every descriptor up to the limit take long to start.
+  // With a higher limit, children that close every possible descriptor start slowly.
   constexpr rlim_t enough = 65'536;
   rlimit limit{};
   if (::getrlimit(RLIMIT_NOFILE, &limit) != 0) return;

@@ -27,7 +27,7 @@ std::optional<std::string> since_text(std::string_view since) {
     if (unit == units.npos || n > 100'000'000) return std::nullopt;
     return utc_text(std::time(nullptr) - static_cast<std::time_t>(n * seconds[unit]));
   }
-  // RFC 3339: what is in the rows is UTC, so an offset is taken off.
+  // RFC 3339: the rows have UTC times, so an offset is subtracted.
   std::tm parts{};
   const std::string text(since);
   const char *end = ::strptime(text.c_str(), "%Y-%m-%dT%H:%M:%S", &parts);

@@ -1,4 +1,4 @@
-// Values of --since.
+// Parsing of --since.
 #pragma once
 
 #include <optional>
@@ -10,7 +10,7 @@ namespace bulkhead::program {
 inline constexpr const char *since_usage =
     "--since takes 30s, 10m, 2h, 1d, or a time such as 2026-01-31T12:00:00Z";
 
-// What timestamps of the session database are compared with, in UTC. Nothing: it is no time.
+// The UTC timestamp to compare with in the session database; none if the text is not a time.
 std::optional<std::string> since_text(std::string_view since);
 
 }  // namespace bulkhead::program

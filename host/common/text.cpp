@@ -5,7 +5,7 @@
 namespace bulkhead::program {
 namespace {
 
-// The length of the valid UTF-8 sequence at the start, 0 if there is none; *code is its code point.
+// The length of the valid UTF-8 sequence at the start, 0 if invalid; *code is its code point.
 std::size_t decode(std::string_view text, char32_t *code) {
   const auto byte = [&](std::size_t i) { return static_cast<unsigned char>(text[i]); };
   const unsigned char lead = byte(0);
@@ -26,7 +26,7 @@ std::size_t decode(std::string_view text, char32_t *code) {
   return size;
 }
 
-// Also the marks that reorder text: a name must read as it is.
+// Includes characters that reorder text, so that a name is shown as it is.
 bool is_control(char32_t c) {
   return c < 0x20 || (c >= 0x7F && c < 0xA0) || (c >= 0x202A && c <= 0x202E) ||
          (c >= 0x2066 && c <= 0x2069) || c == 0x2028 || c == 0x2029;

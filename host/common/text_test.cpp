@@ -4,7 +4,7 @@
 
 using namespace bulkhead::program;
 
-TEST_CASE("what a server says cannot steer the terminal") {
+TEST_CASE("text of a server cannot control the terminal") {
   CHECK(printable("a\033[2Jb") == "a?[2Jb");
   CHECK(printable("two\nlines\t") == "two?lines?");
   CHECK(printable("two\nlines\t\r", true) == "two\nlines\t?");
@@ -13,12 +13,12 @@ TEST_CASE("what a server says cannot steer the terminal") {
                   "2J") == "?2J");  // C1, an escape on some terminals
   CHECK(printable("\xE2\x80\xAE"
                   "gpj.exe") == "?gpj.exe");              // right-to-left override
-  CHECK(printable("\xC3(\xED\xA0\x80\xF5") == "?(????");  // broken, surrogate, out of range
+  CHECK(printable("\xC3(\xED\xA0\x80\xF5") == "?(????");  // invalid, surrogate, out of range
   CHECK(printable("\xE2\x82") == "??");
   CHECK(printable("\xC0\x80") == "??");  // overlong
 }
 
-TEST_CASE("the first line is cut by columns, never inside a character") {
+TEST_CASE("the first line is cut by columns and never inside a character") {
   CHECK(first_line("\n one \ntwo", 10) == "one");
   CHECK(first_line("abcdef", 6) == "abcdef");
   CHECK(first_line("abcdef", 5) == "abcd…");
@@ -26,7 +26,7 @@ TEST_CASE("the first line is cut by columns, never inside a character") {
   CHECK(first_line("", 4).empty());
 }
 
-TEST_CASE("durations read well") {
+TEST_CASE("durations are formatted with one or two units") {
   CHECK(duration(0) == "0 ms");
   CHECK(duration(999) == "999 ms");
   CHECK(duration(59'999) == "59 s");
@@ -36,7 +36,7 @@ TEST_CASE("durations read well") {
   CHECK(duration(90'000'000) == "1 d 1 h");
 }
 
-TEST_CASE("a table aligns its columns and leaves empty ones out") {
+TEST_CASE("a table aligns its columns and omits empty ones") {
   Table table({"NAME", ">N", "EMPTY", "WHY"});
   table.add({"ä", "5", "", "because"});
   table.add({"longer", "1234"});

@@ -31,7 +31,7 @@ std::unexpected<Error> opening_failed(const std::string &path, int error) {
   return fail(BH_E_IO, describe_errno(path, error));
 }
 
-// One step down, if nobody else could have put something there.
+// Opens one path component if no other user could have placed it there.
 Result<OwnedFd> step(int folder, const std::string &name, const std::string &path, bool last,
                      const std::vector<uid_t> &owners) {
   const int flags = O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY;
@@ -39,7 +39,7 @@ Result<OwnedFd> step(int folder, const std::string &name, const std::string &pat
   if (!fd) {
     const int error = errno;
     struct stat info{};
-    // O_DIRECTORY on a link says ENOTDIR.
+    // O_DIRECTORY on a link fails with ENOTDIR.
     if (error == ENOTDIR && ::fstatat(folder, name.c_str(), &info, AT_SYMLINK_NOFOLLOW) == 0 &&
         S_ISLNK(info.st_mode)) {
       return opening_failed(path, ELOOP);
@@ -48,7 +48,7 @@ Result<OwnedFd> step(int folder, const std::string &name, const std::string &pat
   }
   struct stat info{};
   if (::fstat(fd.get(), &info) != 0) return opening_failed(path, errno);
-  if (last && !S_ISREG(info.st_mode)) return fail(BH_E_DENIED, path + ": is no regular file");
+  if (last && !S_ISREG(info.st_mode)) return fail(BH_E_DENIED, path + ": is not a regular file");
   if (std::string why = untrusted(info, owners); !why.empty()) {
     return fail(BH_E_DENIED, path + ": " + why);
   }
@@ -59,14 +59,14 @@ Result<OwnedFd> step(int folder, const std::string &name, const std::string &pat
 
 Result<std::string> read_trusted(const std::string &path, const std::vector<uid_t> &owners,
                                  std::size_t most) {
-  if (!path.starts_with('/')) return fail(BH_E_INVALID, path + ": an absolute path is needed");
+  if (!path.starts_with('/')) return fail(BH_E_INVALID, path + ": the path must be absolute");
   auto fd = step(AT_FDCWD, "/", "/", false, owners);
   for (std::size_t at = 1; fd && at < path.size();) {
     const std::size_t end = std::min(path.find('/', at), path.size());
     const std::string name = path.substr(at, end - at);
     at = end + 1;
     if (name.empty() || name == ".") continue;
-    if (name == "..") return fail(BH_E_INVALID, path + ": \"..\" is not possible here");
+    if (name == "..") return fail(BH_E_INVALID, path + ": \"..\" is not allowed");
     fd = step(fd->get(), name, path.substr(0, end), end == path.size(), owners);
   }
   if (!fd) return std::unexpected(fd.error());

@@ -11,12 +11,12 @@
 
 namespace bulkhead::program {
 
-// The whole file, of at most `most` bytes. It and every folder on its way belong to one of `owners`
-// and can be written by their owner only (a folder with the sticky bit also by others, who cannot
-// replace what is not theirs). No link is followed. `path` is absolute.
+// Reads the whole file, at most `most` bytes. The file and every folder of its path must belong to
+// one of `owners` and be writable by their owner only (a folder with the sticky bit also by others,
+// who cannot replace files of other users). No link is followed. `path` is absolute.
 //
-// BH_E_NOT_FOUND: there is no such file; BH_E_DENIED: others could have written it, or it is no
-// regular file; BH_E_LIMIT: larger; BH_E_IO: not readable. The text names what is wrong and where.
+// BH_E_NOT_FOUND: no such file. BH_E_DENIED: others could have written it, or it is not a regular
+// file. BH_E_LIMIT: too large. BH_E_IO: not readable. The text names the fault and its path.
 Result<std::string> read_trusted(const std::string &path, const std::vector<uid_t> &owners,
                                  std::size_t most);
 

@@ -37,7 +37,7 @@ bool has(const std::string &text, std::string_view part) {
 
 }  // namespace
 
-TEST_CASE("a file that its owner alone can write is read whole") {
+TEST_CASE("a file that only its owner can write is read completely") {
   Setting s;
   CHECK(s.read() == "text");
   CHECK(s.read(4) == "text");
@@ -46,7 +46,7 @@ TEST_CASE("a file that its owner alone can write is read whole") {
   CHECK(s.read().error().code == BH_E_NOT_FOUND);
 }
 
-TEST_CASE("a file that others could have written is refused") {
+TEST_CASE("a file that others could have written is rejected") {
   Setting s;
   for (const mode_t mode : {0664u, 0646u}) {
     ::chmod(s.file.c_str(), mode);
@@ -54,19 +54,19 @@ TEST_CASE("a file that others could have written is refused") {
     CHECK(has(s.why(), s.file + ": can be written by others than its owner"));
   }
   ::chmod(s.file.c_str(), 0644);
-  // So is one in a folder in which others could put another in its place ...
+  // A file in a folder that others can write is rejected, too ...
   ::chmod((s.folder / "etc").c_str(), 0777);
   CHECK(has(s.why(), s.folder / "etc: can be written by others"));
-  ::chmod((s.folder / "etc").c_str(), 01777);  // ... unless the sticky bit keeps it theirs
+  ::chmod((s.folder / "etc").c_str(), 01777);  // ... unless the sticky bit protects it
   CHECK(s.why() == "read");
   ::chmod((s.folder / "etc").c_str(), 0755);
-  // Another owner than those that count.
+  // A different owner than the permitted ones.
   const auto other = read_trusted(s.file, {::geteuid() + 1}, 100);
   CHECK(other.error().code == BH_E_DENIED);
   CHECK(has(other.error().text, "belongs to user"));
 }
 
-TEST_CASE("links and what is no file are not followed") {
+TEST_CASE("links and special files are rejected") {
   Setting s;
   REQUIRE(::symlink(s.file.c_str(), (s.folder / "link").c_str()) == 0);
   REQUIRE(::symlink((s.folder / "etc").c_str(), (s.folder / "way").c_str()) == 0);

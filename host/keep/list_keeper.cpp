@@ -8,7 +8,7 @@ ListKeeper::ListKeeper(Reactor &reactor, const std::string &state_dir, Hooks hoo
     : reactor_(reactor), store_(state_dir), hooks_(std::move(hooks)) {}
 
 ListKeeper::~ListKeeper() {
-  // The reactor has gone, and nobody is there to be told any more.
+  // The reactor has ended, so no result is reported.
   if (job_ != nullptr && !job_->worked) static_cast<void>(store_.write(job_->server, job_->lists));
   for (const std::string &server : waiting_) {
     static_cast<void>(store_.write(server, known_[server]));
@@ -49,15 +49,15 @@ void ListKeeper::write() {
   if (started == BH_OK) {
     waiting_.erase(server);
   } else {
-    job_.reset();  // the pool is full: with the next news
+    job_.reset();  // the pool is full: retried with the next update
   }
 }
 
 void ListKeeper::written() {
   const auto job = std::move(job_);
   if (!job->outcome) {
-    hooks_.warn("what server \"" + job->server +
-                "\" lists cannot be kept: " + job->outcome.error().text);
+    hooks_.warn("the lists of server \"" + job->server +
+                "\" lists cannot be stored: " + job->outcome.error().text);
   }
   if (!waiting_.empty()) write();
 }

@@ -1,5 +1,5 @@
-// Writes what a gateway learns of its servers' lists into their store, one write at a time and
-// never on the loop. Thread: the reactor's.
+// Stores the lists of servers that a gateway receives, one write at a time and never on the loop.
+// Thread: the reactor's.
 #pragma once
 
 #include <functional>
@@ -18,19 +18,19 @@ class ListKeeper {
  public:
   struct Hooks {
     std::function<void(std::string_view text)> warn;
-    // What is known of this server now.
+    // Called with the stored lists of this server after a change.
     std::function<void(const std::string &server, const KeptLists &lists)> kept;
   };
 
-  // The reactor is borrowed. It must end before this does: its threads may still write.
+  // The reactor is borrowed. It must be destroyed before this object: its threads may still write.
   ListKeeper(Reactor &reactor, const std::string &state_dir, Hooks hooks);
-  ~ListKeeper();  // writes what waits
+  ~ListKeeper();  // writes pending lists
   ListKeeper(const ListKeeper &) = delete;
   ListKeeper &operator=(const ListKeeper &) = delete;
 
-  // Which servers there are, and what is known of them; at first, and after a reload.
+  // Sets the profile's servers and their stored lists; called at the start and after a reload.
   void use(const Profile &profile);
-  // Of a server that is not there, or has another definition by now: dropped.
+  // Ignores news of a server that does not exist or has a different definition by now.
   void take(ListNews news);
 
  private:
@@ -48,8 +48,8 @@ class ListKeeper {
   Reactor &reactor_;
   const ListStore store_;
   const Hooks hooks_;
-  std::map<std::string, KeptLists> known_;  // of the profile's servers
-  std::set<std::string> waiting_;           // of these, to be written
+  std::map<std::string, KeptLists> known_;  // by server of the profile
+  std::set<std::string> waiting_;           // servers whose lists are to be written
   std::unique_ptr<Job> job_;
 };
 

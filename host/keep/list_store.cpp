@@ -10,7 +10,7 @@
 namespace bulkhead::program {
 namespace {
 
-constexpr std::string_view key_name = ".key";  // no server's name begins with a dot
+constexpr std::string_view key_name = ".key";  // server names do not begin with a dot
 constexpr std::string_view head = "bulkhead lists 1\n";
 
 }  // namespace
@@ -25,7 +25,7 @@ Result<std::string> ListStore::key() const {
   randombytes_buf(key.data(), key.size());
   const auto how = there ? Existing::replace : Existing::keep;
   if (auto written = write_private(folder_, std::string(key_name), key, how); !written) {
-    // Another gateway was faster: that one's.
+    // Another gateway has created it first; use that one.
     if (written.error().code == BH_E_DENIED) return read_private(path, key.size());
     return std::unexpected(written.error());
   }
@@ -55,7 +55,7 @@ Result<KeptLists> ListStore::read(const std::string &server, const std::string &
   KeptLists stored;
   if (!text->starts_with(head) ||
       !from_bytes(std::string_view(*text).substr(head.size()), &stored)) {
-    return fail(BH_E_INVALID, path + ": is not what a gateway has written");
+    return fail(BH_E_INVALID, path + ": is damaged");
   }
   if (stored.definition != definition) return kept;
   for (KeptList &list : stored.lists) merge_kept_list(&kept, std::move(list));
@@ -76,7 +76,7 @@ void recall_lists(Profile *profile) {
     if (key.empty()) {
       auto made = store.key();
       if (!made) {
-        return profile->notes.push_back("lists of servers are not kept: " + made.error().text);
+        return profile->notes.push_back("lists of servers are not stored: " + made.error().text);
       }
       key = *std::move(made);
     }
@@ -84,7 +84,7 @@ void recall_lists(Profile *profile) {
     auto kept = store.read(def.name, definition);
     if (!kept) {
       profile->notes.push_back("server \"" + def.name +
-                               "\" is listed when it has started: " + kept.error().text);
+                               "\" is listed only after its start: " + kept.error().text);
       kept = KeptLists{definition, {}};
     }
     for (const KeptList &list : kept->lists) bytes += list.text.size();

@@ -1,12 +1,11 @@
-// What servers listed when they last ran, on disk: lists/SERVER in the state folder, one file
-// for each server, ours and closed to others, replaced as a whole. The texts are the servers', and
-// nobody here looks into them.
+// The lists of servers from their last run, on disk: lists/SERVER in the state folder, one private
+// file per server, replaced atomically. The texts come from servers and are not parsed here.
 //
-// A file is for one definition: it names a hash of it, made with a key beside the files, so that
-// neither a file nor who is told the hash tells anything of the definition's credentials without
-// that key.
+// A file belongs to one definition: it contains a hash of the definition, keyed with a key beside
+// the files. Without that key, neither the file nor the hash reveals anything about the
+// definition's credentials.
 //
-// Thread: any; every function reads or writes the files anew.
+// Thread: any; every function accesses the files.
 #pragma once
 
 #include <string>
@@ -23,14 +22,14 @@ class ListStore {
 
   explicit ListStore(const std::string &state_dir) : folder_(state_dir + "/lists") {}
 
-  // The key that goes with the files; made, if there is none.
+  // The key of the files; created if missing.
   Result<std::string> key() const;
-  // As it is named in the file: its program or address, arguments, variables, headers, sandbox, and
-  // which tools it hides.
+  // The name of a definition in the file: a hash of its program or address, arguments, variables,
+  // headers, sandbox, and hidden tools.
   static std::string name_of(const ServerDef &definition, const std::string &key);
 
-  // No file, or one for another definition: no lists. A file that is damaged, not ours or open to
-  // others is an error.
+  // Returns no lists if the file does not exist or belongs to a different definition. An error if
+  // the file is damaged, belongs to another user or is open to others.
   Result<KeptLists> read(const std::string &server, const std::string &definition) const;
   Result<void> write(const std::string &server, const KeptLists &lists) const;
 
@@ -40,8 +39,8 @@ class ListStore {
   std::string folder_;
 };
 
-// Fills in what is known of the profile's servers, max_kept_lists_bytes of all. What cannot be read
-// is a note: such a server is listed when it has started.
+// Sets the stored lists of the profile's servers, at most max_kept_lists_bytes in total. An
+// unreadable file becomes a note; such a server is listed after its start.
 void recall_lists(Profile *profile);
 
 }  // namespace bulkhead::program

@@ -1,5 +1,4 @@
-// What lazy servers list, on disk: for one definition, closed to others, bounded, and read with
-// care.
+// Tests of the list store: one definition per file, private, limited, validated when read.
 #include "keep/list_store.hpp"
 
 #include <sys/stat.h>
@@ -39,7 +38,7 @@ KeptLists recalled(const TestFolder &folder, const ServerDef &def = lazy_server(
 
 }  // namespace
 
-TEST_CASE("a list is kept for its definition, whatever of it changes") {
+TEST_CASE("a stored list is valid only for an unchanged definition") {
   const TestFolder folder;
   const ListStore store(folder.path);
   KeptLists kept = recalled(folder);
@@ -65,8 +64,8 @@ TEST_CASE("a list is kept for its definition, whatever of it changes") {
   CHECK(none([](ServerDef &def) { def.allow_tools.emplace(); }));
   CHECK(none([](ServerDef &def) { def.sandbox.network = false; }));
   CHECK_FALSE(none([](ServerDef &def) { def.idle_stop_ms = 5; }));
-  // One that is started with the gateway is listed before it is ready; one that has a list for each
-  // client is not.
+  // A server that starts with the gateway is listed before it is ready; a server with one process
+  // per client is not.
   ServerDef eager = lazy_server(), own = lazy_server();
   eager.lazy = false;
   own.session = SessionScope::per_client;
@@ -74,8 +73,7 @@ TEST_CASE("a list is kept for its definition, whatever of it changes") {
   CHECK(recalled(folder, own).definition.empty());
 }
 
-TEST_CASE(
-    "a file that is damaged, too large or open to others is a note, and nothing is recalled") {
+TEST_CASE("a damaged, oversized or accessible file becomes a note and is not used") {
   const TestFolder folder;
   const ListStore store(folder.path);
   KeptLists kept = recalled(folder);
@@ -97,10 +95,10 @@ TEST_CASE(
   CHECK(profile.servers[0].kept.lists.empty());
   CHECK(profile.servers[0].kept.definition == kept.definition);
   REQUIRE(profile.notes.size() == 1);
-  CHECK(profile.notes[0].starts_with("server \"s\" is listed when it has started: "));
+  CHECK(profile.notes[0].starts_with("server \"s\" is listed only after its start: "));
 }
 
-TEST_CASE("lists are bounded: each, those of a server, and all of a profile") {
+TEST_CASE("lists are limited: each, per server, and per profile") {
   KeptLists kept;
   merge_kept_list(&kept, {1, std::string(max_kept_list_bytes + 1, 'x')});
   CHECK(kept.lists.empty());
@@ -108,7 +106,7 @@ TEST_CASE("lists are bounded: each, those of a server, and all of a profile") {
     merge_kept_list(&kept, {caps, "text"});
   }
   REQUIRE(kept.lists.size() == most_kept_lists);
-  CHECK(kept.lists[0].caps == 2);  // the oldest have gone
+  CHECK(kept.lists[0].caps == 2);  // the oldest were removed
   merge_kept_list(&kept, {2, ""});
   CHECK(kept.lists.size() == most_kept_lists - 1);
 
@@ -133,7 +131,7 @@ TEST_CASE("lists are bounded: each, those of a server, and all of a profile") {
   CHECK(bytes == max_kept_lists_bytes);
 }
 
-TEST_CASE("the keeper takes news of the profile's servers as they are now, and writes them") {
+TEST_CASE("the keeper stores news of the profile's current servers") {
   const TestFolder folder;
   Profile profile = profile_in(folder);
   recall_lists(&profile);

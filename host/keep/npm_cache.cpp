@@ -22,7 +22,7 @@ namespace fs = std::filesystem;
 constexpr std::uint64_t most_lock_bytes = 16u << 20;
 constexpr std::size_t most_installs = 1'000;
 
-// "@scope/name" or "name"; nothing that is an address, a file or leads elsewhere.
+// True for "@scope/name" or "name"; false for addresses, files and relative paths.
 bool package_name(std::string_view name) {
   if (name.empty() || name.size() > 214) return false;
   const std::size_t slash = name.find('/');
@@ -40,7 +40,7 @@ bool package_name(std::string_view name) {
   return true;
 }
 
-// A regular file, whole; nullopt also when it is larger.
+// Reads a whole regular file; nullopt if it is larger than `most`.
 std::optional<std::string> read_file(const std::string &path, std::uint64_t most) {
   const OwnedFd fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK));
   struct stat about{};
@@ -56,7 +56,7 @@ std::optional<std::string> read_file(const std::string &path, std::uint64_t most
   return out;
 }
 
-// The digest of "sha512-BASE64" in hex; empty: it is none.
+// The digest of "sha512-BASE64" in hex; empty if it is not one.
 std::string hex_of(std::string_view integrity) {
   constexpr std::string_view kind = "sha512-";
   if (!integrity.starts_with(kind)) return {};
@@ -84,7 +84,7 @@ bool has_digest(std::string_view content, const std::string &hex) {
   return is == hex;
 }
 
-// The digests of all packages that a lock file of npm names.
+// Adds the digests of all packages in an npm lock file.
 void add_digests(const std::string &lock, std::set<std::string> *out) {
   if (!mcp::valid_json(lock) || !lock.starts_with('{')) return;
   mcp::for_each_member(mcp::member(lock, "packages"), out,
@@ -100,7 +100,7 @@ void add_digests(const std::string &lock, std::set<std::string> *out) {
                        });
 }
 
-// Of every installation of this package that npx has made.
+// The digests of every npx installation of this package.
 std::set<std::string> digests_of(const std::string &package, const std::string &cache) {
   std::set<std::string> out;
   std::error_code error;
@@ -118,7 +118,7 @@ std::set<std::string> digests_of(const std::string &package, const std::string &
   return out;
 }
 
-// A folder in a folder, made if it is missing; never through a link.
+// Opens a subfolder, created if missing; never through a link.
 OwnedFd enter(const OwnedFd &folder, const std::string &name) {
   if (::mkdirat(folder.get(), name.c_str(), 0700) != 0 && errno != EEXIST) return {};
   return OwnedFd(
@@ -132,7 +132,7 @@ bool write_new(const OwnedFd &folder, const std::string &name, std::string_view 
   while (!content.empty()) {
     const ssize_t n = ::write(fd.get(), content.data(), content.size());
     if (n <= 0) {
-      ::unlinkat(folder.get(), name.c_str(), 0);  // half a file would be no use to npm
+      ::unlinkat(folder.get(), name.c_str(), 0);  // a partial file would be useless to npm
       return false;
     }
     content.remove_prefix(static_cast<std::size_t>(n));

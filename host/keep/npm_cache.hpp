@@ -1,10 +1,9 @@
-// Packages that the user's npm cache has, for the private cache of a server that npx starts.
+// Copies packages of the user's npm cache to the private cache of a server that npx starts.
 //
-// Only content is copied, by digest: the tarballs that npx once installed for this package, each of
-// which must have the SHA-512 that its name says. npm takes such a file only where the registry's
-// answer of that moment asks for this very digest, and checks it again. Nothing else of the cache
-// is copied: no index (which says what belongs to an address), no installed package, no
-// configuration.
+// Only content is copied, by digest: the tarballs that npx installed for this package, each of
+// which must match the SHA-512 in its name. npm uses such a file only if the registry's current
+// answer names this digest, and verifies it again. No index (which maps addresses to content), no
+// installed package and no configuration is copied.
 #pragma once
 
 #include <cstddef>
@@ -20,17 +19,17 @@ struct NpmCopied {
   std::uint64_t bytes = 0;
 };
 
-// At most this much is copied for one server; what is more is left to npm.
+// Limits per server; npm downloads the rest.
 inline constexpr std::size_t most_npm_packages = 2'000;
 inline constexpr std::uint64_t most_npm_package_bytes = 64u << 20, most_npm_bytes = 512u << 20;
 
-// The package that this command line has npx run, without its version: "@scope/name". Empty: it is
-// no npx, or names none.
+// The package that this command line runs with npx, without version: "@scope/name". Empty: not npx,
+// or no package.
 std::string npx_package(const ServerDef &definition);
 
-// `cache`: the user's (~/.npm); `folder`: that of the server's caches (cache/SERVER in the state
-// folder), which must exist. Follows no link in `folder`, which the server may write. What cannot
-// be read, is not what its name says or is there already is left out. Thread: any; blocks for
+// `cache`: the user's npm cache (~/.npm); `folder`: the server's cache folder (cache/SERVER in the
+// state folder), which must exist. Follows no link in `folder`, which the server can write. Skips
+// files that are unreadable, do not match their name or exist already. Thread: any; blocks for
 // files.
 NpmCopied copy_npm_packages(const std::string &package, const std::string &cache,
                             const std::string &folder);

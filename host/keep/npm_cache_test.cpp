@@ -27,7 +27,7 @@ std::string read(const std::string &path) {
   return out.str();
 }
 
-// A user's npm cache with one installation of "@a/tool", and the folder of a server's caches.
+// A user's npm cache with one installation of "@a/tool", and a server's cache folder.
 struct Caches {
   Caches() { fs::create_directories(server()); }
   std::string user() const { return folder / "npm"; }
@@ -48,7 +48,7 @@ struct Caches {
     return "/_cacache/content-v2/sha512/" + hex.substr(0, 2) + "/" + hex.substr(2, 2) + "/" +
            hex.substr(4);
   }
-  // A package with this content; `stored`: what the cache has under its digest.
+  // Adds a package with this content; `stored`: what the cache has under its digest.
   std::string add(const std::string &content, const std::string &stored) {
     std::string integrity;
     const std::string at = place(hex_of(content, &integrity));
@@ -77,7 +77,7 @@ std::string package_of(const std::string &command, std::vector<std::string> args
   return npx_package(def);
 }
 
-TEST_CASE("the package that npx is to run") {
+TEST_CASE("the package of an npx command line") {
   CHECK(package_of("npx", {"-y", "@a/tool@1.2.3", "/folder"}) == "@a/tool");
   CHECK(package_of("/usr/bin/npx", {"tool"}) == "tool");
   CHECK(package_of("npx", {"-p", "tool@latest", "bin"}) == "tool");
@@ -92,7 +92,7 @@ TEST_CASE("the package that npx is to run") {
   }
 }
 
-TEST_CASE("what npx has installed for the package is copied by digest, and nothing else") {
+TEST_CASE("only content that npx installed for the package is copied, by digest") {
   Caches caches;
   const std::string one = caches.add("first", "first"), two = caches.add("second", "second");
   const std::string forged = caches.add("third", "not the third");
@@ -115,10 +115,10 @@ TEST_CASE("what npx has installed for the package is copied by digest, and nothi
   struct stat about{};
   REQUIRE(::stat((caches.server() + "/npm" + one).c_str(), &about) == 0);
   CHECK((about.st_mode & 0777) == 0600);
-  CHECK(caches.copy().packages == 0);  // they are there already
+  CHECK(caches.copy().packages == 0);  // they exist already
 }
 
-TEST_CASE("a package that npx never installed, or a damaged lock file, gives nothing") {
+TEST_CASE("a package without installation, or a damaged lock file, copies nothing") {
   Caches caches;
   caches.add("first", "first");
   caches.install();
@@ -130,7 +130,7 @@ TEST_CASE("a package that npx never installed, or a damaged lock file, gives not
     CHECK(caches.copy().packages == 0);
   }
   fs::remove(lock);
-  REQUIRE(::mkfifo(lock.c_str(), 0600) == 0);  // would be waited for
+  REQUIRE(::mkfifo(lock.c_str(), 0600) == 0);  // reading it would block
   CHECK(caches.copy().packages == 0);
 }
 
@@ -138,13 +138,13 @@ TEST_CASE("links in either cache are not followed") {
   Caches caches;
   const std::string one = caches.add("first", "first");
   caches.install();
-  SECTION("a link instead of a content") {
+  SECTION("a link instead of a content file") {
     write(caches.folder / "elsewhere", "first");
     fs::remove(caches.user() + one);
     fs::create_symlink(caches.folder / "elsewhere", caches.user() + one);
     CHECK(caches.copy().packages == 0);
   }
-  SECTION("a folder that the server has put a link in place of") {
+  SECTION("a folder that the server has replaced by a link") {
     const std::string outside = caches.folder / "outside";
     fs::create_directories(outside);
     const int depth = GENERATE(0, 1, 2);

@@ -9,14 +9,14 @@ PinKeeper::PinKeeper(Reactor &reactor, const std::string &state_dir, Hooks hooks
     : reactor_(reactor), store_(state_dir), hooks_(std::move(hooks)) {}
 
 PinKeeper::~PinKeeper() {
-  // The reactor has gone, and nobody is there to be told any more.
+  // The reactor has ended, so no result is reported.
   if (job_ != nullptr && !job_->worked) static_cast<void>(store_.merge(job_->news, job_->terms));
   if (!waiting_.empty()) static_cast<void>(store_.merge(waiting_, terms_));
 }
 
 void PinKeeper::take(std::vector<PinNews> news) {
   if (waiting_.size() + news.size() > most_waiting) {
-    return hooks_.warn("too many definitions of tools have changed at once: some are not pinned");
+    return hooks_.warn("too many tool definitions changed at once: some are not pinned");
   }
   std::move(news.begin(), news.end(), std::back_inserter(waiting_));
   if (job_ == nullptr) write();
@@ -42,7 +42,7 @@ void PinKeeper::write() {
       },
       [](void *arg) { static_cast<Job *>(arg)->keeper->written(); }, job_.get());
   if (started == BH_OK) return;
-  // The pool is full: with the next news.
+  // The pool is full: retried with the next news.
   waiting_ = std::move(job_->news);
   job_.reset();
 }
@@ -50,7 +50,7 @@ void PinKeeper::write() {
 void PinKeeper::written() {
   const auto job = std::move(job_);
   if (!job->outcome) {
-    hooks_.warn("definitions of tools cannot be pinned: " + job->outcome.error().text);
+    hooks_.warn("cannot store pins: " + job->outcome.error().text);
   } else if (hooks_.kept) {
     hooks_.kept(PinStore::known(*job->outcome, job->terms));
   }

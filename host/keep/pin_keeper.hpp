@@ -1,5 +1,5 @@
-// Writes what a gateway learns of its servers' tools into the pin store, one write at a time and
-// never on the loop. Thread: the reactor's.
+// Stores the tool definitions that a gateway sees in the pin store, one write at a time and never
+// on the loop. Thread: the reactor's.
 #pragma once
 
 #include <functional>
@@ -15,27 +15,27 @@ namespace bulkhead::program {
 
 class PinKeeper {
  public:
-  // News that wait for the write before; what is beyond is dropped, logged, and learned again the
-  // next time.
+  // The limit of news that wait for the previous write. News beyond it are dropped and logged, and
+  // are received again later.
   static constexpr std::size_t most_waiting = most_pins;
 
   struct Hooks {
     std::function<void(std::string_view text)> warn;
-    // What is known of the profile's servers now.
+    // Called with the pins of the profile's servers after a write.
     std::function<void(std::vector<ToolPin>)> kept;
   };
 
-  // The reactor is borrowed. It must end before this does: its threads may still write.
+  // The reactor is borrowed. It must be destroyed before this object: its threads may still write.
   PinKeeper(Reactor &reactor, const std::string &state_dir, Hooks hooks);
-  ~PinKeeper();  // writes what waits
+  ~PinKeeper();  // writes pending news
   PinKeeper(const PinKeeper &) = delete;
   PinKeeper &operator=(const PinKeeper &) = delete;
 
-  // Which servers there are, and what is known of them; at first, and after a reload.
+  // Sets the profile's servers and their pins; called at the start and after a reload.
   void use(const Profile &profile) { terms_ = pin_terms(profile); }
   void take(std::vector<PinNews> news);
-  // Calls done once all that take() has got so far is in the store, or could not be written: now or
-  // later, from the loop. Not at all when this ends before.
+  // Calls `done` when everything that take() has received is stored or has failed: immediately, or
+  // later from the loop. Never if this object is destroyed before.
   void when_written(std::function<void()> done);
 
  private:

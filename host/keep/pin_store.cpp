@@ -20,7 +20,7 @@ std::uint64_t now() {
   return static_cast<std::uint64_t>(::time(nullptr));
 }
 
-// ---- as text ---------------------------------------------------------------------------------
+// ---- serialization ---------------------------------------------------------------------------
 
 void put(std::string *out, std::string_view key, std::string_view value) {
   if (value.empty()) return;
@@ -59,14 +59,14 @@ bool is_hash(std::string_view text) {
          (text.size() == 32 && text.find_first_not_of("0123456789abcdef") == text.npos);
 }
 
-// True for what only we, or a person who edits the file, could have written.
+// True for an entry that this program or the user could have written.
 bool sound(const ToolPin &pin) {
   return !pin.server.empty() && !pin.tool.empty() && pin.tool.size() <= max_pin_name_bytes &&
          pin.renamed_from.size() <= max_pin_name_bytes && is_hash(pin.hash) && is_hash(pin.shape) &&
          is_hash(pin.seen) && is_hash(pin.seen_shape) && !(pin.hash.empty() && pin.seen.empty());
 }
 
-// Where a member of a pin's object goes; null: nowhere.
+// The member of StoredPin for this key; null: unknown key.
 std::string *text_member(StoredPin *pin, std::string_view key) {
   if (key == "file") return &pin->file;
   if (key == "server") return &pin->pin.server;
@@ -86,7 +86,7 @@ std::uint64_t *number_member(StoredPin *pin, std::string_view key) {
   return key == "approved_at" ? &pin->approved_at : nullptr;
 }
 
-// In one pass: a start reads the pins of all servers' tools.
+// One pass: a start reads the pins of all servers' tools.
 StoredPin pin_of(std::string_view object) {
   StoredPin out;
   const auto take = [](void *arg, std::string_view key, std::string_view value) {
@@ -104,7 +104,7 @@ StoredPin pin_of(std::string_view object) {
   return out;
 }
 
-// ---- what a gateway has seen -----------------------------------------------------------------
+// ---- news of a gateway -----------------------------------------------------------------------
 
 struct KeyLess {
   bool operator()(const StoredPin *a, const StoredPin *b) const {
@@ -114,11 +114,11 @@ struct KeyLess {
 };
 
 void take_seen(const PinNews &news, StoredPin *pin) {
-  // A gateway that did not know what is approved takes what it sees for that.
+  // A gateway without the approved definition reports the current one as approved.
   const bool by_itself = news.pin.seen.empty() && news.pin.hash != pin->pin.hash;
   pin->pin.seen = by_itself ? news.pin.hash : news.pin.seen;
   pin->pin.seen_shape = by_itself ? news.pin.shape : news.pin.seen_shape;
-  // One that does not know of an approval yet reports as changed what is approved.
+  // A gateway that does not know of an approval yet reports the approved definition as changed.
   if (pin->pin.seen == pin->pin.hash) {
     pin->pin.seen.clear();
     pin->pin.seen_shape.clear();
@@ -178,7 +178,7 @@ Result<std::vector<StoredPin>> PinStore::read() const {
   });
   const bool good =
       std::all_of(out.begin(), out.end(), [](const StoredPin &pin) { return sound(pin.pin); });
-  if (!good) return fail(BH_E_INVALID, path + ": has an entry that is no pin");
+  if (!good) return fail(BH_E_INVALID, path + ": has an invalid entry");
   return out;
 }
 
@@ -204,9 +204,9 @@ Result<std::vector<StoredPin>> PinStore::update(
   const std::string path = folder_ + "/" + std::string(file_name);
   if (text.size() > max_bytes) {
     return fail(BH_E_LIMIT, path + " would be larger than " + std::to_string(max_bytes) +
-                                " bytes; `bulkhead pins forget` takes pins away");
+                                " bytes; remove pins with `bulkhead pins forget`");
   }
-  if (!mcp::valid_json(text)) return fail(BH_E_INVALID, path + " would be no JSON");
+  if (!mcp::valid_json(text)) return fail(BH_E_INVALID, path + " would not be valid JSON");
   if (auto written = write_private(folder_, std::string(file_name), text); !written) {
     return std::unexpected(written.error());
   }

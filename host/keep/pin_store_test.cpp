@@ -1,4 +1,4 @@
-// What is kept of servers' tools: privately, as a whole, and approved by nobody who may not.
+// Tests of the pin store: private, atomic, approved only by permitted writers.
 #include "keep/pin_store.hpp"
 
 #include <sys/stat.h>
@@ -37,7 +37,7 @@ Profile profile_with(const std::vector<ToolPin> &pinned = {}) {
 
 }  // namespace
 
-TEST_CASE("what a gateway has seen at first is approved, kept closed, and read again") {
+TEST_CASE("the first definition is approved, stored privately, and read again") {
   const TestFolder folder;
   const PinStore store(folder.path);
   const PinTerms terms = pin_terms(profile_with());
@@ -61,12 +61,12 @@ TEST_CASE("what a gateway has seen at first is approved, kept closed, and read a
   CHECK(PinStore::known(*read, pin_terms(other)).empty());
 }
 
-TEST_CASE("news neither replace what is approved nor approve beyond the terms") {
+TEST_CASE("news neither replace approved definitions nor approve beyond the terms") {
   const TestFolder folder;
   const PinStore store(folder.path);
   REQUIRE(store.merge({approved("a", '1')}, pin_terms(profile_with())).has_value());
   const PinTerms terms = pin_terms(profile_with({approved("a", '1').pin}));
-  // From a gateway that knows, from one that does not, and of a tool that is new.
+  // From a gateway with the pin, from one without it, and for a new tool.
   for (const PinNews &news : {seen("a", '1', '2'), approved("a", '2')}) {
     const auto all = store.merge({news, approved("new", '3')}, terms);
     REQUIRE(all.has_value());
@@ -91,7 +91,7 @@ TEST_CASE("news neither replace what is approved nor approve beyond the terms") 
   CHECK_FALSE(accepted->at(3).pin.approved());
 }
 
-TEST_CASE("news that no gateway sends are left out") {
+TEST_CASE("invalid news are ignored") {
   const TestFolder folder;
   const PinStore store(folder.path);
   const PinTerms terms = pin_terms(profile_with());
@@ -103,13 +103,13 @@ TEST_CASE("news that no gateway sends are left out") {
   REQUIRE(all.has_value());
   CHECK(all->empty());
   PinNews torn = approved("d", '1');
-  torn.text = "\xff";  // it is written as something else, and the file can still be read
+  torn.text = "\xff";  // replaced when written, so that the file stays readable
   REQUIRE(store.merge({torn}, terms).has_value());
   REQUIRE(store.read().has_value());
   CHECK(store.read()->size() == 1);
 }
 
-TEST_CASE("a file that is damaged or open to others is an error, and is not written over") {
+TEST_CASE("a file that is damaged or open to others is an error and is not overwritten") {
   const TestFolder folder;
   const PinStore store(folder.path);
   const PinTerms terms = pin_terms(profile_with());
@@ -127,7 +127,7 @@ TEST_CASE("a file that is damaged or open to others is an error, and is not writ
   }
 }
 
-TEST_CASE("a gateway that does not know of an approval takes nothing of it back") {
+TEST_CASE("a gateway that does not know of an approval does not revert it") {
   const TestFolder folder;
   const PinStore store(folder.path);
   const PinTerms terms = pin_terms(profile_with());
@@ -137,7 +137,7 @@ TEST_CASE("a gateway that does not know of an approval takes nothing of it back"
   changed.pin.seen_shape = std::string(32, '2');
   REQUIRE(store.merge({changed}, terms).has_value());
   REQUIRE_FALSE(store.read()->front().pin.approved());
-  // A person approves it, and the gateway reports it once more.
+  // The user approves it, and the gateway reports it again.
   REQUIRE(store.update([](std::vector<StoredPin> &all) {
     all.front().pin.hash = std::exchange(all.front().pin.seen, {});
     all.front().pin.shape = std::exchange(all.front().pin.seen_shape, {});
@@ -147,7 +147,7 @@ TEST_CASE("a gateway that does not know of an approval takes nothing of it back"
   CHECK(store.read()->front().pin.approved());
   CHECK(store.read()->front().pin.hash == std::string(32, '2'));
   CHECK(store.read()->front().seen_text.empty());
-  // What is other than that is reported.
+  // A different definition is reported.
   changed.pin.seen = std::string(32, '3');
   REQUIRE(store.merge({changed}, terms).has_value());
   CHECK_FALSE(store.read()->front().pin.approved());
@@ -155,7 +155,7 @@ TEST_CASE("a gateway that does not know of an approval takes nothing of it back"
   CHECK(store.read()->front().pin.seen == std::string(32, '1'));
 }
 
-TEST_CASE("a keeper tells when all is written") {
+TEST_CASE("when_written() is called after all news are stored") {
   const TestFolder folder;
   auto reactor = Reactor::create();
   REQUIRE(reactor.has_value());
@@ -177,7 +177,7 @@ TEST_CASE("a keeper tells when all is written") {
   reactor->reset();
 }
 
-TEST_CASE("a keeper writes one thing after the other, and what waits at its end") {
+TEST_CASE("a keeper writes one update at a time, and pending ones when it is destroyed") {
   const TestFolder folder;
   auto reactor = Reactor::create();
   REQUIRE(reactor.has_value());

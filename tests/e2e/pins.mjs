@@ -1,5 +1,5 @@
-// Tools whose definition is not the approved one (docs/pins.md), through the real program. Each test runs
-// with compartments and with --single-process.
+// Tool definitions that changed since approval (docs/pins.md), with the real program. Each test
+// runs with compartments and with --single-process.
 import { execFile, execFileSync, spawn } from 'node:child_process';
 import { existsSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -39,7 +39,7 @@ both('A34 a changed definition is reported with both hashes, and enforced until 
   const gateway = await t.gateway(profileOf(enforce, [['a', 'reads files'], ['b', 'lists files']]), { args });
   let client = await t.http(gateway);
   assert.deepEqual((await client.toolNames()).sort(), ['s__a', 's__b']);
-  await until('both are kept', () => kept(gateway).length === 2);
+  await until('both are stored', () => kept(gateway).length === 2);
   assert.equal(statSync(file(gateway)).mode & 0o777, 0o600);
   const before = report(gateway);
   assert.equal(before.mode, 'enforce');
@@ -54,14 +54,14 @@ both('A34 a changed definition is reported with both hashes, and enforced until 
   assert.equal(refused.error?.code, -32600, show(refused));
   assert.match(refused.error.message, /tool-pin.*not the one that was approved/);
   assert.ok((await call(client, 's__b')).result);
-  await until('the change is kept', () => kept(gateway).some((pin) => pin.seen));
+  await until('the change is stored', () => kept(gateway).some((pin) => pin.seen));
   const changed = report(gateway).pins.find((pin) => pin.tool === 'a');
   assert.equal(changed.state, 'changed');
   assert.equal(changed.approved, false);
   assert.equal(changed.hash, before.pins.find((pin) => pin.tool === 'a').hash);
   assert.match(changed.seen_hash, /^[0-9a-f]{32}$/);
   assert.notEqual(changed.seen_hash, changed.hash);
-  // For people: both descriptions, nothing that a terminal obeys, and what it tries.
+  // For the user: both descriptions, without control characters, and the findings.
   const shown = pins(gateway, 'show', 's', 'a');
   assert.match(shown.out, /approved [0-9a-f]{32}\n +"reads files"/);
   assert.match(shown.out, /now +[0-9a-f]{32}\n +"reads files \\u001b\[2J/);
@@ -81,7 +81,7 @@ both('A34 a changed definition is reported with both hashes, and enforced until 
   assert.ok(report(gateway).pins.every((pin) => pin.approved));
 });
 
-both('what pins shows is what the gateway enforces, at once', async (t, args) => {
+both('pins shows what the gateway enforces', async (t, args) => {
   const enforce = { mode: 'enforce' };
   const gateway = await t.gateway(profileOf(enforce, [['a', 'text 0'], ['b', 'lists']]), { args });
   const client = await t.http(gateway);
@@ -91,29 +91,29 @@ both('what pins shows is what the gateway enforces, at once', async (t, args) =>
   for (let i = 1; i <= 8; ++i) {
     write(gateway, profileOf(enforce, [['a', `text ${i}`], ['b', 'lists']]));
     reload(gateway);
-    await until('the change is refused', async () => (await call(client, 's__a')).error?.message.includes('tool-pin'));
+    await until('the change is rejected', async () => (await call(client, 's__a')).error?.message.includes('tool-pin'));
     assert.deepEqual(stateOf(), { a: 'changed', b: 'approved' }, `change ${i}`);
     assert.equal(pins(gateway, 'approve', 's', 'a').code, 0, `change ${i}`);
     assert.deepEqual(stateOf(), { a: 'approved', b: 'approved' }, `approval ${i}`);
     reload(gateway);
-    await until('the approval holds', async () => (await call(client, 's__a')).result);
+    await until('the approval is in force', async () => (await call(client, 's__a')).result);
     assert.deepEqual(stateOf(), { a: 'approved', b: 'approved' }, `reload ${i}`);
   }
 });
 
-both('pins waits for what a running gateway is writing', async (t, args) => {
+both('pins waits for a pending write of a running gateway', async (t, args) => {
   const enforce = { mode: 'enforce' };
   const gateway = await t.gateway(profileOf(enforce, [['a', 'text 0']]), { args });
   const client = await t.http(gateway);
   await client.tools();
   assert.equal(report(gateway).pins.length, 1);
-  // Somebody else holds the lock: the gateway's write has to wait.
+  // Another process holds the lock, so the gateway's write has to wait.
   const holder = spawn('flock', [join(gateway.dir, 'state/bulkhead/pins/lock'), 'sh', '-c', 'echo held; read line'], { stdio: ['pipe', 'pipe', 'inherit'] });
   t.defer(() => holder.kill('SIGKILL'));
   await new Promise((done) => holder.stdout.once('data', done));
   write(gateway, profileOf(enforce, [['a', 'text 1']]));
   reload(gateway);
-  await until('the change is refused', async () => (await call(client, 's__a')).error?.message.includes('tool-pin'));
+  await until('the change is rejected', async () => (await call(client, 's__a')).error?.message.includes('tool-pin'));
   const shown = new Promise((done) => {
     execFile(program, ['pins', '--json', '--config', gateway.config], { env: gateway.env(), cwd: gateway.dir }, (error, out) => done(error ?? JSON.parse(out)));
   });
@@ -121,15 +121,15 @@ both('pins waits for what a running gateway is writing', async (t, args) => {
   assert.deepEqual((await shown).pins.map((pin) => [pin.tool, pin.state]), [['a', 'changed']]);
 });
 
-both('a tool under another name and a new one are held; accept takes new ones, never renamed ones', async (t, args) => {
+both('renamed and new tools are held back; accept permits new ones, never renamed ones', async (t, args) => {
   const enforce = { mode: 'enforce' };
   const gateway = await t.gateway(profileOf(enforce, [['a', 'reads files'], ['b', 'lists files']]), { args });
   const client = await t.http(gateway);
   await client.tools();
-  await until('both are kept', () => kept(gateway).length === 2);
+  await until('both are stored', () => kept(gateway).length === 2);
   write(gateway, profileOf(enforce, [['read_all', 'reads files'], ['b', 'lists files'], ['c', 'more']]));
   reload(gateway);
-  await until('the new list is there', () => kept(gateway).length === 4);
+  await until('the new list is stored', () => kept(gateway).length === 4);
   assert.deepEqual(await client.toolNames(), ['s__b']);
   const states = Object.fromEntries(report(gateway).pins.map((pin) => [pin.tool, pin]));
   assert.equal(states.read_all.state, 'renamed');
@@ -145,34 +145,34 @@ both('a tool under another name and a new one are held; accept takes new ones, n
   const accept = { mode: 'enforce', new_tools: 'accept' };
   write(gateway, profileOf(accept, [['read_all', 'reads files'], ['list', 'lists files'], ['d', 'even more']]));
   reload(gateway);
-  await until('the new list is there', () => kept(gateway).some((pin) => pin.tool === 'd'));
+  await until('the new list is stored', () => kept(gateway).some((pin) => pin.tool === 'd'));
   assert.deepEqual((await client.toolNames()).sort(), ['s__d', 's__read_all']);
   assert.equal(pins(gateway, 'forget', 's').code, 0);
   reload(gateway);
-  await until('what it lists is approved', async () => (await client.toolNames()).length === 3);
+  await until('its list is approved', async () => (await client.toolNames()).length === 3);
 });
 
-both('watch, the default: nothing is refused, rules and the log know, and off knows nothing', async (t, args) => {
+both('watch, the default: nothing is rejected, rules and the log see changes; off records nothing', async (t, args) => {
   const security = { rules: { mcp: { unpinned: { on: 'mcp.request', if: '!mcp.tool.pinned', decision: 'block' } } } };
   const gateway = await t.gateway(profileOf(undefined, [['a', 'reads'], ['b', 'lists']], { security }), { args });
   const client = await t.http(gateway);
   await client.tools();
-  await until('both are kept', () => kept(gateway).length === 2);
+  await until('both are stored', () => kept(gateway).length === 2);
   assert.ok((await call(client, 's__a')).result);
   write(gateway, profileOf(undefined, [['a', 'steals'], ['b', 'lists']], { security }));
   reload(gateway);
-  await until('the change is kept', () => kept(gateway).some((pin) => pin.seen));
+  await until('the change is stored', () => kept(gateway).some((pin) => pin.seen));
   assert.match((await call(client, 's__a')).error?.message, /unpinned/);
   assert.ok((await call(client, 's__b')).result);
   const log = readFileSync(join(gateway.dir, 'state/bulkhead/log', 'bulkhead.log'), 'utf8');
   assert.match(log, /tool "a" is not what was approved: its definition was [0-9a-f]{32} and is [0-9a-f]{32}/);
-  // Off: nobody looks, so nothing is pinned either.
+  // Off: definitions are not compared, so nothing is pinned either.
   write(gateway, profileOf({ mode: 'off' }, [['a', 'steals'], ['b', 'lists']], { security }));
   reload(gateway);
   await until('nothing is', async () => /unpinned/.test((await call(client, 's__b')).error?.message));
 });
 
-test('what was approved outlives a process of the endpoint that is killed', async (t) => {
+test('approvals survive a killed endpoint', async (t) => {
   const enforce = { mode: 'enforce' };
   const tools = [['a', 'reads']];
   const gateway = await t.gateway(profileOf(enforce, tools));
@@ -183,13 +183,13 @@ test('what was approved outlives a process of the endpoint that is killed', asyn
   const { pid } = status.compartments.find((one) => one.name === 'endpoint');
   process.kill(pid, 'SIGKILL');
   await until('it is gone', () => !alive(pid));
-  const client = await until('another is there', () => t.http(gateway).catch(() => undefined), 10_000);
+  const client = await until('the endpoint is restarted', () => t.http(gateway).catch(() => undefined), 10_000);
   assert.deepEqual(await client.toolNames(), ['s__a']);
   assert.ok((await call(client, 's__a')).result);
   assert.deepEqual(kept(gateway), [before]);
 });
 
-both('enforce does not start with pins that cannot be read; watch says so and goes on', async (t, args) => {
+both('enforce does not start with unreadable pins; watch reports them and continues', async (t, args) => {
   const gateway = await t.gateway(profileOf(undefined, [['a', 'reads']]), { args });
   await (await t.http(gateway)).tools();
   await until('it is kept', () => kept(gateway).length === 1);
@@ -199,7 +199,7 @@ both('enforce does not start with pins that cannot be read; watch says so and go
   write(gateway, profileOf({ mode: 'enforce' }, [['a', 'reads']]));
   const refused = pins(gateway);
   assert.equal(refused.code, 1);
-  assert.match(refused.err, /enforce.*pins\.json: has an entry that is no pin/);
+  assert.match(refused.err, /enforce.*pins\.json: has an invalid entry/);
 });
 
 test('pins: usage', (t) => {
