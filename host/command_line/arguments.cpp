@@ -51,7 +51,7 @@ void add_json(CLI::App &app, Arguments &to) {
   app.add_flag("--json", to.json, "Print JSON");
 }
 
-// Wrong usage is said before anything starts. An empty text is a fault of its own (empty_option()).
+// Reports wrong usage before anything starts. Empty texts are rejected by empty_option().
 std::string check_listen(const std::string &text) {
   if (text.empty() || is_listen_address(text)) return {};
   return "\"" + printable(text) +
@@ -219,7 +219,7 @@ void add_aggregator(CLI::App &app, Arguments &to) {
       "The first message defines the servers; docs/aggregator.md describes the protocol.");
 }
 
-// For help and completion; main() hands this command to the relay's own parser.
+// For help and completion; main() passes this command to the relay's own parser.
 void add_relay(CLI::App &app) {
   auto *command = app.add_subcommand(
       "relay", "Connect an MCP client in a virtual machine to the gateway of its host");
@@ -254,7 +254,7 @@ void add_pins(CLI::App &app, Arguments &to) {
 void add_policy(CLI::App &app, Arguments &to) {
   auto *policy = app.add_subcommand("policy", "Validate, explain and test policy rules");
   auto *check = policy->add_subcommand("check", "Validate policy rules");
-  // The same as --config; of both the one that is meant would be a guess.
+  // The same as --config; both together are rejected.
   auto *file = check->add_option("file", to.config, "Profile with the rules")->type_name(file_type);
   add_profile_options(*check, to);
   file->excludes(check->get_option("--config"));

@@ -1,4 +1,4 @@
-// A bash completion script, made from the command line's own description.
+// A bash completion script, generated from the command line's definition.
 #pragma once
 
 #include <string>

@@ -9,7 +9,7 @@ using namespace bulkhead::program;
 
 namespace {
 
-// What bash offers for these words; the last one is being typed.
+// The completions that bash offers for these words; the last word is incomplete.
 std::string complete(const std::string &words) {
   setenv("BULKHEAD_COMPLETION", bash_completion(command_tree()).c_str(), 1);
   const std::string script =
@@ -42,7 +42,7 @@ TEST_CASE("bash completes commands, their options and values") {
   CHECK(complete("tools --server x").empty());
 }
 
-TEST_CASE("every command of the issue is there") {
+TEST_CASE("all commands are listed") {
   const CommandTree tree = command_tree();
   std::string names;
   for (const auto &command : tree.commands) names += command.name + " ";
@@ -52,7 +52,7 @@ TEST_CASE("every command of the issue is there") {
         "completion ");
 }
 
-TEST_CASE("arguments are parsed, and refused with code 2") {
+TEST_CASE("arguments are parsed, and invalid ones exit with code 2") {
   const char *serve[] = {"bulkhead", "serve",       "--single-process", "--config", "a.json",
                          "--listen", "127.0.0.1:0", "--plugin-dir",     "x",        "--plugin-dir",
                          "y"};
@@ -80,7 +80,7 @@ TEST_CASE("arguments are parsed, and refused with code 2") {
   CHECK(std::get<int>(parse_arguments(1, none)) == exit_usage);
 }
 
-TEST_CASE("an empty value is not the default") {
+TEST_CASE("an empty value is rejected") {
   for (const char *option : {"--config", "--project", "--hash", "--config="}) {
     INFO(option);
     std::vector<const char *> words = {"bulkhead", "approve", "--yes", option};

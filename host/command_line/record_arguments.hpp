@@ -14,12 +14,12 @@ struct RecordArguments {
   std::string sql, file;               // file: empty: those of the profile's state folder
   bool schema = false;                 // inspect
   std::string since, layers, trace;    // timeline
-  std::uint64_t limit = 0;             // timeline, calls; 0: the command's own
-  std::string limit_note;              // timeline, calls: why limit is not what was asked for
+  std::uint64_t limit = 0;             // timeline, calls; 0: the default
+  std::string limit_note;              // timeline, calls: why the limit was reduced
   bool follow = false;                 // calls
-  std::string key;                     // audit verify: hex, or a file with it
-  std::string instance;                // audit verify: of a file elsewhere
-  std::uint64_t max_unsigned = 5'000;  // audit verify: rows behind the last signature
+  std::string key;                     // audit verify: hex, or a file
+  std::string instance;                // audit verify: for a file outside of the state folder
+  std::uint64_t max_unsigned = 5'000;  // audit verify: rows after the last signature
 };
 
 struct Arguments;

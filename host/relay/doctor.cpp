@@ -25,7 +25,8 @@ using connector_vsock::AddressKind;
 
 constexpr int connect_wait_ms = 5'000;
 constexpr std::size_t oversize = 1'100'000;
-constexpr std::size_t good_description = 10;  // bytes that say something about a tool
+// Minimum length of a useful tool description, in bytes.
+constexpr std::size_t good_description = 10;
 
 class Doctor {
  public:
@@ -35,7 +36,7 @@ class Doctor {
   int run() {
     const bool there = device() && reachable() && introduced();
     if (!there) {
-      say("", "The other checks need the way to the endpoint and were left out.");
+      say("", "The other checks need the connection and were skipped.");
       return 1;
     }
     notifications();
@@ -50,7 +51,7 @@ class Doctor {
  private:
   void say(std::string_view mark, std::string_view text) {
     std::string line = std::string(mark) + std::string(text);
-    // What the endpoint says may hold what a terminal obeys, C1 (U+0080 to U+009F) included.
+    // The endpoint's text may contain terminal control characters, including C1 (U+0080 to U+009F).
     for (std::size_t i = 0; i < line.size(); ++i) {
       const auto byte = static_cast<unsigned char>(line[i]);
       const bool c1 = i > 0 && line[i - 1] == '\xC2' && byte >= 0x80 && byte < 0xA0;
@@ -78,10 +79,10 @@ class Doctor {
     if (definition_.kind != AddressKind::vsock) return true;
     const OwnedFd fd(::open("/dev/vsock", O_RDONLY | O_CLOEXEC));
     if (!fd) {
-      return bad("/dev/vsock cannot be opened",
+      return bad("cannot open /dev/vsock",
                  "The machine needs a vsock device (QEMU: -device vhost-vsock-pci,guest-cid=N; "
                  "Firecracker and Cloud Hypervisor: a vsock section) and the kernel module "
-                 "vmw_vsock_virtio_transport; and you need to be allowed to read /dev/vsock.");
+                 "vmw_vsock_virtio_transport, and you need read permission for /dev/vsock.");
     }
     unsigned cid = 0;
     if (::ioctl(fd.get(), IOCTL_VM_SOCKETS_GET_LOCAL_CID, &cid) != 0) cid = 0;
@@ -105,8 +106,8 @@ class Doctor {
       if (const std::string fault = dialogue(fd.get()); !fault.empty()) {
         return bad(
             "no connection to " + to + ": " + fault,
-            "The monitor's socket is there; what shall answer behind it is not. Is it running "
-            "in the guest, and does it listen on this vsock port (--port)?");
+            "The monitor's socket exists, but no process answers behind it. Check that it runs "
+            "in the guest and listens on this vsock port (--port).");
       }
     }
     return good("connection to " + to);
@@ -116,29 +117,29 @@ class Doctor {
     if (definition_.kind != AddressKind::vsock && (error == EACCES || error == EPERM)) {
       return "You are user " + std::to_string(::geteuid()) +
              ". Only the gateway's own user may connect to its socket, unless allow_uids of its "
-             "transport names others (docs/guest.md); and you must be allowed to pass (x) each "
-             "folder of the path. A monitor's socket is its user's.";
+             "transport names others (docs/guest.md), and you need search permission (x) for each "
+             "folder of the path. A monitor's socket belongs to its user.";
     }
-    return "Is the gateway running on the host, with transport-vsock on this port? Does the port "
-           "agree (--port; capsem.vsock_port_offset= on the kernel's command line)?";
+    return "Check that the gateway runs on the host with transport-vsock on this port, and that "
+           "the port agrees (--port; capsem.vsock_port_offset= on the kernel's command line).";
   }
 
-  // What a hybrid socket asks for before it is a connection; what went wrong, empty if nothing.
+  // The handshake of a hybrid socket; returns the failure, empty if none.
   std::string dialogue(int fd) const {
     const std::string request = connector_vsock::hybrid_request(definition_);
     const std::string said = "CONNECT " + std::to_string(definition_.port);
     if (::send(fd, request.data(), request.size(), MSG_NOSIGNAL) !=
         static_cast<ssize_t>(request.size())) {
-      return "it does not take " + said;
+      return "it did not accept " + said;
     }
     std::string answer;
     std::size_t size = 0;
     while (connector_vsock::hybrid_answer(answer, &size) == connector_vsock::Hybrid::more) {
       pollfd ready{fd, POLLIN, 0};
       if (::poll(&ready, 1, connect_wait_ms) <= 0) return "no answer to " + said;
-      char byte = 0;  // what comes behind the answer is not ours to read
+      char byte = 0;  // bytes after the answer belong to the connection
       if (::recv(fd, &byte, 1, 0) != 1)
-        return said + " was refused: no process listens on that port";
+        return said + " was rejected: no process listens on that port";
       answer += byte;
     }
     const bool accepted =
@@ -146,30 +147,32 @@ class Doctor {
     return accepted ? std::string() : said + " was answered with " + answer + "instead of OK";
   }
 
-  // The answer to `id` (empty: one without an id), or nothing with a line that says so.
+  // Returns the answer to `id` (empty: one without id). On failure prints a line and returns an
+  // empty text.
   std::string ask_anything(const std::string &message, std::string_view id, const char *what) {
     if (relay_.send(message)) {
       if (auto text = relay_.answer(id)) return *text;
     }
     if (const std::string stray = relay_.take_stray(); !stray.empty()) {
-      bad(std::string(what) + ": not answered by its id, but with " + stray.substr(0, 200),
+      bad(std::string(what) + ": not answered with its id, but with " + stray.substr(0, 200),
           "The endpoint must answer a request once, with the id of the request.");
       return {};
     }
     bad(std::string(what) + ": no answer",
-        "The relay's own lines above say why; else the endpoint is stuck: see its log.");
+        "The relay's messages above have the reason; otherwise the endpoint is unresponsive: see "
+        "its log.");
     return {};
   }
-  // The same for an answer that only the endpoint can give: -32001 is the relay's own.
+  // The same for answers that only the endpoint can give: -32001 comes from the relay itself.
   std::string ask(const std::string &message, std::string_view id, const char *what) {
     std::string text = ask_anything(message, id, what);
     const auto error = mcp::member(text, "error");
     if (mcp::member(error, "code") != "-32001") return text;
     bad(std::string(what) +
-            " got no answer of the endpoint: " + std::string(mcp::member(error, "message")),
-        "That error is the relay's own: the connection was closed, or was not there. The "
-        "gateway's log says whom it refuses and why (allow_cids, allow_uids, "
-        "max_connections_per_peer); `bulkhead status --json` counts it under vsock.*.");
+            " got no answer from the endpoint: " + std::string(mcp::member(error, "message")),
+        "This error comes from the relay: the connection was closed or did not exist. The "
+        "gateway's log has the reason of a rejection (allow_cids, allow_uids, "
+        "max_connections_per_peer); `bulkhead status --json` counts rejections under vsock.*.");
     return {};
   }
   static std::string request(int id, std::string_view method, std::string_view params) {
@@ -190,8 +193,8 @@ class Doctor {
     const auto result = mcp::member(text, "result");
     const auto name = mcp::member(mcp::member(result, "serverInfo"), "name");
     if (name.empty()) {
-      return bad("initialize was refused: " + text.substr(0, 200),
-                 "What answers there is no MCP endpoint, or its policy refuses this process.");
+      return bad("initialize was rejected: " + text.substr(0, 200),
+                 "The endpoint is not an MCP endpoint, or its policy rejects this process.");
     }
     return good("initialize: " + std::string(name) + ", revision " +
                 std::string(mcp::member(result, "protocolVersion")));
@@ -216,7 +219,7 @@ class Doctor {
     if (text.empty()) return;
     const auto list = mcp::member(mcp::member(text, "result"), "tools");
     if (list.empty()) {
-      bad("tools/list was refused: " + text.substr(0, 200),
+      bad("tools/list was rejected: " + text.substr(0, 200),
           "See the gateway's log and its policy.");
       return;
     }
@@ -244,21 +247,20 @@ class Doctor {
       good("tools/list: " + std::to_string(seen.count) + " tools on its first page");
     }
     if (seen.without_schema > 0) {
-      warn(std::to_string(seen.without_schema) + " tools have an inputSchema that is no object",
-           "Clients may refuse them; their server has to be corrected.");
+      warn(std::to_string(seen.without_schema) + " tools have an inputSchema that is not an object",
+           "Clients may reject them; correct the server.");
     }
     if (seen.without_properties > 0) {
       say("      ",
           "Of these, " + std::to_string(seen.without_properties) + " take no arguments by name.");
     }
     if (seen.without_annotations > 0) {
-      say("      ",
-          "Of these, " + std::to_string(seen.without_annotations) +
-              " have no annotations: clients take them for ones that may destroy something.");
+      say("      ", "Of these, " + std::to_string(seen.without_annotations) +
+                        " have no annotations: clients treat them as destructive.");
     }
     if (seen.badly_described > 0) {
-      warn(std::to_string(seen.badly_described) + " tools have no description worth the name",
-           "Models will not know when to use them.");
+      warn(std::to_string(seen.badly_described) + " tools have no useful description",
+           "Models cannot decide when to use them.");
     }
   }
 
@@ -289,7 +291,7 @@ class Doctor {
       }
     } else {
       bad("a message too large for a frame was answered with " + text.substr(0, 200),
-          "This is the relay's own work: report it.");
+          "This is a fault of the relay: report it.");
     }
   }
 
@@ -301,7 +303,7 @@ class Doctor {
     const bool refused = !mcp::member(text, "error").empty() ||
                          mcp::member(mcp::member(text, "result"), "isError") == "true";
     if (refused) {
-      good("an unknown tool is refused");
+      good("an unknown tool is rejected");
     } else {
       bad("an unknown tool was called: " + text.substr(0, 200), "See the gateway's log.");
     }
@@ -312,9 +314,9 @@ class Doctor {
   void ending() {
     const int code = relay_.end();
     if (code == 0) {
-      good("the relay ends with its input");
+      good("the relay ends when its input ends");
     } else {
-      bad("the relay did not end in good order (" + std::to_string(code) + ")",
+      bad("the relay did not end properly (" + std::to_string(code) + ")",
           "The endpoint may hold the connection open; see its log.");
     }
   }

@@ -1,5 +1,5 @@
-// bulkhead-relay doctor: checks the way from this guest to its gateway, step by step, and says what
-// to do about each failure. It starts the relay as a client would and talks through it.
+// bulkhead-relay doctor: checks the connection from this guest to its gateway step by step and
+// explains each failure. It starts the relay as a client would and sends messages through it.
 #pragma once
 
 #include <string>
@@ -9,8 +9,8 @@
 
 namespace bulkhead::relay {
 
-// Prints a line per check to standard output. 0: all passed (warnings allowed), 1: one failed.
-// relay_command: this program's arguments to be a relay, argv[0] first.
+// Prints one line per check to standard output. Returns 0 if all passed (warnings included), 1 if
+// one failed. relay_command: the arguments that run this program as a relay, argv[0] first.
 int run_doctor(const connector_vsock::Definition &definition,
                const std::vector<std::string> &relay_command);
 

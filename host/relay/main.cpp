@@ -3,8 +3,8 @@
 #include <malloc.h>
 
 int main(int argc, char **argv) {
-  // By itself the allocator keeps more and more of what large messages have used; a guest's memory
-  // is small, so they are mapped alone and given back.
+  // By default the allocator keeps the memory of large messages. A guest has little memory, so
+  // large blocks are mapped separately and returned to the system.
   constexpr int bytes = 128 << 10;
   ::mallopt(M_MMAP_THRESHOLD, bytes);
   ::mallopt(M_TRIM_THRESHOLD, bytes);

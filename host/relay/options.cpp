@@ -40,7 +40,7 @@ std::string help(std::string_view program) {
   line("-h, --help", "Print this help");
   line("-V, --version", "Print the version");
   out.append("\nExample, in a client's configuration:\n  { \"mcpServers\": { \"host\": { ");
-  const std::size_t space = program.find(' ');  // "bulkhead relay" is a command of a program
+  const std::size_t space = program.find(' ');  // "bulkhead relay" is a subcommand
   out.append("\"command\": \"").append(program.substr(0, space)).append("\"");
   if (space != program.npos)
     out.append(", \"args\": [\"").append(program.substr(space + 1)).append("\"]");
@@ -66,7 +66,7 @@ bool to_number(std::string_view text, std::uint32_t *out) noexcept {
   return problem == std::errc() && stop == text.data() + text.size() && !text.empty();
 }
 
-// The error text, empty if it is good.
+// Returns the error text, empty on success.
 std::string set(Options *options, std::string_view name, std::string_view value) {
   const bool place = name == "--unix" || name == "--hybrid";
   if (place && value.empty()) return std::string(name) + " needs a path";
@@ -133,7 +133,7 @@ std::variant<Options, int> parse_options(std::string_view program, int argc,
     const std::string_view value = joined ? name.substr(equals + 1) : std::string_view();
     if (joined) name = name.substr(0, equals);
     if (!takes_value(name)) {
-      return wrong_usage(program, "does not know \"" + std::string(name) + "\"");
+      return wrong_usage(program, "unknown option \"" + std::string(name) + "\"");
     }
     if (!joined && i + 1 >= argc) return wrong_usage(program, std::string(name) + " needs a value");
     const std::string error = set(&out, name, joined ? value : std::string_view(argv[++i]));
@@ -143,7 +143,8 @@ std::variant<Options, int> parse_options(std::string_view program, int argc,
   if (!out.unix_path.empty() && !out.hybrid_path.empty()) {
     return wrong_usage(program, "--unix and --hybrid exclude each other");
   }
-  // Several hosts on one machine shift their ports, and say so to their guests this way.
+  // Several hosts on one machine use different port offsets, and pass them to their guests this
+  // way.
   if (!port_given) out.port = standard_port + port_offset(read_command_line());
   return out;
 }

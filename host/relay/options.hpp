@@ -1,4 +1,4 @@
-// The relay's command line, in a form that costs a guest nothing; `bulkhead relay` has the same.
+// The relay's command line, with little memory use for guests; `bulkhead relay` has the same.
 #pragma once
 
 #include <cstdint>
@@ -12,27 +12,27 @@ namespace bulkhead::relay {
 struct Options {
   bool doctor = false;
   std::uint32_t cid = 2;
-  std::uint32_t port = 5002;  // and what the kernel's command line adds
+  std::uint32_t port = 5002;  // plus the offset of the kernel's command line
   std::string unix_path, hybrid_path;
   std::string meta_prefix = "CAPSEM_META";
-  std::string name;  // empty: of the parent process
+  std::string name;  // empty: the name of the parent process
 };
 
-// One option that takes a value, for the help of either program.
+// An option with a value, for the help of both programs.
 struct OptionText {
   const char *name, *type, *help;
 };
 std::span<const OptionText> option_texts() noexcept;
 
-// argv[0] is the program, or `relay`. The options, or the exit code when there is nothing left to
-// do; usage errors are said on standard error. `program` is how the person has called us.
+// argv[0] is the program, or `relay`. Returns the options, or the exit code if nothing is left to
+// do; usage errors are printed to standard error. `program`: the name that the user typed.
 std::variant<Options, int> parse_options(std::string_view program, int argc,
                                          const char *const *argv);
 
-// The connector's definition of the endpoint.
+// The endpoint's definition for the connector.
 std::string definition_of(const Options &options, std::string_view process_name);
 
-// What capsem.vsock_port_offset= on this kernel command line says; 0: nothing.
+// The value of capsem.vsock_port_offset= on this kernel command line; 0 if missing.
 std::uint32_t port_offset(std::string_view command_line) noexcept;
 
 }  // namespace bulkhead::relay

@@ -21,7 +21,7 @@ Options good(const std::vector<const char *> &words) {
 
 }  // namespace
 
-TEST_CASE("the kernel's command line may shift the port") {
+TEST_CASE("the kernel's command line can add a port offset") {
   CHECK(port_offset("") == 0);
   CHECK(port_offset("quiet capsem.vsock_port_offset=100 ro\n") == 100);
   CHECK(port_offset("capsem.vsock_port_offset=7") == 7);
@@ -29,7 +29,7 @@ TEST_CASE("the kernel's command line may shift the port") {
   CHECK(port_offset("  a   b  ") == 0);
 }
 
-TEST_CASE("options, in both spellings") {
+TEST_CASE("options in both formats") {
   const Options options = good({"doctor", "--cid=3", "--port", "9", "--name", "a b"});
   CHECK(options.doctor);
   CHECK(options.cid == 3);
@@ -40,7 +40,7 @@ TEST_CASE("options, in both spellings") {
         R"({"cid":2,"port":1,"unix":"/x","meta_prefix":"CAPSEM_META","process_name":"p\"q"})");
 }
 
-TEST_CASE("the number of a port is never silently another one") {
+TEST_CASE("invalid port numbers are rejected") {
   for (const char *port : {"", "x", "-1", "4294967296", "1 ", "0x10"}) {
     CHECK(std::get<int>(parse({"--port", port})) == 2);
   }

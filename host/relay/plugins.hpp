@@ -1,4 +1,4 @@
-// The two plugins of a relay, linked in.
+// The two plugins of a relay, linked statically.
 #pragma once
 
 #include "bulkhead/abi/plugin.h"

@@ -18,7 +18,7 @@ namespace {
 
 std::atomic<pipe::PipeHost *> running{nullptr};
 
-// A terminal that we share gets its flags back, so a signal ends us in good order.
+// A signal ends the relay in order, so that a shared terminal gets its flags back.
 void stop_on_signals() {
   struct sigaction action{};
   action.sa_handler = [](int) {
@@ -51,7 +51,7 @@ int pass_messages(std::string_view program, const Options &options, std::string 
   return done ? 0 : complain(program, done.error().text, 1);
 }
 
-// The same options without `doctor`, as this program wants them.
+// The arguments without `doctor`.
 std::vector<std::string> relay_command(std::string_view program, int argc,
                                        const char *const *argv) {
   std::vector<std::string> out{std::string(program.substr(0, program.find(' ')))};
@@ -78,7 +78,7 @@ int run_checked(std::string_view program, int argc, const char *const *argv) {
 int run(std::string_view program, int argc, const char *const *argv) {
   try {
     return run_checked(program, argc, argv);
-  } catch (const std::exception &error) {  // out of memory, in practice
+  } catch (const std::exception &error) {  // usually out of memory
     return complain(program, error.what(), 1);
   }
 }

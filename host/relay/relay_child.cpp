@@ -83,7 +83,8 @@ int RelayChild::end() {
   while (line()) {
   }
   int status = 0;
-  // Its output has ended, so it is ending; one that hangs nevertheless is ended by the destructor.
+  // The output has ended, so the process is ending; the destructor kills it if it does not end in
+  // time.
   for (int i = 0; i < 50; ++i) {
     if (::waitpid(pid_, &status, WNOHANG) == pid_) {
       pid_ = -1;

@@ -1,4 +1,4 @@
-// A relay as a child process, talked to as an MCP client does: for doctor.
+// A relay as a child process, used by doctor like an MCP client would.
 #pragma once
 
 #include <sys/types.h>
@@ -14,11 +14,11 @@ namespace bulkhead::relay {
 
 class RelayChild {
  public:
-  static constexpr int answer_wait_ms = 40'000;  // the relay itself tries for 30 s to connect
-  static constexpr int next_wait_ms = 5'000;     // once it has been waited for in vain
+  static constexpr int answer_wait_ms = 40'000;  // the relay itself tries to connect for 30 s
+  static constexpr int next_wait_ms = 5'000;     // after one answer has timed out
   static constexpr std::size_t max_line_bytes = 16u << 20;
 
-  // This very program, with these arguments.
+  // Starts this program with these arguments.
   explicit RelayChild(const std::vector<std::string> &arguments);
   ~RelayChild();
   RelayChild(const RelayChild &) = delete;
@@ -26,12 +26,12 @@ class RelayChild {
 
   bool started() const noexcept { return pid_ > 0; }
   bool send(std::string_view line);
-  // The answer to this id (JSON text; empty: one without an id, or with null). What has a method
-  // is none, and another answer is a stray. nullopt: none in time, or the relay has ended.
+  // The answer to this id (JSON text; empty: an answer without id or with null). Messages with a
+  // method are skipped, and other answers are strays. nullopt: time-out, or the relay has ended.
   std::optional<std::string> answer(std::string_view id);
-  // The first answer that nobody has asked for since the last look; empty: there was none.
+  // The first unexpected answer since the last call; empty: none.
   std::string take_stray();
-  // Ends its input and waits for it; its exit code, -1 if it did not end by itself.
+  // Closes its input and waits for it; returns its exit code, -1 if it did not exit by itself.
   int end();
 
  private:

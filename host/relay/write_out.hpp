@@ -1,4 +1,4 @@
-// Whole texts to the standard descriptors, without the weight of streams.
+// Writes whole texts to the standard descriptors, without the size of iostreams.
 #pragma once
 
 #include <unistd.h>

@@ -1,5 +1,5 @@
 // The relay of a guest over a Unix socket: rows B04 to B11 against an endpoint written from the
-// layout alone, what goes beyond them, and doctor.
+// specification of the frames, further cases, and doctor.
 import { spawn, spawnSync } from 'node:child_process';
 import { chmodSync, copyFileSync, statSync, symlinkSync } from 'node:fs';
 import net from 'node:net';
@@ -33,7 +33,7 @@ test('B04 the name of the parent process, cleaned and cut on a character boundar
     return { frame: endpoint.received.at(-1).name, meta: endpoint.peer.meta };
   };
   assert.deepEqual(await nameUnder('my agent\tx'), { frame: 'my_agent_x', meta: 'CAPSEM_META:my_agent_x' });
-  const long = `x${'€'.repeat(66)}`; // 199 bytes; 128 fall into a character
+  const long = `x${'€'.repeat(66)}`; // 199 bytes; byte 128 is within a character
   const { frame } = await nameUnder(long);
   assert.equal(frame, `x${'€'.repeat(42)}`);
 });
@@ -47,14 +47,14 @@ test('B05 round trip', async (t) => {
   assert.deepEqual(requests(endpoint).map((f) => [f.stream, f.payload]), [[1, '{"jsonrpc":"2.0","id":"a","method":"tools/list"}']]);
 });
 
-test('B06 half-close at the end of input: the answer still comes', async (t) => {
+test('B06 half-close at the end of input: the answer still arrives', async (t) => {
   let ended = false;
   const { endpoint, relay } = await world(t, (frame, peer) => frame.flags === 0 && (endpoint.asked = { frame, peer }));
   endpoint.onEnd = () => (ended = true);
   relay.request(1, 'tools/call');
   const exit = relay.end();
   await until('the endpoint sees the end', () => ended && endpoint.asked);
-  await sleep(1500); // longer than what it waits when nothing is open
+  await sleep(1500); // longer than its wait without open requests
   assert.deepEqual(relay.lines, []);
   plain(endpoint.asked.frame, endpoint.asked.peer);
   endpoint.peer.socket.end();
@@ -75,7 +75,7 @@ test('B07 a fast answer overtakes a slow one', async (t) => {
   assert.equal((await relay.line()).id, 1);
 });
 
-test('B08 invalid JSON is the endpoint\'s to answer', async (t) => {
+test('B08 invalid JSON is answered by the endpoint', async (t) => {
   const { relay } = await world(t);
   relay.send('{oops');
   relay.request(2, 'ping');
@@ -85,7 +85,7 @@ test('B08 invalid JSON is the endpoint\'s to answer', async (t) => {
   assert.equal((await relay.line()).id, 2);
 });
 
-test('B09 notifications are passed on and get no line', async (t) => {
+test('B09 notifications are forwarded and get no line', async (t) => {
   const { endpoint, relay } = await world(t);
   relay.send({ jsonrpc: '2.0', method: 'notifications/initialized' });
   relay.request(1, 'a');
@@ -100,7 +100,7 @@ test('B09 notifications are passed on and get no line', async (t) => {
   assert.ok(notes.every((frame) => frame.stream === 0));
 });
 
-test('B10 a line that fits no frame is answered here, the next one works', async (t) => {
+test('B10 a line that is too large for a frame is answered by the relay, the next one works', async (t) => {
   const { endpoint, relay } = await world(t);
   relay.request(1, 'tools/call', { x: 'x'.repeat(1_100_000) });
   relay.request(2, 'tools/list');
@@ -110,13 +110,13 @@ test('B10 a line that fits no frame is answered here, the next one works', async
   assert.match(first.error.message, /tools\/call.*frame encode failed/);
   assert.equal((await relay.line()).id, 2);
   assert.equal(requests(endpoint).length, 1);
-  relay.request(3, 'tools/call', { x: 'x'.repeat(16_000_000) }); // more than what may wait for the endpoint
+  relay.request(3, 'tools/call', { x: 'x'.repeat(16_000_000) }); // more than the queue limit for the endpoint
   const large = await relay.line();
   assert.equal(large.id, 3);
   assert.match(large.error.message, /tools\/call.*frame encode failed/);
 });
 
-test('B11 a lost connection: every pending request is answered, none is repeated, then it goes on', async (t) => {
+test('B11 a lost connection: every pending request is answered, none is repeated, then the relay reconnects', async (t) => {
   const { endpoint, relay } = await world(t, () => {});
   relay.request(1, 'tools/call');
   relay.request('two', 'tools/list');
@@ -140,7 +140,7 @@ test('B11 a lost connection: every pending request is answered, none is repeated
   assert.equal(relay.stderr.trim().split('\n').length, 2);
 });
 
-test('a short outage is waited for, a long one is answered', async (t) => {
+test('a short outage delays requests, a long one fails them', async (t) => {
   const { endpoint, relay } = await world(t);
   relay.request(1, 'ping');
   await relay.line();
@@ -163,7 +163,7 @@ test('a short outage is waited for, a long one is answered', async (t) => {
   assert.equal((await relay.line()).result.method, 'ping');
 });
 
-test('the endpoint speaks on its own, and is answered', async (t) => {
+test('server-initiated requests of the endpoint are answered', async (t) => {
   const { endpoint, relay } = await world(t);
   relay.request(1, 'ping');
   await relay.line();
@@ -188,7 +188,7 @@ test('an empty answer ends a request without a line', async (t) => {
   assert.deepEqual(relay.lines, []);
 });
 
-test('a new endpoint gets the handshake again, the client does not see it', async (t) => {
+test('a new endpoint gets the handshake again, transparently for the client', async (t) => {
   const { endpoint, relay } = await world(t);
   const initialize = { jsonrpc: '2.0', id: 0, method: 'initialize', params: { protocolVersion: '2025-06-18', capabilities: { elicitation: {} } } };
   relay.send(initialize);
@@ -255,9 +255,9 @@ test('a thousand requests at once, in order on the wire', async (t) => {
   assert.deepEqual(requests(endpoint).map((frame) => frame.stream), Array.from({ length: 1000 }, (_, i) => i + 1));
 });
 
-// A second implementation of the layout is the endpoint: what it must not send is refused alone, if
-// the next frame can be found, and ends the connection if not.
-test('B02 refused frames and ten million bytes of noise from an independent endpoint', async (t) => {
+// The endpoint is an independent implementation of the frames. An invalid frame is rejected alone
+// if the next frame can be found, and ends the connection otherwise.
+test('B02 rejected frames and ten million random bytes from an independent endpoint', async (t) => {
   const peer = spawn('python3', [framePeer, 'serve', `unix:${t.path('peer')}`], { stdio: ['ignore', 'pipe', 'pipe'] });
   let heard = '';
   for (const output of [peer.stdout, peer.stderr]) output.on('data', (data) => (heard += data));
@@ -270,8 +270,8 @@ test('B02 refused frames and ten million bytes of noise from an independent endp
     const line = await until(`an answer to ${method}`, () => relay.lines.find((one) => one.replaceAll(' ', '').startsWith(start)));
     return JSON.parse(line);
   };
-  const connectionLost = new Set([9, 10]); // the total length itself
-  const nobodys = 4; // stream 0: no request is spoilt by it
+  const connectionLost = new Set([9, 10]); // the total length is invalid
+  const nobodys = 4; // stream 0: affects no request
   for (let n = 0; n < 11; ++n) {
     const { error, result } = await answerTo(n, 'refused', { n });
     if (n === nobodys) assert.equal(result.what, 'stream 0 without flag');
@@ -291,7 +291,7 @@ test('B02 refused frames and ten million bytes of noise from an independent endp
   assert.match(heard, /^listening\n(\d+\n)+$/, 'it had nothing to complain of');
 }, { timeout: 120_000 });
 
-// Nothing has moved any more for a while; how long that takes is not asserted.
+// Waits until nothing has moved for a while; the duration is not asserted.
 async function standstill(what, measure) {
   let before = -1;
   let same = 0;
@@ -305,7 +305,7 @@ async function standstill(what, measure) {
   return before;
 }
 
-test('a client that stops reading: the endpoint finds its socket full, and nothing is lost', async (t) => {
+test('a client that stops reading: the socket of the endpoint fills up, and nothing is lost', async (t) => {
   const size = 900_000;
   const { endpoint, relay } = await world(t, (frame, peer) => {
     if (frame.flags === 1) return;
@@ -319,7 +319,7 @@ test('a client that stops reading: the endpoint finds its socket full, and nothi
   const waits = await standstill('the endpoint', () => endpoint.peer.socket.writableLength);
   assert.ok(waits > 30 * size, `${waits} bytes wait at the endpoint`);
   assert.equal(relay.child.exitCode, null);
-  // What the client says while it does not read still comes.
+  // Input of the client is still forwarded while it does not read.
   relay.send({ jsonrpc: '2.0', method: 'notifications/cancelled', params: { requestId: 40 } });
   await until('the notification', () => endpoint.received.at(-1).payload.includes('cancelled'));
   relay.memoryWithin(6144);
@@ -335,7 +335,7 @@ test('a client that stops reading: the endpoint finds its socket full, and nothi
   assert.equal(relay.stderr, '');
 }, { timeout: 90_000 });
 
-test('held by its client, the relay still ends: on a signal, and with its client', async (t) => {
+test('a blocked relay still ends on a signal and with its client', async (t) => {
   for (const way of ['SIGTERM', 'client']) {
     const endpoint = await new FrameEndpoint(t.path(way)).start();
     t.defer(() => endpoint.stop());
@@ -353,7 +353,7 @@ test('held by its client, the relay still ends: on a signal, and with its client
   }
 }, { timeout: 60_000 });
 
-test('input that has ended, and a client that reads late: it still gets everything', async (t) => {
+test('after the end of input a client that reads late still gets everything', async (t) => {
   const { endpoint, relay } = await world(t, (frame, peer) => {
     if (frame.flags === 0) peer.answer(frame, { jsonrpc: '2.0', id: JSON.parse(frame.payload).id, result: 'r'.repeat(900_000) });
   });
@@ -362,14 +362,14 @@ test('input that has ended, and a client that reads late: it still gets everythi
   for (let id = 1; id <= 3; ++id) relay.request(id, 'tools/call');
   const exit = relay.end();
   await until('all were asked', () => requests(endpoint).length === 3);
-  await sleep(2500); // longer than a last write without a reader takes
+  await sleep(2500); // longer than the time limit of a last write without a reader
   assert.equal(relay.child.exitCode, null, 'it waits for its client');
   relay.unread(false);
   assert.equal(await exit, 0, relay.stderr);
   assert.deepEqual(relay.lines.map((line) => JSON.parse(line).id), [1, 2, 3]);
 });
 
-test('an endpoint that ends while the client does not read: what came is printed, the rest fails then', async (t) => {
+test('an endpoint ends while the client does not read: received answers are printed, the others fail', async (t) => {
   const { endpoint, relay } = await world(t, (frame, peer) => {
     if (frame.flags === 0) peer.answer(frame, { jsonrpc: '2.0', id: JSON.parse(frame.payload).id, result: 'r'.repeat(900_000) });
   });
@@ -390,11 +390,11 @@ test('an endpoint that ends while the client does not read: what came is printed
   assert.equal(answers[0].id, 1, 'it came before the end');
   assert.ok(answers.filter(({ id, result }) => id <= 10 && result).every(({ result }) => result.length === 900_000));
   relay.request(12, 'ping');
-  await until('it goes on', () => relay.lines.length === 12);
+  await until('the relay continues', () => relay.lines.length === 12);
 }, { timeout: 60_000 });
 
-test('an endpoint that does not read holds the client, and nothing is refused or lost', async (t) => {
-  // 45 MB each; the first are more requests than may be under way.
+test('an endpoint that does not read blocks the client, and nothing is rejected or lost', async (t) => {
+  // 45 MB each; the first has more requests than the in-flight limit.
   for (const [count, size] of [[9000, 5000], [50, 900_000]]) {
     let stalled = true;
     const endpoint = await new FrameEndpoint(t.path(`${count}`), (frame, peer) => {
@@ -415,7 +415,7 @@ test('an endpoint that does not read holds the client, and nothing is refused or
   }
 }, { timeout: 120_000 });
 
-test('ten thousand small requests without an answer: those beyond 4096 wait in the client', async (t) => {
+test('ten thousand unanswered small requests: those beyond 4096 wait in the client', async (t) => {
   const asked = [];
   const { endpoint, relay } = await world(t, (frame, peer) => {
     if (frame.flags === 0) asked.push([frame, peer]);
@@ -432,11 +432,11 @@ test('ten thousand small requests without an answer: those beyond 4096 wait in t
   assert.equal(await relay.end(), 0, relay.stderr);
 }, { timeout: 60_000 });
 
-test('doctor finds a good endpoint good and explains what is not', async (t) => {
+test('doctor passes a correct endpoint and explains faults', async (t) => {
   const endpoint = await new FrameEndpoint(t.path('e'), (frame, peer) => {
     if (frame.flags === 1 || !frame.payload.startsWith('{"')) return plain(frame, peer);
     const { id, method } = JSON.parse(frame.payload);
-    const tool = { name: 'say', description: 'Says what it is told', inputSchema: { type: 'object' } };
+    const tool = { name: 'say', description: 'Repeats its argument', inputSchema: { type: 'object' } };
     const results = {
       initialize: { serverInfo: { name: 'fake' }, protocolVersion: '2025-06-18' },
       'tools/list': { tools: [tool] },
@@ -455,12 +455,12 @@ test('doctor finds a good endpoint good and explains what is not', async (t) => 
   await endpoint.stop();
   const bad = await doctor(endpoint.path);
   assert.equal(bad.code, 1);
-  assert.match(bad.out, /FAIL {2}no connection to unix:.*no such socket[^]*Is the gateway running/);
+  assert.match(bad.out, /FAIL {2}no connection to unix:.*no such socket[^]*Check that the gateway runs/);
 });
 
-// Each fault is told once, and the checks behind it say what is true.
-test('doctor tells the faults of an endpoint apart', async (t) => {
-  const tool = { name: 'say', description: 'Says what it is told', inputSchema: { type: 'object' } };
+// Each fault is reported once, and later checks report what they find.
+test('doctor distinguishes the faults of an endpoint', async (t) => {
+  const tool = { name: 'say', description: 'Repeats its argument', inputSchema: { type: 'object' } };
   const results = { initialize: { serverInfo: { name: 'fake' }, protocolVersion: '2025-06-18' }, 'tools/list': { tools: [tool] }, 'tools/call': { isError: true, content: [] } };
   const good = (frame, peer) => {
     if (frame.flags === 1 || !frame.payload.startsWith('{"')) return plain(frame, peer);
@@ -469,9 +469,9 @@ test('doctor tells the faults of an endpoint apart', async (t) => {
   };
   const methodOf = (frame) => (frame.payload.startsWith('{"') ? JSON.parse(frame.payload).method : '');
   const faults = {
-    'initialize was refused: .*-32600': (frame, peer) =>
+    'initialize was rejected: .*-32600': (frame, peer) =>
       methodOf(frame) === 'initialize' ? peer.answer(frame, { jsonrpc: '2.0', id: 1, error: { code: -32600, message: 'no' } }) : good(frame, peer),
-    'tools/list was refused: .*-32603': (frame, peer) =>
+    'tools/list was rejected: .*-32603': (frame, peer) =>
       methodOf(frame) === 'tools/list' ? peer.answer(frame, { jsonrpc: '2.0', id: 3, error: { code: -32603, message: 'no' } }) : good(frame, peer),
     'an unknown tool was called': (frame, peer) =>
       methodOf(frame) === 'tools/call' ? peer.answer(frame, { jsonrpc: '2.0', id: 7, result: { content: [] } }) : good(frame, peer),
@@ -488,7 +488,7 @@ test('doctor tells the faults of an endpoint apart', async (t) => {
   }
 });
 
-// What a monitor's socket does with a connection: `answer` says what it is told.
+// A monitor's socket; `answer` is its reply to the handshake.
 async function monitor(t, name, answer) {
   const front = net.createServer((socket) => {
     socket.on('error', () => {});
@@ -504,10 +504,10 @@ const doctorOf = async (t, args, command = [relayProgram]) => {
   return { code, out: relay.lines.join('\n') };
 };
 
-test('doctor goes through the dialogue of a hybrid socket, and says who did not answer', async (t) => {
+test('doctor runs the handshake of a hybrid socket and reports which side did not answer', async (t) => {
   const endpoint = await new FrameEndpoint(t.path('inner')).start();
   t.defer(() => endpoint.stop());
-  const nobody = await monitor(t, 'closes', (socket) => socket.end());
+  const silent = await monitor(t, 'closes', (socket) => socket.end());
   const other = await monitor(t, 'other', (socket) => socket.end('HTTP/1.1 400 Bad Request\r\n'));
   const asked = [];
   const good = await monitor(t, 'good', (socket, data) => {
@@ -517,7 +517,7 @@ test('doctor goes through the dialogue of a hybrid socket, and says who did not 
     socket.write('OK 1073741824\n');
     socket.pipe(inner).pipe(socket);
   });
-  for (const [path, says] of [[nobody, /CONNECT 5007 was refused: no process listens on that port/], [other, /CONNECT 5007 was answered with HTTP/]]) {
+  for (const [path, says] of [[silent, /CONNECT 5007 was rejected: no process listens on that port/], [other, /CONNECT 5007 was answered with HTTP/]]) {
     const { code, out } = await doctorOf(t, ['--hybrid', path, '--port', '5007']);
     assert.equal(code, 1, out);
     assert.match(out, /^FAIL {2}no connection to hybrid:/);
@@ -530,19 +530,19 @@ test('doctor goes through the dialogue of a hybrid socket, and says who did not 
   assert.ok(asked.length >= 2 && asked.every((line) => line === 'CONNECT 5007\n'), text(asked));
 });
 
-test('doctor tells a lost connection from a refusal of the endpoint, and says who may connect', async (t) => {
+test('doctor distinguishes a lost connection from a rejection, and reports who may connect', async (t) => {
   const closes = await monitor(t, 'closes', (socket) => socket.destroy());
   const lost = await doctorOf(t, ['--unix', closes]);
   assert.equal(lost.code, 1);
-  assert.match(lost.out, /FAIL {2}initialize got no answer of the endpoint: .*connection closed/);
-  assert.match(lost.out, /relay's own.*[^]*allow_uids/);
-  assert.doesNotMatch(lost.out, /policy refuses/);
+  assert.match(lost.out, /FAIL {2}initialize got no answer from the endpoint: .*connection closed/);
+  assert.match(lost.out, /comes from the relay[^]*allow_uids/);
+  assert.doesNotMatch(lost.out, /policy rejects/);
   const endpoint = await new FrameEndpoint(t.path('refuses'), (frame, peer) => {
     if (frame.flags === 0) peer.answer(frame, { jsonrpc: '2.0', id: JSON.parse(frame.payload).id, error: { code: -32600, message: 'no' } });
   }).start();
   t.defer(() => endpoint.stop());
-  assert.match((await doctorOf(t, ['--unix', endpoint.path])).out, /FAIL {2}initialize was refused: .*-32600.*\n.*policy refuses/);
-  // A socket of somebody else. Root may connect to any, so it is another user then.
+  assert.match((await doctorOf(t, ['--unix', endpoint.path])).out, /FAIL {2}initialize was rejected: .*-32600.*\n.*policy rejects/);
+  // A socket of another user. Root may connect to any, so the test changes to another user.
   const program = t.path('relay');
   copyFileSync(relayProgram, program);
   chmodSync(program, 0o755);
@@ -554,7 +554,7 @@ test('doctor tells a lost connection from a refusal of the endpoint, and says wh
   assert.match(out, new RegExp(`FAIL {2}no connection to unix:.*Permission denied\\n.*You are user ${user}\\..*allow_uids`));
 });
 
-test('help, wrong usage, and the same as a command of the program', async (t) => {
+test('help, usage errors, and the same as a command of the program', async (t) => {
   const ask = (command, ...args) => spawnSync(command, args, { encoding: 'utf8' });
   assert.match(ask(relayProgram, '--help').stdout, /--hybrid PATH/);
   for (const args of [['--what'], ['--unix'], ['--port', 'x'], ['--port', '99999999999'], ['--meta-prefix', 'a b', '--unix', '/x'], ['--unix', 'a', '--hybrid', 'b']]) {
@@ -571,7 +571,7 @@ test('help, wrong usage, and the same as a command of the program', async (t) =>
   assert.equal(relay.lines.length, 1);
 });
 
-test('small: the file and the memory', async (t) => {
+test('the size of the file and the memory use are small', async (t) => {
   if (sanitized) t.skip('sanitizers are large');
   const { relay } = await world(t);
   for (let i = 1; i <= 100; ++i) relay.request(i, 'ping', { pad: 'p'.repeat(20_000) });
@@ -581,10 +581,10 @@ test('small: the file and the memory', async (t) => {
   const resident = relay.resident();
   assert.ok(statSync(relayProgram).size <= 1_500_000, `${statSync(relayProgram).size} bytes`);
   assert.ok(resident <= 4096, `${resident} KiB resident`);
-  // Lines that it refuses leave nothing behind.
+  // Rejected lines leave no memory behind.
   for (const size of [15_000_000, 17_000_000, 17_000_000]) relay.request(size, 'ping', { pad: 'p'.repeat(size) });
-  await until('the refusals', () => relay.lines.length === 105, 20_000);
-  await until('their memory is given back', () => relay.resident() <= 4096);
+  await until('the rejections', () => relay.lines.length === 105, 20_000);
+  await until('their memory is released', () => relay.resident() <= 4096);
 });
 
 await run();
