@@ -1,11 +1,12 @@
-// Random faults under load. Arguments: how many (200), the seed (random; it is printed).
+// Random faults under load. Arguments: number of faults (200), seed (random; it is printed).
 //
-// Two gateways: one over HTTP with something in every compartment, one of a client on standard input
-// and output, which has to keep its session through all of it. Both have a policy and a session
-// database in processes of their own.
+// Two gateways: one over HTTP with a plugin in every compartment, one for a client on standard
+// input and output, whose session must survive all faults. Both have a policy and a session
+// database in separate processes.
 //
-// Every call gets one answer or one error within its deadline, none is carried out twice, and after
-// each series of faults all is whole again within 2 s, with no orphan, zombie or descriptor more.
+// Every call gets one result or one error within its deadline, and none is executed twice. After
+// each series of faults everything recovers within 2 s, without orphans, zombies or additional
+// descriptors.
 import { execFileSync } from 'node:child_process';
 import { mkdirSync, openSync, rmSync, writeFileSync, writeSync } from 'node:fs';
 import { join } from 'node:path';
@@ -22,9 +23,9 @@ const CALL_TIMEOUT = 4000;
 const LONGEST_STOP = 5000;
 const WHOLE_WITHIN = 2000;
 const DISK_MIB = 48;
-const SERIES = 20; // faults between two looks at whether all is whole
+const SERIES = 20; // faults between two checks for recovery
 
-// A state folder that can be full; undefined when this user cannot have one.
+// A small file system for the state folder; undefined if this user cannot create one.
 function smallDisk(t) {
   const state = t.path('state');
   mkdirSync(state, { mode: 0o700 });
@@ -51,7 +52,7 @@ class Clock {
   #write() {
     writeSync(this.file, new BigInt64Array([this.real, this.monotonic]), 0, 16, 0);
   }
-  // Real time goes anywhere, monotonic time only on.
+  // Real time jumps in both directions, monotonic time only forward.
   jump(random) {
     const seconds = (n) => BigInt(Math.round(n)) * 1_000_000_000n;
     this.real += seconds((random() - 0.5) * 2 * 86_400);
@@ -77,14 +78,14 @@ class Drill {
   pick(list) {
     return list[Math.floor(this.random() * list.length)];
   }
-  // One fault, with its repair where it does not repair itself.
+  // Causes one fault, and repairs it if it does not end by itself.
   async fault() {
     let at = this.random() * this.kinds.reduce((sum, [weight]) => sum + weight, 0);
     const [, what] = this.kinds.find(([weight]) => (at -= weight) < 0);
     const name = await what.call(this);
     this.counts.set(name, (this.counts.get(name) ?? 0) + 1);
   }
-  // A process of a role that is picked first, so that many servers do not hide the rest.
+  // A process of a randomly chosen role, so that many servers do not hide the others.
   #process() {
     const all = this.trees.flatMap((tree) => tree.look());
     if (!all.length) return undefined;
@@ -95,18 +96,18 @@ class Drill {
     try {
       process.kill(pid, signal);
     } catch {
-      // it has gone meanwhile
+      // it has ended since
     }
   }
   async #kill() {
     const victim = this.#process();
-    if (!victim) return 'kill nobody';
+    if (!victim) return 'kill nothing';
     this.#signal(victim, 'SIGKILL');
     return `kill ${victim.role}`;
   }
   async #stop() {
     const victim = this.#process();
-    if (!victim) return 'stop nobody';
+    if (!victim) return 'stop nothing';
     const ms = this.random() < 0.08 ? LONGEST_STOP : 50 + this.random() * 700;
     this.#signal(victim, 'SIGSTOP');
     await sleep(ms);
@@ -142,12 +143,12 @@ class Drill {
     return 'clock jump';
   }
   async #full() {
-    // Through the supervisor's own view of the file system.
+    // Through the supervisor's view of the file system.
     const filler = `/proc/${this.gateway.pid}/root${this.disk.state}/filler`;
     try {
       writeFileSync(filler, Buffer.alloc((DISK_MIB + 1) << 20));
     } catch {
-      // it is full now
+      // the disk is full
     }
     await sleep(100 + this.random() * 400);
     rmSync(filler, { force: true });
@@ -155,10 +156,11 @@ class Drill {
   }
 }
 
-// Everything runs, every server is ready, and each tool answers. Takes the time since `since`.
+// Waits until everything runs, every server is ready, and each tool answers. Returns the time since
+// `since`.
 async function whole({ gateway, expected, tools, client: own }, since) {
   const client = own ?? new HttpClient(gateway.url);
-  await until('all is whole again', async () => {
+  await until('everything has recovered', async () => {
     const { compartments, servers } = await statusOf(gateway);
     const lacking = [...compartments.filter((one) => one.state !== 'running'), ...servers.filter((one) => one.state !== 'ready')];
     if (compartments.length !== expected.compartments || servers.length !== expected.servers) return false;
@@ -172,14 +174,14 @@ async function whole({ gateway, expected, tools, client: own }, since) {
   return took;
 }
 
-// What calls pass on their way, each in a process of its own.
+// A policy and a session database, each in a separate process.
 const judges = {
   policies: { words: { plugin: join(build, 'tests/judges/policy-words.so'), words: 'a-word-that-no-call-has' } },
   telemetry: { book: { plugin: 'telemetry-sqlite' } },
 };
 const limits = { retry_min_ms: 20, retry_max_ms: 200, call_timeout_ms: CALL_TIMEOUT, connect_timeout_ms: 3000, policy_timeout_ms: 1000 };
 
-// A gateway under test and what is known of it: {gateway, tools, tree, client of stdio}.
+// A gateway under test with its data: {gateway, tools, tree, client for stdio}.
 async function served(t, name, world, disk, clock) {
   const gateway = await t.gateway({
     limits,
@@ -204,7 +206,7 @@ async function onStdio(t, name) {
 }
 
 async function lookFirst(one) {
-  await until('there is a status', () => statusOf(one.gateway).then(() => true, () => false));
+  await until('the status is available', () => statusOf(one.gateway).then(() => true, () => false));
   const { compartments, servers } = await statusOf(one.gateway);
   one.expected = { compartments: compartments.length, servers: servers.length };
   const names = compartments.map(({ name }) => name);
@@ -225,7 +227,7 @@ test(`${count} faults`, async (t) => {
   const stdio = await onStdio(t, name);
   const both = [http, stdio];
   const { gateway } = http;
-  // A machine that is so busy that a plain start takes longer gets as long for the rest, too.
+  // On a machine that is so busy that a plain start takes longer, recovery may take as long.
   const start = Math.max(...(await Promise.all(both.map(lookFirst))));
   const within = Math.max(WHOLE_WITHIN, start);
   console.log(`    whole ${start.toFixed(0)} ms after the start`);
@@ -264,13 +266,13 @@ test(`${count} faults`, async (t) => {
   console.log(`    ${[...drill.counts].sort().map(([what, n]) => `${n} x ${what}`).join(', ')}`);
   console.log(`    ${load.report()}`);
   console.log(`    stdio: ${stdioLoad.report()}`);
-  console.log(`    whole again after ${times.map((ms) => ms.toFixed(0)).join(', ')} ms`);
+  console.log(`    recovered after ${times.map((ms) => ms.toFixed(0)).join(', ')} ms`);
   if (trouble) throw trouble;
   assert.deepEqual([...load.wrong, ...stdioLoad.wrong], []);
   assert.deepEqual([...load.misdeeds(world.records()), ...stdioLoad.misdeeds(stdio.records())], []);
-  assert.equal(load.lost, 0, 'HTTP sessions go on without a new handshake');
+  assert.equal(load.lost, 0, 'HTTP sessions resume without a new handshake');
   assert.ok(load.results > count && stdioLoad.results > count / 2, 'there was load');
-  assert.equal(stdio.client.exit, undefined, 'the gateway of the client on stdio goes on');
+  assert.equal(stdio.client.exit, undefined, 'the gateway of the client on stdio keeps running');
   assert.ok(Math.max(...times) <= within, `whole within ${within.toFixed(0)} ms`);
   const seen = both.flatMap(({ tree }) => tree.look().map(({ pid }) => pid));
   await Promise.all([gateway.stop(), stdio.client.close()]);

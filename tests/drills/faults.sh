@@ -1,5 +1,5 @@
 #!/bin/sh
-# Random faults under load; see faults.mjs. Arguments: how many (200), the seed (random).
+# Runs random faults under load; see faults.mjs. Arguments: number of faults (200), seed (random).
 set -eu
 here=$(CDPATH='' cd -- "$(dirname -- "$0")" && pwd)
 status=0

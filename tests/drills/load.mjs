@@ -1,5 +1,5 @@
-// Load that keeps account: each call carries a text of its own, has to be answered once and in time,
-// and the upstream servers' records say how often it was carried out.
+// Load with accounting: each call has a unique text and must be answered once and in time; the logs
+// of the upstream servers show how often it was executed.
 import http from 'node:http';
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { fake, sleep } from '../e2e/lib.mjs';
@@ -7,21 +7,22 @@ import { HttpClient } from '../e2e/clients.mjs';
 
 export class Load {
   results = 0;
-  errors = new Map(); // what -> how often
+  errors = new Map(); // error -> count
   handshakes = 0;
   lost = 0; // sessions that the gateway no longer knew
-  notes = 0; // notifications that came
+  notes = 0; // received notifications
   slowest = 0; // ms
-  wrong = []; // what no fault explains
-  done = new Map(); // text of a call -> was it answered with a result
+  wrong = []; // results that no fault explains
+  done = new Map(); // text of a call -> whether it got a result
   #stop = false;
   #running = [];
   #serial = 0;
 
-  // tools: {name, arguments(call), counted: the server records it}; an answer has to contain the
-  // call's text, unless the tool says how else it is known (`good`). A call may take `deadline` ms.
-  // session_calls: then the session ends and another begins; pause: ms between calls; streams: each
-  // session has one for what is not asked for. client: one that all use, in place of sessions of their
+  // tools: {name, arguments(call), counted: the server logs it}. An answer must contain the call's
+  // text, unless the tool has its own check (`good`). A call must end within `deadline` ms.
+  // session_calls: calls per session; pause: ms between calls; streams: each session opens a stream
+  // for unrelated messages. client: one client for all calls instead of HTTP sessions; first: the
+  // number of the first call.
   // own over HTTP; first: of the numbers of its calls.
   constructor(url, tools, deadline, random, { session_calls = Infinity, pause = 0, streams = false, client, first = 0 } = {}) {
     Object.assign(this, { url, tools, deadline, random, session_calls, pause, streams, client });
@@ -32,7 +33,7 @@ export class Load {
     this.#stop = false;
     this.#running = Array.from({ length: count }, () => this.#client());
   }
-  // Each client finishes what it is at.
+  // Each client finishes its current call.
   async stop() {
     this.#stop = true;
     await Promise.all(this.#running);
@@ -67,7 +68,7 @@ export class Load {
     const client = new HttpClient(this.url);
     try {
       await client.initialize();
-      if (this.streams) await Promise.all([client.listen(), client.tools()]); // who has no list hears of no change
+      if (this.streams) await Promise.all([client.listen(), client.tools()]); // a client without a list gets no list_changed
       ++this.handshakes;
       return client;
     } catch (error) {
@@ -78,7 +79,7 @@ export class Load {
     }
   }
 
-  // One call. True when the session has gone.
+  // Makes one call. Returns true if the session was lost.
   async #sessionLost(client, tool) {
     const call = `call-${++this.#serial}-`;
     const started = performance.now();
@@ -110,8 +111,8 @@ export class Load {
     this.errors.set(what, (this.errors.get(what) ?? 0) + 1);
   }
 
-  // Calls that were carried out more than once, or answered and never carried out. `records`: one
-  // text per execution.
+  // Calls that were executed more than once, or answered and never executed. `records`: one text
+  // per execution.
   misdeeds(records) {
     const times = new Map();
     for (const text of records) {
@@ -134,7 +135,7 @@ export class Load {
   }
 }
 
-// Not every client can take a signal.
+// Not every client supports a signal.
 function inTime(answer, signal) {
   const late = new Promise((_, reject) => signal.addEventListener('abort', () => reject(signal.reason)));
   return Promise.race([answer, late]);
@@ -146,18 +147,18 @@ function kindOf(error) {
   return http_status || (error.code ?? error.message.slice(0, 60));
 }
 
-// The calls in the record of a scripted stdio server.
+// The calls in the log of a scripted stdio server.
 export function callsIn(log) {
   let text = '';
   try {
     text = readFileSync(log, 'utf8');
   } catch {
-    // it was never started
+    // the server was never started
   }
   return text.split('\n').filter((line) => line.startsWith('< ') && line.includes('"tools/call"'));
 }
 
-// Pages for builtin-http: each says its own path, and which were asked for is recorded.
+// Pages for builtin-http: each contains its own path, and requested paths are recorded.
 async function pages() {
   const asked = [];
   const server = http.createServer((req, res) => {
@@ -172,9 +173,9 @@ async function pages() {
   return { asked, stop, disconnect: () => server.closeAllConnections(), url: `http://127.0.0.1:${server.address().port}` };
 }
 
-// A profile's servers and plugins, something in every compartment, and what Load needs to know of
-// it. `name` marks the servers' processes. Two servers with a command, two with a URL. keep: calls
-// are recorded.
+// A profile's servers and plugins, one in every compartment, and the data that Load needs about
+// them. `name` marks the servers' processes. Two stdio servers, two HTTP servers. keep: record
+// calls.
 export async function everyCompartment(t, name, { keep = true } = {}) {
   const logs = [t.path('log0'), t.path('log1')];
   const webs = [await t.fakeHttp(), await t.fakeHttp()];
@@ -206,7 +207,7 @@ export async function everyCompartment(t, name, { keep = true } = {}) {
     for (const web of webs) web.requests.length = 0;
     site.asked.length = 0;
   };
-  // Every connection to the remote servers and to the site ends.
+  // Closes every connection to the remote servers and to the site.
   const disconnect = async () => {
     site.disconnect();
     for (const web of webs) {

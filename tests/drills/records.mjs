@@ -1,5 +1,5 @@
-// The session database: 100,000 calls are 100,000 rows; a disk that is full for a while loses none
-// (block), or what it says it lost (spill).
+// The session database: 100,000 calls are 100,000 rows; a disk that is temporarily full loses no
+// record (block), or exactly the counted ones (spill).
 import { execFileSync } from 'node:child_process';
 import { mkdirSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
@@ -38,8 +38,8 @@ for (const args of [[], ['--single-process']]) {
   }, { timeout: 600_000 });
 }
 
-// A gateway whose state folder is a small disk, in a mount namespace of its own; undefined when this
-// user cannot have one. `inside` runs a program there.
+// A gateway whose state folder is a small disk in a private mount namespace; undefined if this user
+// cannot create one. `inside` runs a program there.
 async function onSmallDisk(t, telemetry) {
   const state = t.path('state');
   mkdirSync(state, { mode: 0o700 });
@@ -53,7 +53,7 @@ async function onSmallDisk(t, telemetry) {
     { ...profile({ spill_bytes: 262_144, flush_ms: 20, ...telemetry }), state_dir: state },
     { wrap: ['unshare', '-m', 'sh', '-c', `${mount("96m")} && exec "$@"`, 'sh'] });
   const there = (path) => `/proc/${gateway.pid}/root${join(state, path)}`;
-  // SQLite follows links by itself, so it has to be where the disk is.
+  // SQLite follows links itself, so it must run in the mount namespace.
   const file = join(state, 'plugins/records/calls-1-000001.db');
   const rows = (sql) => JSON.parse(execFileSync(
     'nsenter', ['-t', String(gateway.pid), '-m', program, 'inspect', sql, '--json', '--file', file],
@@ -75,12 +75,12 @@ test('a full disk, on_failure = "block": calls are refused, none that ran is mis
   rmSync(there('ballast'));
   await until('calls run again', () => client.tool('local__ok', {}).then(() => ++ran, () => false), 20_000);
   const count = () => rows(`SELECT count(*) ${isCall}`)[0][0];
-  await until('all is on record', () => count() >= ran, 60_000);
+  await until('all calls are recorded', () => count() >= ran, 60_000);
   assert.equal(count(), ran);
   assert.equal((await statusOf(gateway)).counters.dropped_records, 0);
 }, { timeout: 300_000 });
 
-test('a full disk, on_failure = "spill": calls go on, and what is lost is counted', async (t) => {
+test('a full disk, on_failure = "spill": calls continue, and lost records are counted', async (t) => {
   const disk = await onSmallDisk(t, {});
   if (!disk) t.skip('this user cannot mount');
   const { gateway, there, rows } = disk;
@@ -92,7 +92,7 @@ test('a full disk, on_failure = "spill": calls go on, and what is lost is counte
   const lost = await until('the spill file is full', async () => (await counters())['records.records_lost']);
   assert.ok((await counters())['records.records_spilled'] > 0);
   rmSync(there('ballast'));
-  await until('the rest is on record', async () => {
+  await until('the other calls are recorded', async () => {
     const now = await counters();
     const [[written]] = rows(`SELECT count(*) ${isCall}`);
     return written + now['records.records_lost'] >= count;
@@ -116,7 +116,7 @@ test('a full disk, mode "full": who is started again there runs nothing that goe
       return one?.state === 'running' && one;
     });
     process.kill(pid, 'SIGKILL');
-    await until(`${name} is started again`, async () => {
+    await until(`${name} is restarted`, async () => {
       const one = await compartment(name);
       return one?.state === 'running' && one.pid !== pid;
     });
@@ -126,7 +126,7 @@ test('a full disk, mode "full": who is started again there runs nothing that goe
   const late = await t.http(gateway).then((fresh) => fresh.tool('local__ok', { i: 'late' })).catch((error) => error);
   assert.match(String(late?.message), /could not record/, show(late));
   rmSync(there('ballast'));
-  const fresh = await until('it goes on', () => t.http(gateway).catch(() => undefined), 30_000);
+  const fresh = await until('the gateway answers again', () => t.http(gateway).catch(() => undefined), 30_000);
   await until('calls run again', () => fresh.tool('local__ok', {}).then(() => ++ran, () => false), 30_000);
   const [[answered]] = rows(`SELECT count(*) ${isCall} AND outcome = 'ok'`);
   assert.ok(answered >= ran, show({ answered, ran }));

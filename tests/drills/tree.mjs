@@ -1,4 +1,4 @@
-// The processes below a gateway: who they are, and what becomes of them.
+// The processes below a gateway: their roles and their lifetime.
 import { readFileSync, readdirSync } from 'node:fs';
 import { descendants } from '../e2e/lib.mjs';
 
@@ -14,15 +14,15 @@ const started = (pid) => stat(pid)?.[19];
 export const isZombie = (pid) => stat(pid)?.[0] === 'Z';
 export const descriptors = (pid) => readdirSync(`/proc/${pid}/fd`).length;
 export const threads = (pid) => readdirSync(`/proc/${pid}/task`).length;
-// Private memory of a process, swapped pages included. Pages of files are not counted: the kernel
-// drops them and reads them again as it likes, which looks like growth after a quiet minute.
+// Private memory of a process, including swapped pages. Pages of files are not counted: the kernel
+// drops and rereads them at any time, which looks like growth after a quiet minute.
 export const ownMemory = (pid) => {
   const status = readFileSync(`/proc/${pid}/status`, 'utf8');
   return ['RssAnon', 'VmSwap'].reduce((sum, name) => sum + Number(new RegExp(`^${name}:\\s+(\\d+) kB`, 'm').exec(status)?.[1] ?? 0), 0) * 1024;
 };
 
-// "bulkhead compartment NAME" is NAME; a server is "server"; the first process of a server's sandbox
-// and what is not known is the program's name.
+// "bulkhead compartment NAME" has the role NAME; a server has "server"; the first process of a
+// server's sandbox and unknown processes have the program's name.
 function roleOf(pid, server) {
   let words;
   try {
@@ -35,15 +35,15 @@ function roleOf(pid, server) {
 }
 
 export class Tree {
-  #seen = new Map(); // pid -> when it was started
+  #seen = new Map(); // pid -> start time
 
-  // server: an argument that only the servers of this gateway have; prefix: of the roles' names.
+  // server: an argument that only this gateway's servers have; prefix: of the role names.
   constructor(pid, server, prefix = '') {
     this.pid = pid;
     this.server = server;
     this.prefix = prefix;
   }
-  // All living processes below the supervisor: [{pid, role}].
+  // All running processes below the supervisor: [{pid, role}].
   look() {
     const found = [];
     for (const pid of descendants(this.pid)) {
@@ -58,7 +58,7 @@ export class Tree {
   zombies() {
     return descendants(this.pid).filter(isZombie);
   }
-  // Those that were below the supervisor once, live, and are not any more.
+  // Running processes that were below the supervisor and no longer are.
   orphans() {
     const below = new Set(descendants(this.pid));
     return [...this.#seen].filter(([pid, since]) => !below.has(pid) && started(pid) === since && !isZombie(pid)).map(([pid]) => pid);

@@ -1,4 +1,4 @@
-// `bulkhead aggregator` by its protocol: rows A04 to A15, A18, A21, A22 and A32, in both codecs.
+// The protocol of `bulkhead aggregator`: rows A04 to A15, A18, A21, A22 and A32, with both codecs.
 import { spawnSync } from 'node:child_process';
 import { existsSync, readFileSync } from 'node:fs';
 import { Gateway, alive, assert, descendants, fake, program, run, sanitized, test, until } from './lib.mjs';
@@ -14,7 +14,7 @@ const has = (items, ...fields) => {
   for (const item of items) for (const field of fields) assert.ok(field in item, `${field} in ${JSON.stringify(item)}`);
 };
 const lines = (path) => (existsSync(path) ? readFileSync(path, 'utf8').split('\n') : []);
-// The requests of one method that a fake server has logged.
+// The requests of one method in the log of a fake server.
 const received = (path, method) =>
   lines(path).filter((line) => line.startsWith('<') && line.includes(`"${method}"`)).map((line) => JSON.parse(line.slice(1)));
 async function gone(pids, ms = 2000) {
@@ -29,19 +29,19 @@ inBoth('A04 the first message is the array of definitions', async (t, codec) => 
   assert.equal(servers[0].connected, true);
 });
 
-test('it confines itself before it reads: no new privileges, no capabilities, a system call filter', async (t) => {
+test('the aggregator confines itself before it reads: no new privileges, no capabilities, a system-call filter', async (t) => {
   const agg = new Aggregator(t).define([server('a', '--tool', 'say')]);
   await agg.request('list_servers');
   const status = readFileSync(`/proc/${agg.pid}/status`, 'utf8');
   const field = (name) => new RegExp(`^${name}:\\s+(\\S+)`, 'm').exec(status)[1];
   assert.equal(field('NoNewPrivs'), '1');
-  // Root keeps what user namespaces of its servers cannot do without: CAP_SETFCAP.
+  // Root keeps CAP_SETFCAP, which the user namespaces of its servers require.
   const setfcap = 1n << 31n;
   assert.equal(BigInt(`0x${field('CapEff')}`) & ~setfcap, 0n);
   if (!sanitized) assert.equal(field('Seccomp'), '2');
 });
 
-test('A04 something else first is an error, and the end', async (t) => {
+test('A04 any other first message is an error and ends the aggregator', async (t) => {
   const agg = new Aggregator(t, { codec: 'ndjson' });
   const reply = await agg.request('list_servers');
   assert.match(reply.error, /first message/);
@@ -79,7 +79,7 @@ test('A06 MessagePack: the same replies as NDJSON', async (t) => {
   assert.equal(replies[0][4].result.echo.long.length, 70_000);
 });
 
-test('A06 MessagePack: 16 MiB + 1 is refused without memory for it; what is under way is answered', async (t) => {
+test('A06 MessagePack: 16 MiB + 1 is rejected without allocating it; in-flight calls are answered', async (t) => {
   const agg = new Aggregator(t, { args: ['--codec', 'msgpack'] }).define([server('a', '--tool', 'slow', '--delay', 'slow=300')]);
   await agg.request('list_servers');
   const slow = agg.call('a__slow');
@@ -88,11 +88,11 @@ test('A06 MessagePack: 16 MiB + 1 is refused without memory for it; what is unde
   const peak = Number(/VmHWM:\s+(\d+) kB/.exec(readFileSync(`/proc/${agg.pid}/status`, 'utf8'))[1]);
   assert.ok((await slow).result);
   assert.equal((await agg.exited).code, 0);
-  // A sanitizer's own memory is not the question.
+  // The memory of a sanitizer does not count.
   if (!sanitized) assert.ok(peak < 64 * 1024, `${peak} kB`);
 });
 
-inBoth('A06 large results pass in MessagePack; NDJSON says that they do not fit', async (t, codec) => {
+inBoth('A06 large results pass in MessagePack; NDJSON reports an error', async (t, codec) => {
   const agg = new Aggregator(t, { codec }).define([server('a', '--tool', 'big', '--size', 'big=3000000')]);
   const reply = await agg.call('a__big');
   if (codec === 'msgpack') assert.equal(reply.result.content[0].text.length, 3_000_000);
@@ -140,7 +140,7 @@ inBoth('A08 list_tools has the fields', async (t, codec) => {
   assert.ok(!('timeout_secs' in tools.find((each) => each.server_name === 'b')));
 });
 
-inBoth('A09 list_resources and list_prompts; a server without them is no error', async (t, codec) => {
+inBoth('A09 list_resources and list_prompts; a server without them is not an error', async (t, codec) => {
   const agg = new Aggregator(t, { codec }).define([
     server('s', '--resource', 'file:///x/y', '--prompt', 'p'), server('bare', '--tool', 'x')]);
   const { resources } = await agg.request('list_resources');
@@ -192,7 +192,7 @@ inBoth('A11 read_resource and get_prompt pass the original uri and name', async 
   assert.ok((await agg.request('read_resource', { uri: 'nothing' })).error);
 });
 
-inBoth('A12 refresh: old children go, new ones come, unchanged ones stay, a call under way ends', async (t, codec) => {
+inBoth('A12 refresh: removed children end, new ones start, unchanged ones keep running, an in-flight call ends', async (t, codec) => {
   const stay = server('stay', '--tool', 'x');
   const agg = new Aggregator(t, { codec }).define([stay, server('old', '--tool', 'slow', '--delay', 'slow=400')]);
   await agg.request('list_servers');
@@ -212,7 +212,7 @@ inBoth('A12 refresh: old children go, new ones come, unchanged ones stay, a call
   assert.ok(kept.every((pid) => after.includes(pid)));
 });
 
-inBoth('A12 refresh with definitions that are wrong leaves them out and says so', async (t, codec) => {
+inBoth('A12 refresh ignores and reports invalid definitions', async (t, codec) => {
   const agg = new Aggregator(t, { codec }).define([]);
   assert.match((await agg.request('refresh', { servers: {} })).error, /array/);
   const canary = 'CANARY-93';
@@ -247,7 +247,7 @@ inBoth('A13 shutdown works while servers are still connecting', async (t, codec)
   assert.equal((await agg.exited).code, 0);
 });
 
-test('A14 end of input: all is gone within 2 s, also stubborn children and a call under way', async (t) => {
+test('A14 end of input: everything ends within 2 s, including stubborn children and an in-flight call', async (t) => {
   const agg = new Aggregator(t).define([server('a', '--tool', 'hang', '--hang', 'tool:hang', '--ignore-eof', '--ignore-term')]);
   await agg.request('list_servers');
   const children = descendants(agg.pid);
@@ -258,7 +258,7 @@ test('A14 end of input: all is gone within 2 s, also stubborn children and a cal
   assert.equal((await agg.exited).code, 0);
 });
 
-test('A14 end of input: an HTTP server that does not let its session go does not hold it up', async (t) => {
+test('A14 end of input: an HTTP server that does not end its session causes no delay', async (t) => {
   const http = await t.fakeHttp({ hangDelete: true });
   const agg = new Aggregator(t).define([{ name: 'web', url: http.url }]);
   assert.equal((await agg.request('list_servers')).servers[0].connected, true);
@@ -269,7 +269,7 @@ test('A14 end of input: an HTTP server that does not let its session go does not
   assert.equal(http.deleted, 1);
 });
 
-test('A14 the parent is killed while something else holds the pipes open: all is gone within 2 s', async (t) => {
+test('A14 the parent is killed while another process holds the pipes open: everything ends within 2 s', async (t) => {
   const command = ['sh', '-c', 'exec 3<&0; "$BULKHEAD" aggregator <&3 & wait'];
   const agg = new Aggregator(t, { command }).define([server('a', '--tool', 'x', '--ignore-eof', '--ignore-term')]);
   await agg.request('list_servers');
@@ -305,8 +305,8 @@ inBoth('A21 garbage between two requests: both are answered, one line is logged'
   assert.equal(skipped(), 1);
 });
 
-inBoth('A22 a result that is not UTF-8, or too large for the codec: an error with its id, and life goes on', async (t, codec) => {
-  // The bytes go through the command line as they are.
+inBoth('A22 a result that is not UTF-8, or too large for the codec: an error with its id, and the next call works', async (t, codec) => {
+  // The bytes are passed on the command line unchanged.
   const agg = new Aggregator(t, { codec }).define([
     { name: 'a', command: 'sh', args: ['-c', `exec "$0" --tool good --tool bad --tool big --size big=17000000 --result bad="$(printf '{"content":[{"type":"text","text":"\\377"}]}')"`, fake().command] }]);
   const bad = await agg.call('a__bad');
@@ -320,7 +320,7 @@ inBoth('A22 a result that is not UTF-8, or too large for the codec: an error wit
   assert.equal(agg.exit, undefined);
 });
 
-test('A32 a second one on the same lock exits 0 without touching its input', async (t) => {
+test('A32 a second instance with the same lock exits with 0 without reading its input', async (t) => {
   const lock = t.path('aggregator.lock');
   const first = new Aggregator(t, { args: ['--lock-path', lock] }).define([server('a', '--tool', 'x')]);
   await first.request('list_servers');
@@ -331,12 +331,12 @@ test('A32 a second one on the same lock exits 0 without touching its input', asy
   assert.ok((await first.call('a__x')).result);
   await first.request('shutdown');
   await first.exited;
-  // What a dead process left behind holds nothing.
+  // A lock file left by an ended process is not locked.
   const third = new Aggregator(t, { args: ['--lock-path', lock] }).define([]);
   assert.deepEqual((await third.request('list_servers')).servers, []);
 });
 
-test('A32 a foreign parent: exit 0 without touching the input; a lock that cannot be made is loud', async (t) => {
+test('A32 a foreign parent: exit 0 without reading the input; a lock that cannot be created is an error', async (t) => {
   const env = new Gateway(t.dir, undefined).env();
   const tell = (args) => spawnSync('sh', ['-c', `printf 'left' | { "${program}" aggregator ${args}; echo "rc=$?"; cat; }`],
     { encoding: 'utf8', timeout: 10_000, env });
@@ -348,12 +348,12 @@ test('A32 a foreign parent: exit 0 without touching the input; a lock that canno
   assert.equal(tell(`--lock-path ${t.dir}`).stdout, 'rc=1\nleft');
 });
 
-test('A32 the parent that is named is watched', async (t) => {
+test('A32 the process of --parent-pid is watched', async (t) => {
   const agg = new Aggregator(t, { args: ['--parent-pid', String(process.pid)] }).define([server('a', '--tool', 'x')]);
   assert.ok((await agg.call('a__x')).result);
 });
 
-test('a profile changes limits and adds servers; its transports are not used, its names are taken', async (t) => {
+test('a profile changes limits and adds servers; its transports are ignored, its server names are reserved', async (t) => {
   const gateway = new Gateway(t.dir, `
     [naming]
     separator = "."

@@ -1,4 +1,4 @@
-// Drives `bulkhead aggregator`, as another program would, in either codec.
+// Drives `bulkhead aggregator` like a parent program, with either codec.
 import { spawn } from 'node:child_process';
 import { Gateway, ended, program, sleep } from './lib.mjs';
 import { decode, encode } from '../fixtures/msgpack.mjs';
@@ -31,9 +31,9 @@ export class Aggregator {
   #waiting = new Map();
   #id = 0;
   stderr = '';
-  order = []; // ids, as their replies came
+  order = []; // ids in the order of their replies
 
-  // options: codec, args, env, command (in place of the program; gets the program in $BULKHEAD)
+  // options: codec, args, env, command (replaces the program, whose path is in $BULKHEAD)
   constructor(t, options = {}) {
     this.codec = codecs[options.codec ?? 'msgpack'];
     const gateway = new Gateway(t.dir, undefined, options);
@@ -41,7 +41,7 @@ export class Aggregator {
     const env = { ...gateway.env(), BULKHEAD: program };
     this.child = spawn(command, args, { env, cwd: gateway.dir, stdio: ['pipe', 'pipe', 'pipe'] });
     this.exited = ended(this.child).then((exit) => (this.exit = exit));
-    this.child.stdin.on('error', () => {}); // it may have ended
+    this.child.stdin.on('error', () => {}); // the process may have ended
     this.child.stdout.on('data', (data) => this.#take(data));
     this.child.stderr.on('data', (data) => (this.stderr += data));
     t.gateways.push({ stderr: () => this.stderr });
@@ -69,7 +69,7 @@ export class Aggregator {
     this.raw(this.codec.frame(servers));
     return this;
   }
-  // The whole reply. Nothing comes: the test's time is over.
+  // Resolves with the whole reply; without a reply the test times out.
   request(method, params) {
     const id = ++this.#id;
     const reply = new Promise((done) => this.#waiting.set(id, done));

@@ -1,5 +1,6 @@
-// B21: a policy says "ask", and a person answers: over the service API, in a terminal, in the client
-// by elicitation; or nobody is there. Each test with compartments and with --single-process.
+// B21: a policy decides "ask" and a call requires human approval: over the service API, in a
+// terminal, by elicitation in the client, or without any surface. Each test runs with compartments
+// and with --single-process.
 import { execFile, spawn } from 'node:child_process';
 import { request } from 'node:http';
 import { existsSync, readFileSync, readdirSync, writeFileSync } from 'node:fs';
@@ -39,7 +40,7 @@ async function asking(t, args, options) {
   return { gateway, client, log, socket };
 }
 const call = (client, args, tool = 'local__a') => client.tool(tool, args).then((result) => ({ result }), (error) => ({ error }));
-// Calls that the server has got, but the first one.
+// The calls that the server has received, except the first.
 const ran = (log) => readFileSync(log, 'utf8').split('\n').filter((line) => line.startsWith('<') && line.includes('tools/call') && !line.includes('"first"')).length;
 
 function ask(socket, method, path, body) {
@@ -73,36 +74,36 @@ function records(gateway) {
 const refused = 3;
 const ok = 1;
 
-both('B21 ask without a surface is refused at once; with one that says yes the call runs', async (t, args) => {
+both('B21 ask without a surface is rejected at once; with an approving surface the call runs', async (t, args) => {
   const { gateway, client, log, socket } = await asking(t, args, { approval: {} });
   const none = await call(client, { judge: 'ask' });
   assert.match(none.error?.message ?? show(none), /blocked by policy \(test-rule\): needs approval, and no approval surface is available.*as the call says/);
   assert.equal(none.error.code, -32600);
   assert.equal(ran(log), 0);
   assert.deepEqual(await pending(socket), []);
-  await until('the refusal is on record', () => records(gateway).find((one) => one.outcome === refused && one.rule === 'test-rule'));
+  await until('the rejection is recorded', () => records(gateway).find((one) => one.outcome === refused && one.rule === 'test-rule'));
 
   const watch = spawn(program, ['approvals', 'watch', '--json'], { env: gateway.env() });
   t.defer(() => watch.kill('SIGKILL'));
   let said = '';
   watch.stdout.on('data', (data) => (said += data));
-  await until('somebody watches', async () => {
+  await until('a client watches', async () => {
     const waiting = call(client, { judge: 'ask', n: 1 });
     if (await Promise.race([waiting, waits(socket).then(() => null)])) return false;
     const [question] = await pending(socket);
-    await until('the terminal says so', () => said.includes(question.id));
+    await until('the terminal shows the question', () => said.includes(question.id));
     assert.equal((await command(gateway, 'allow', question.id)).code, 0);
     assert.deepEqual((await waiting).result.echo, { judge: 'ask', n: 1 });
     return true;
   });
   assert.equal(ran(log), 1);
-  await until('the call is on record with its rule', () => records(gateway).find((one) => one.outcome === ok && one.rule === 'test-rule'));
+  await until('the call is recorded with its rule', () => records(gateway).find((one) => one.outcome === ok && one.rule === 'test-rule'));
   const watching = ended(watch);
   watch.kill('SIGTERM');
   assert.equal((await watching).code, 0);
 });
 
-both('over the service API: what is asked, allow, deny, and what is no answer', async (t, args) => {
+both('over the service API: pending questions, allow, deny, invalid answers', async (t, args) => {
   const { client, log, socket } = await asking(t, args);
   const first = call(client, { judge: 'ask', path: '/x', api_key: 'hunter2', note: 'token ghp_0123456789abcdef' });
   const [q] = await waits(socket);
@@ -176,7 +177,7 @@ both('in a terminal: list, allow, deny, exit codes', async (t, args) => {
   assert.equal((await command(gateway, 'watch')).code, 3);
 });
 
-both('in a terminal that watches: keys answer', async (t, args) => {
+both('in a watching terminal: keys answer', async (t, args) => {
   const { gateway, client, log } = await asking(t, args, { approval: {} });
   const pty = 'import os, pty, sys; sys.exit(os.waitstatus_to_exitcode(pty.spawn(sys.argv[1:])))';
   const watch = spawn('python3', ['-c', pty, program, 'approvals', 'watch'], { env: { ...gateway.env(), TERM: 'xterm' } });
@@ -189,7 +190,7 @@ both('in a terminal that watches: keys answer', async (t, args) => {
     let outcome;
     void call(client, { judge: 'ask', n }).then((got) => (outcome = got));
     await until('it is on the screen', () => screen.includes(`"n":${n}`));
-    // A key is not taken while the question has only just come.
+    // A key is ignored shortly after the question appeared.
     return until('the key is taken', async () => {
       watch.stdin.write(key);
       await new Promise((done) => setTimeout(done, 100));
@@ -206,7 +207,7 @@ both('in a terminal that watches: keys answer', async (t, args) => {
   assert.ok(screen.endsWith('\x1b[?25h\x1b[?1049l'), JSON.stringify(screen.slice(-60)));
 });
 
-both('for a session, for some minutes: the same call passes, other arguments ask again', async (t, args) => {
+both('for a session, for minutes: the same call passes, other arguments require approval again', async (t, args) => {
   const { gateway, client, socket, log } = await asking(t, args);
   const held = call(client, { judge: 'ask', n: 1 });
   let [q] = await waits(socket);
@@ -229,7 +230,7 @@ both('for a session, for some minutes: the same call passes, other arguments ask
   assert.match((await theirs).error.message, /denied/);
 });
 
-both('nobody answers: it expires to a refusal, and nothing has run', async (t, args) => {
+both('without an answer a question expires as a rejection, and nothing runs', async (t, args) => {
   const { client, log, socket } = await asking(t, args, { limits: { approval_timeout_ms: 1000 } });
   const outcome = await call(client, { judge: 'ask' });
   assert.match(outcome.error.message, /needs approval, which was not given within 1000 ms/);
@@ -237,7 +238,7 @@ both('nobody answers: it expires to a refusal, and nothing has run', async (t, a
   assert.equal(ran(log), 0);
 });
 
-both('rules that block by the time of the answer block; a policy that asks later asks', async (t, args) => {
+both('rules that block at the time of the answer block the call; a policy that asks later asks', async (t, args) => {
   const { client, log, socket } = await asking(t, args);
   const blocked = call(client, { judge: 'ask-then-block' });
   let [q] = await waits(socket);
@@ -250,7 +251,7 @@ both('rules that block by the time of the answer block; a policy that asks later
   assert.ok((await later).result);
 });
 
-both('a client that cancels or goes takes its question along', async (t, args) => {
+both('the question of a client that cancels or disconnects is removed', async (t, args) => {
   const { gateway, client, log, socket } = await asking(t, args);
   void call(client, { judge: 'ask' }).catch(() => {});
   await waits(socket);
@@ -265,10 +266,10 @@ both('a client that cancels or goes takes its question along', async (t, args) =
   assert.equal(ran(log), 0);
 });
 
-both('100 calls that wait hold no place; the bound is a refusal that names itself', async (t, args) => {
+both('100 waiting calls occupy no slot; beyond the limit calls are rejected with its name', async (t, args) => {
   const { client, log, socket } = await asking(t, args, { limits: { approvals_waiting: 100, in_flight_per_session: 10 } });
   const calls = [];
-  // While the policy decides, a call does count for the session.
+  // While the policy decides, a call counts for the session.
   while (calls.length < 100) {
     for (let i = 0; i < 10; ++i) calls.push(call(client, { judge: 'ask', n: calls.length }));
     await waits(socket, calls.length);
@@ -284,7 +285,7 @@ both('100 calls that wait hold no place; the bound is a refusal that names itsel
   assert.equal(ran(log), 1);
 });
 
-both('a yes for the session is for the program and the _meta that were shown', async (t, args) => {
+both('an approval for the session applies to the shown program and _meta', async (t, args) => {
   const profile = (name) => ({
     mcpServers: { local: fake('--tool', 'a', '--name', name) },
     policies: { judge: { plugin: policyPlugin } },
@@ -300,7 +301,7 @@ both('a yes for the session is for the program and the _meta that were shown', a
       .finally(() => (done.answered = true));
     return done;
   };
-  // The question that a call raises, answered for the session.
+  // The question of a call, approved for the session.
   const allowed = async (meta) => {
     const one = start(meta);
     const [question] = await waits(socket);
@@ -318,7 +319,7 @@ both('a yes for the session is for the program and the _meta that were shown', a
   await allowed({ force: 'yes' });
 });
 
-test('an endpoint that is killed takes all questions along: refused, and nothing runs', async (t) => {
+test('if the endpoint is killed, all questions are rejected and nothing runs', async (t) => {
   const { gateway, client, log, socket } = await asking(t, []);
   const calls = Array.from({ length: 5 }, (_, n) => call(client, { judge: 'ask', n }));
   const questions = await waits(socket, 5);
@@ -338,7 +339,7 @@ test('an endpoint that is killed takes all questions along: refused, and nothing
   assert.ok((await again).result);
 });
 
-test('what is asked is in the log when it has ended, without its arguments', async (t) => {
+test('an ended question is logged without its arguments', async (t) => {
   const { gateway, client, socket } = await asking(t, []);
   const held = call(client, { judge: 'ask', api_key: 'hunter2' });
   const [q] = await waits(socket);
@@ -366,7 +367,7 @@ async function official(t, gateway, transport, answer) {
   return { client, seen, use };
 }
 
-both('the client is asked itself, where the profile trusts it', async (t, args) => {
+both('a client that the profile trusts is asked by elicitation', async (t, args) => {
   const { gateway, log } = await asking(t, args, { approval: { elicitation: true } });
   const accept = (content) => ({ action: 'accept', content });
   const answers = [accept({ decision: 'allow' }), accept({ decision: 'deny' }), { action: 'decline' }, { action: 'cancel' },
@@ -385,7 +386,7 @@ both('the client is asked itself, where the profile trusts it', async (t, args) 
   assert.equal(ran(log), 3);
 });
 
-both('over stdio, too; and a client that is not trusted with it is not asked', async (t, args) => {
+both('over stdio, too; an untrusted client is not asked', async (t, args) => {
   for (const trusted of [true, false]) {
     const log = t.path(`log-${trusted}`);
     const plain = await t.stdio(profileOf(log, { approval: { elicitation: trusted } }), {
@@ -402,7 +403,7 @@ both('over stdio, too; and a client that is not trusted with it is not asked', a
   }
 });
 
-both('whoever answers first has answered: the client\'s form is taken back', async (t, args) => {
+both('the first answer counts: the client\'s form is cancelled', async (t, args) => {
   const { gateway, log, socket } = await asking(t, args, { approval: { elicitation: true, api: true } });
   const client = await t.http(gateway, { capabilities: { elicitation: {} }, onAsk: () => null });
   const held = call(client, { judge: 'ask' });

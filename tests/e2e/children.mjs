@@ -1,4 +1,4 @@
-// Servers as processes: their sandbox, their number, when they run, and that nothing of them stays.
+// Server processes: their sandbox, number and lifetime, and that nothing remains of them.
 import { existsSync, mkdirSync, readFileSync, readdirSync, renameSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { alive, assert, descendants, fake, fakeMcp, node, npmServer, processesWith, run, runProgram, show, sleep, test, until } from './lib.mjs';
@@ -6,7 +6,7 @@ import { statusOf } from './status.mjs';
 
 const quickly = { retry_min_ms: 50, retry_max_ms: 150, grace_ms: 100 };
 const read = (file) => (existsSync(file) ? readFileSync(file, 'utf8') : '');
-// Empty for those that do not even let their own user see it.
+// Empty for processes whose environment even their own user cannot read.
 const environment = (pid) => {
   try {
     return read(`/proc/${pid}/environ`);
@@ -19,15 +19,15 @@ const starts = (log) => read(log).split('\n').filter((line) => line.startsWith('
 const calls = (text, tool) => text.split('\n').filter((line) => line.startsWith('< ') && line.includes('tools/call') && line.includes(`"${tool}"`)).length;
 const zombies = (pid) => descendants(pid).filter((child) => !alive(child));
 
-// Fault: each session, each reconnect and each crash leaves processes behind, wrappers (npx, sh)
-// leave what they started, and the machine runs out of memory.
-test('pain-3 processes do not pile up', async (t) => {
+// Fault: each session, reconnect and crash leaves processes behind, wrappers (npx, sh) leave the
+// programs they started, and the machine runs out of memory.
+test('pain-3 processes do not accumulate', async (t) => {
   const [log, wrapped] = [t.path('log'), t.path('wrapped')];
   const gateway = await t.gateway({
     limits: quickly,
     mcpServers: {
       plain: fake('--tool', 'a', '--tool', 'die', '--die', 'die', '--log', log),
-      // A wrapper that starts the server in a session of its own and a daemon beside it.
+      // A wrapper that starts the server in a separate session and a daemon beside it.
       wrapped: { command: '/bin/sh', args: ['-c', `setsid sleep 1000 & "$0" "$@"`, fakeMcp, '--tool', 'b', '--log', wrapped] },
     },
   });
@@ -40,16 +40,16 @@ test('pain-3 processes do not pile up', async (t) => {
     await client.close();
   }
   await until('one of each is left', () => processesWith(log).length === 1 && processesWith(`\0--log\0${wrapped}`).length <= 2);
-  await until('no dead ones are kept', () => zombies(gateway.pid).length === 0);
+  await until('no zombies are left', () => zombies(gateway.pid).length === 0);
   const below = descendants(gateway.pid).map((pid) => read(`/proc/${pid}/cmdline`)).filter((line) => line.startsWith('sleep'));
   assert.ok(below.length <= 1, `daemons of ended wrappers: ${below.length}`);
   const left = descendants(gateway.pid);
   await gateway.stop();
-  await until('all are gone', () => !left.some(alive));
+  await until('all have ended', () => !left.some(alive));
 }, { timeout: 90_000 });
 
 // Fault: every call, or every client, starts a process (or container).
-test('pain-4 many calls at once start nothing', async (t) => {
+test('pain-4 many concurrent calls start no process', async (t) => {
   const log = t.path('log');
   const gateway = await t.gateway({ mcpServers: { up: fake('--tool', 'a', '--delay', 'a=50', '--log', log) } });
   const clients = await Promise.all(Array.from({ length: 10 }, () => t.http(gateway)));
@@ -61,8 +61,8 @@ test('pain-4 many calls at once start nothing', async (t) => {
   assert.deepEqual(zombies(gateway.pid), []);
 });
 
-// Fault: the same server once per user or namespace.
-test('pain-23 clients share a server; those who ask for their own get one, and it ends with them', async (t) => {
+// Fault: the same server runs once per user or namespace.
+test('pain-23 clients share a server; a per-client server ends with its client', async (t) => {
   const [shared, own] = [t.path('shared'), t.path('own')];
   const gateway = await t.gateway({
     mcpServers: { shared: fake('--tool', 'a', '--log', shared), own: { ...fake('--tool', 'b', '--log', own), session: 'per-client' } },
@@ -76,10 +76,10 @@ test('pain-23 clients share a server; those who ask for their own get one, and i
   assert.equal(processesWith(shared).length, 1);
 });
 
-// What `bulkhead status` shows of each server: { name: state }.
+// The state of each server in `bulkhead status`: { name: state }.
 const statesOf = async (gateway) => Object.fromEntries((await statusOf(gateway)).servers.map((entry) => [entry.name, entry.state]));
 
-test('F06 a lazy server runs when it is called, and its list is remembered', async (t) => {
+test('F06 a lazy server starts when it is called, and its list is stored', async (t) => {
   const [log, log2] = [t.path('log'), t.path('log2')];
   const lazy = (file, tool) => ({ ...fake('--tool', tool, '--log', file), start: 'lazy', idle_stop_ms: 300 });
   const gateway = await t.gateway({ mcpServers: { lazy: lazy(log, 'a'), lazy2: lazy(log2, 'b') } });
@@ -106,7 +106,7 @@ test('F06 a lazy server runs when it is called, and its list is remembered', asy
 });
 
 for (const args of [[], ['--single-process']]) {
-  test(`F06 a request starts the lazy server that it names, and no other ${args}`, async (t) => {
+  test(`F06 a request starts only the lazy server that it names ${args}`, async (t) => {
     const names = ['tool', 'unknown', 'prompt', 'completion', 'listed', 'template', 'never', 'no-prompt'];
     const lazy = (name) => ({
       ...fake('--tool', 'a', '--prompt', 'p', '--resource', 'mem://r', '--template', 'mem://{id}', '--log', t.path(name)),
@@ -124,21 +124,21 @@ for (const args of [[], ['--single-process']]) {
     const read = (uri) => client.call('resources/read', { uri });
     const complete = (ref) => client.call('completion/complete', { ref, argument: { name: 'x', value: 'y' } });
 
-    const nobody = {
+    const unknown = {
       tool: () => client.tool('nobody__a'),
       'tool without prefix': () => client.tool('a'),
       'half a prefix': () => client.tool('too__a'),
       prompt: () => get('nobody__p'),
       'prompt without prefix': () => get('p'),
-      resource: () => read('bulkhead://nobody/mem://r'),
-      'resource of no server': () => read('bulkhead://nobody'),
-      subscription: () => client.call('resources/subscribe', { uri: 'bulkhead://nobody/mem://r' }),
+      resource: () => read('bulkhead://unknown/mem://r'),
+      'resource of no server': () => read('bulkhead://unknown'),
+      subscription: () => client.call('resources/subscribe', { uri: 'bulkhead://unknown/mem://r' }),
       completion: () => complete({ type: 'ref/prompt', name: 'nobody__p' }),
-      'completion of a resource': () => complete({ type: 'ref/resource', uri: 'bulkhead://nobody/mem://{id}' }),
+      'completion of a resource': () => complete({ type: 'ref/resource', uri: 'bulkhead://unknown/mem://{id}' }),
     };
-    for (const [what, request] of Object.entries(nobody)) {
+    for (const [what, request] of Object.entries(unknown)) {
       await assert.rejects(request(), (error) => error.code < 0, what);
-      await check(`${what}: nobody has it`);
+      await check(`${what}: no server has it`);
     }
 
     const somebody = {
@@ -156,7 +156,7 @@ for (const args of [[], ['--single-process']]) {
       await check(server);
     }
 
-    // An original URI names no server: each may have it. A list is of all.
+    // An original URI names no server, so any server may have it. A list includes all.
     await assert.rejects(read('other://r'), (error) => error.code === -32002);
     for (const name of names) running.add(name);
     await check('an original URI');
@@ -164,7 +164,7 @@ for (const args of [[], ['--single-process']]) {
 }
 
 for (const args of [[], ['--single-process']]) {
-  test(`F06 a resource URI starts the lazy server that may have it, by remembered lists ${args}`, async (t) => {
+  test(`F06 a resource URI starts the lazy server that may have it, by stored lists ${args}`, async (t) => {
     const state = t.path('state');
     const lazy = (name) => ({ ...fake('--tool', 'a', '--resource', `${name}://r`, '--template', `${name}://{id}`, '--log', t.path(name)), start: 'lazy' });
     const profile = (...names) => ({ state_dir: state, mcpServers: Object.fromEntries(names.map((name) => [name, lazy(name)])) });
@@ -180,7 +180,7 @@ for (const args of [[], ['--single-process']]) {
     for (const options of [{}, capable]) {
       const client = await t.http(second, options);
       const read = (uri) => client.call('resources/read', { uri });
-      // No remembered list has it: only a server that has never listed may.
+      // No stored list has it, so only a server that has never listed may have it.
       await assert.rejects(read('other://r'), (error) => error.code === -32002);
       assert.deepEqual([starts(t.path('one')), starts(t.path('two'))], before, JSON.stringify(options));
       assert.deepEqual(await statesOf(second), { ...idle, late: 'ready' }, JSON.stringify(options));
@@ -194,7 +194,7 @@ for (const args of [[], ['--single-process']]) {
   });
 }
 
-test('F06 without prefixes a name that nobody lists starts all', async (t) => {
+test('F06 without prefixes an unlisted name starts all lazy servers', async (t) => {
   const lazy = (file, tool) => ({ ...fake('--tool', tool, '--log', t.path(file)), start: 'lazy' });
   const gateway = await t.gateway({ naming: { prefix: 'never' }, mcpServers: { one: lazy('one', 'a'), two: lazy('two', 'b') } });
   const client = await t.http(gateway);
@@ -203,7 +203,7 @@ test('F06 without prefixes a name that nobody lists starts all', async (t) => {
   assert.deepEqual(await statesOf(gateway), { one: 'ready', two: 'ready' }, 'only their lists tell whose it is');
 });
 
-test('F06 a lazy server that runs for some clients only is not shown as idle', async (t) => {
+test('F06 a lazy server that runs for some clients is not shown as idle', async (t) => {
   const lazy = (file) => ({ ...fake('--tool', 'a', '--log', t.path(file)), start: 'lazy' });
   const gateway = await t.gateway({ mcpServers: { one: lazy('one'), two: lazy('two') } });
   const client = await t.http(gateway, { capabilities: { sampling: {} } });
@@ -222,7 +222,7 @@ for (const mode of ['in compartments', 'in one process']) {
     const options = { args: mode === 'in one process' ? ['--single-process'] : [] };
     const first = await t.gateway(profile(lazy()), options);
     assert.deepEqual(await (await t.http(first)).toolNames(), ['lazy__a']);
-    assert.equal(starts(log), 1, 'nobody knows what it lists');
+    assert.equal(starts(log), 1, 'its tools are unknown');
     await until('it is on disk', () => existsSync(join(state, 'lists/lazy')));
     await first.stop();
     for (const name of ['lists/lazy', 'lists/.key']) assert.equal(statSync(join(state, name)).mode & 0o777, 0o600);
@@ -232,7 +232,7 @@ for (const mode of ['in compartments', 'in one process']) {
     assert.deepEqual(await client.toolNames(), ['lazy__a']);
     assert.deepEqual((await client.call('prompts/list')).prompts.map((prompt) => prompt.name), ['lazy__p']);
     assert.equal(starts(log), 1, 'listing does not start it');
-    // Another set of tools for clients with other capabilities is not known.
+    // The tools for clients with other capabilities are not known.
     const other = await t.http(second, { capabilities: { sampling: {} } });
     assert.deepEqual(await other.toolNames(), ['lazy__a']);
     assert.equal(starts(log), 2);
@@ -252,7 +252,7 @@ for (const mode of ['in compartments', 'in one process']) {
   });
 }
 
-test('F06 a lazy server stays asleep when the endpoint has crashed', async (t) => {
+test('F06 a lazy server stays idle after a crash of the endpoint', async (t) => {
   const log = t.path('log');
   const gateway = await t.gateway({ mcpServers: { lazy: { ...fake('--tool', 'a', '--log', log), start: 'lazy', idle_stop_ms: 100 } } });
   const client = await t.http(gateway);
@@ -269,9 +269,9 @@ test('F06 a lazy server stays asleep when the endpoint has crashed', async (t) =
   assert.equal(starts(log), 1);
 });
 
-// Two of each kind: one that crashes, and one whose own three attempts stay untouched by that.
+// Two of each kind: one that crashes, and one whose three attempts are not affected by that.
 for (const args of [[], ['--single-process']]) {
-  test(`F22 a server that died is started by the next call, three times, each on its own ${args}`, async (t) => {
+  test(`F22 the next call restarts a crashed server, up to three times, independently of others ${args}`, async (t) => {
     const crashing = (log) => fake('--tool', 'a', '--tool', 'die', '--die', 'die', '--log', t.path(log));
     const gateway = await t.gateway({
       limits: { retry_min_ms: 60_000, retry_max_ms: 60_000, grace_ms: 60_000 },
@@ -302,17 +302,17 @@ for (const args of [[], ['--single-process']]) {
   });
 }
 
-test('A33 a pool shares the calls of the tools that are safe for it, and no others', async (t) => {
+test('A33 a pool distributes only calls of tools that are safe for it', async (t) => {
   const log = t.path('log');
   mkdirSync(log);
   const command = '/bin/sh';
-  // Each process writes a log of its own.
+  // Each process writes a separate log.
   const args = ['-c', 'exec "$0" "$@" --log "$LOGS/$(cat /proc/sys/kernel/random/uuid)"', fakeMcp, '--tool', 'a', '--tool', 'b'];
   const gateway = await t.gateway({ mcpServers: { up: { command, args, env: { LOGS: log }, pool_size: 3, pool_safe_tools: ['a'] } } });
   const client = await t.http(gateway);
   await client.toolNames();
   const ready = (text) => text.includes('"tools/list"');
-  await until('all three are there', () => readdirSync(log).filter((name) => ready(read(join(log, name)))).length === 3);
+  await until('all three are ready', () => readdirSync(log).filter((name) => ready(read(join(log, name)))).length === 3);
   await sleep(200);
   await Promise.all(Array.from({ length: 30 }, () => client.tool('up__a')));
   await Promise.all(Array.from({ length: 30 }, () => client.tool('up__b')));
@@ -323,7 +323,7 @@ test('A33 a pool shares the calls of the tools that are safe for it, and no othe
   assert.deepEqual(logs.map((text) => calls(text, 'b')).filter((count) => count > 0), [30]);
 });
 
-test('F29 SIGTERM: children are gone within 5 s, exit 0', async (t) => {
+test('F29 SIGTERM: children end within 5 s, exit 0', async (t) => {
   const log = t.path('log');
   const gateway = await t.gateway({
     mcpServers: { polite: fake('--tool', 'a', '--log', log), deaf: fake('--tool', 'b', '--log', t.path('deaf'), '--ignore-eof') },
@@ -334,13 +334,14 @@ test('F29 SIGTERM: children are gone within 5 s, exit 0', async (t) => {
   const started = Date.now();
   process.kill(gateway.pid, 'SIGTERM');
   const { code, signal } = await gateway.exited;
-  gateway.stopped = true;  // by us, not by itself
+  gateway.stopped = true;  // stopped by the test
   assert.deepEqual({ code, signal }, { code: 0, signal: null });
-  await until('children are gone', () => !below.some(alive));
+  await until('children have ended', () => !below.some(alive));
   assert.ok(Date.now() - started < 5000, `${Date.now() - started} ms`);
 });
 
-// Without a PID namespace nothing in the kernel ends what a server has put into sessions of its own.
+// Without a PID namespace the kernel does not end processes that a server has put into separate
+// sessions.
 for (const mode of ['in compartments', 'in one process']) {
   test(`sandbox = "off", ${mode}: a daemon ends with the server that left it`, async (t) => {
     const log = t.path('log');
@@ -356,23 +357,28 @@ for (const mode of ['in compartments', 'in one process']) {
     await client.toolNames();
     const running = async (former) => {
       await until('it is back', () => client.tool('up__a'));
-      await until('with a daemon of its own', () => daemons().length === 1 && !former.includes(daemons()[0]));
+      await until('with a new daemon', () => daemons().length === 1 && !former.includes(daemons()[0]));
       return daemons();
     };
     const first = await running([]);
     await assert.rejects(client.tool('up__die'));
     const second = await running(first);
     const [server] = processesWith(log);
-    process.kill(Number(/^PPid:\s+(\d+)/m.exec(read(`/proc/${server}/status`))[1]), 'SIGKILL');  // who sees to it
+    process.kill(Number(/^PPid:\s+(\d+)/m.exec(read(`/proc/${server}/status`))[1]), 'SIGKILL');  // the
+                                                                                                 // first
+                                                                                                 // process
+                                                                                                 // of
+                                                                                                 // the
+                                                                                                 // sandbox
     await running(second);
-    await until('no dead ones are kept', () => zombies(gateway.pid).length === 0);
+    await until('no zombies are left', () => zombies(gateway.pid).length === 0);
     process.kill(gateway.pid, 'SIGKILL');
-    gateway.stopped = true;  // by us
-    await until('all are gone', () => daemons().length === 0 && processesWith(log).length === 0);
+    gateway.stopped = true;  // stopped by the test
+    await until('all have ended', () => daemons().length === 0 && processesWith(log).length === 0);
   });
 }
 
-test('the default sandbox: a file server works as pasted, secrets of the home are not there', async (t) => {
+test('the default sandbox: a file server works as pasted, secrets of the home are hidden', async (t) => {
   const home = t.path('../home');
   const files = t.path('workspace');
   for (const folder of [home, files, `${home}/.ssh`, `${home}/.aws`]) mkdirSync(folder, { recursive: true });
@@ -380,7 +386,7 @@ test('the default sandbox: a file server works as pasted, secrets of the home ar
   writeFileSync(`${home}/.aws/credentials`, 'CANARY');
   writeFileSync(`${home}/notes.txt`, 'notes');
   writeFileSync(`${files}/hello.txt`, 'hello');
-  // The home is not among its arguments: what a server is given by name it may change.
+  // The home is not among its arguments, because a server may change granted paths.
   const script = 'for f in .ssh/id_rsa .aws/credentials notes.txt; do echo "$f $(cat "$HOME/$f" 2>&1)"; done >"$1"; echo x >"$HOME/new" || echo "home: read-only" >>"$1"; exec "$0" --tool look';
   const seen = join(files, 'seen');
   const gateway = await t.gateway({
@@ -403,11 +409,11 @@ test('the default sandbox: a file server works as pasted, secrets of the home ar
 });
 
 for (const sandbox of ['home-read-only', 'strict']) {
-  test(`sandbox ${sandbox}: credentials that come to be after the start are not there, and nothing is made at home`, async (t) => {
+  test(`sandbox ${sandbox}: credentials created after the start are hidden, and nothing is created in the home`, async (t) => {
     const secrets = ['.ssh/id_rsa', '.aws/credentials', '.kube/config', '.npmrc', '.netrc', '.config/gh/hosts.yml', '.docker/config.json', '.config/git/credentials'];
     const home = t.path('../home');
     const files = t.path('workspace');
-    // Of some the folder is there, one is there itself; .kube and others are not.
+    // Of some the folder exists, one exists itself; .kube and others do not exist.
     for (const folder of [files, `${home}/.ssh`, `${home}/.config/other`, `${home}/project`]) mkdirSync(folder, { recursive: true });
     writeFileSync(`${home}/.netrc`, 'CANARY');
     writeFileSync(`${home}/project/notes.txt`, 'notes');
@@ -455,7 +461,7 @@ for (const sandbox of ['home-read-only', 'off']) {
       return [name, { command: name, args, sandbox, start: 'lazy', env: { PATH: `${bin}:/usr/bin:/bin`, REPORT: report(name), FAKE: fakeMcp } }];
     });
     const gateway = await t.gateway({ mcpServers: Object.fromEntries(servers) });
-    // The gateway was started here; these would be read by npm, bun, uv and Python.
+    // The gateway was started in this folder; npm, bun, uv and Python would read these files.
     const planted = ['package.json', 'bunfig.toml', 'uv.toml', 'pkg.py'];
     for (const name of planted) writeFileSync(join(gateway.dir, name), 'PLANTED');
     const client = await t.http(gateway);
@@ -479,7 +485,7 @@ for (const sandbox of ['home-read-only', 'off']) {
   });
 }
 
-test('F31 canary: a value of env reaches the child and nothing else', async (t) => {
+test('F31 canary: a value of env reaches only the child', async (t) => {
   const canary = 'CANARY-7f3a9c21';
   const dump = t.path('dump');
   const gateway = await t.gateway(
@@ -497,7 +503,7 @@ test('F31 canary: a value of env reaches the child and nothing else', async (t) 
   const servers = processesWith(dump);
   for (const pid of [gateway.pid, ...descendants(gateway.pid)]) {
     assert.ok(!read(`/proc/${pid}/cmdline`).includes(canary), 'no command line');
-    // What the person set in the gateway's own environment is there; below it only the server has it.
+    // The gateway's own environment contains the value; below the gateway only the server's does.
     if (pid !== gateway.pid && !servers.includes(pid)) assert.ok(!environment(pid).includes(canary), read(`/proc/${pid}/cmdline`));
   }
 });

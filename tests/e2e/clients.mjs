@@ -1,5 +1,5 @@
-// MCP clients that see the bytes: one over HTTP, one over stdio. No SDK, so that a test can send what
-// an SDK would not.
+// MCP clients that see the bytes: one over HTTP, one over stdio. They use no SDK, so that a test
+// can send invalid messages.
 import { spawn } from 'node:child_process';
 import http from 'node:http';
 import { ended } from './gateway.mjs';
@@ -16,7 +16,7 @@ export class RpcError extends Error {
   }
 }
 
-// What both have in common: ids, notifications, answering the server's requests.
+// Common parts of both clients: ids, notifications, answers to the server's requests.
 class Client {
   constructor(options) {
     this.options = options;
@@ -44,17 +44,17 @@ class Client {
     return answer.result;
   }
 
-  // The result, parsed; throws RpcError. params may be raw JSON text.
+  // Resolves with the parsed result; rejects with RpcError. params may be raw JSON text.
   async call(method, params, options) {
     return (await this.request(method, params, options)).result;
   }
-  // tools/call; args may be raw JSON text.
+  // Calls a tool; args may be raw JSON text.
   async tool(name, args = {}, options = {}) {
     const text = typeof args === 'string' ? args : JSON.stringify(args);
     const meta = options.meta ? `,"_meta":${JSON.stringify(options.meta)}` : '';
     return this.call('tools/call', `{"name":${JSON.stringify(name)},"arguments":${text}${meta}}`, options);
   }
-  // All tools, over all pages.
+  // All tools of all pages.
   async tools() {
     return this.all('tools/list', 'tools');
   }
@@ -71,7 +71,7 @@ class Client {
   async toolNames() {
     return (await this.tools()).map((tool) => tool.name);
   }
-  // Waits for a notification that was not taken before.
+  // Waits for a notification that was not consumed before.
   async note(method, ms = 5000) {
     const end = Date.now() + ms;
     for (;;) {
@@ -82,7 +82,7 @@ class Client {
     }
   }
 
-  // A message that is not the answer to one of our requests.
+  // Handles a message that is not an answer to a request of this client.
   async incoming(raw, via) {
     const method = JSON.parse(member(raw, 'method'));
     const id = member(raw, 'id');
@@ -116,7 +116,8 @@ class Client {
   }
 }
 
-// JSON.parse takes 1e400 (Infinity) and duplicate keys; anything it refuses is a fault of the sender.
+// JSON.parse accepts 1e400 (Infinity) and duplicate keys; anything it rejects is a fault of the
+// sender.
 function parseLoosely(text) {
   return JSON.parse(text);
 }
@@ -136,7 +137,8 @@ export class HttpClient extends Client {
     return { ...headers, ...extra };
   }
 
-  // One HTTP exchange: {status, headers, body} with the body read, or `res` itself with stream: true.
+  // One HTTP exchange: {status, headers, body} with the body read, or `res` itself with stream:
+  // true.
   exchange(method, { body, headers, stream = false, path, signal } = {}) {
     return new Promise((resolve, reject) => {
       const req = http.request(
@@ -329,7 +331,8 @@ export class StdioClient extends Client {
   }
   #line(line) {
     this.lines.push(line);
-    if (line === '') return; // ends what a process of the gateway may have left half written
+    if (line === '') return; // terminates a line that a process of the gateway may have left
+                             // incomplete
     const id = member(line, 'id');
     if (member(line, 'method') !== undefined) {
       this.incoming(line, 'stdio').catch((error) => (this.failure = error));
@@ -367,7 +370,7 @@ export class StdioClient extends Client {
   async reply(text) {
     this.write(text);
   }
-  // Closes stdin; the server has to end by itself.
+  // Closes stdin; the server must end on its own.
   async close(ms = 8000) {
     if (this.exit) return this.exit;
     this.child.stdin.end();

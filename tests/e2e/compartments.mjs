@@ -1,4 +1,4 @@
-// One process per compartment: what each holds, and what happens when one falls.
+// One process per compartment: its content, and the effect of its crash.
 import { once } from 'node:events';
 import { createServer, request } from 'node:http';
 import {
@@ -17,11 +17,11 @@ const running = (gateway, name) =>
     const one = await compartment(gateway, name);
     return one?.state === 'running' && one;
   });
-// Kills it, and waits until another process has taken its place.
+// Kills the compartment's process and waits for its replacement.
 async function crash(gateway, name) {
   const { pid } = await running(gateway, name);
   process.kill(pid, 'SIGKILL');
-  return until(`${name} is there again`, async () => {
+  return until(`${name} is running again`, async () => {
     const one = await compartment(gateway, name);
     return one?.state === 'running' && one.pid !== pid && one;
   });
@@ -48,7 +48,7 @@ const descriptors = (pid) =>
 const parentOf = (pid) => Number(/^PPid:\s+(\d+)/m.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))[1]);
 const mayLook = process.getuid() === 0;
 
-// Inodes of the Unix sockets in /proc/net/unix whose path begins so.
+// Inodes of the Unix sockets in /proc/net/unix whose path has this prefix.
 const unixInodes = (prefix) =>
   readFileSync('/proc/net/unix', 'utf8').split('\n').map((line) => line.trim().split(/\s+/))
     .filter((words) => words[7]?.startsWith(prefix)).map((words) => words[6]);
@@ -68,7 +68,7 @@ test('A01 each compartment is a child of the supervisor and holds only what it n
   const client = await t.http(gateway);
   assert.ok((await client.toolNames()).length >= 2);
   const records = new Records(gateway);
-  // Each part has worked, so that it holds what it opens at its first use.
+  // Each compartment has done work, so it holds what it opens at its first use.
   assert.equal((await client.tool('local__a')).content[0].text, 'fake/a');
   await client.tool('web__echo', { x: 1 });
   assert.match(show(await client.tool('files__file_read', { path: 'note.txt' })), /kept/);
@@ -108,7 +108,7 @@ test('A01 each compartment is a child of the supervisor and holds only what it n
   assert.equal(new Set(named).size, named.length, `a user for each role that has one: ${users}`);
 });
 
-// The aggregator is no other program, but this one and a plugin.
+// The aggregator is this program with a plugin.
 test('A31 without the aggregator\'s plugin its servers fail with the path, lists are empty and calls are errors', async (t) => {
   const http = await t.fakeHttp();
   const missing = t.path('nowhere/connector-http.so');
@@ -122,7 +122,7 @@ test('A31 without the aggregator\'s plugin its servers fail with the path, lists
   assert.ok(server.reason.includes(missing), server.reason);
 });
 
-test('A31 a plugin that is not there stops the start, with the path, unless the profile can do without', async (t) => {
+test('A31 a missing plugin stops the start with its path, unless it is optional', async (t) => {
   const plugin = t.path('nowhere/builtin-http.so');
   const gateway = new Gateway(t.dir, { tools: { web: { plugin } } });
   await assert.rejects(gateway.serve(), (error) => error.message.includes('"code":1') && error.message.includes(plugin));
@@ -133,7 +133,7 @@ test('A31 a plugin that is not there stops the start, with the path, unless the 
   await until('the terminal says so', () => without.stderr().includes(plugin));
 });
 
-test('A31 the program\'s file may go away under a gateway that runs', async (t) => {
+test('A31 the program\'s file may be removed while the gateway runs', async (t) => {
   const http = await t.fakeHttp();
   const copy = t.path('bin/bulkhead');
   mkdirSync(dirname(copy), { recursive: true });
@@ -147,7 +147,7 @@ test('A31 the program\'s file may go away under a gateway that runs', async (t) 
   await until('it answers', () => client.tool('web__echo', { x: 2 }));
 });
 
-// A stdio server with one tool, which tries to open the file at `path` and answers with what came of it.
+// A stdio server with one tool that tries to open the file at `path` and returns the outcome.
 const prober = `
 const { openSync } = require('node:fs');
 const attempt = (path, how) => { try { openSync(path, how); return how + ' opened'; } catch (error) { return error.code; } };
@@ -161,10 +161,10 @@ require('node:readline').createInterface({ input: process.stdin }).on('line', (l
   process.stdout.write(JSON.stringify({ jsonrpc: '2.0', id, result }) + '\\n');
 });`;
 
-// Which processes of that gateway may have a library of a plugin mapped: those that the plugin is in.
+// The processes of the gateway that may map a plugin's library: those that contain the plugin.
 const holdersOf = { sqlite3: ['telemetry.records'], gumbo: ['web'] };
 
-test('A02 the session database: its library is mapped by the one that writes it alone, and no server opens it', async (t) => {
+test('A02 the session database: only its writer maps the library, and no server can open the files', async (t) => {
   const http = await t.fakeHttp();
   const workspace = t.path('workspace');
   mkdirSync(workspace);
@@ -176,7 +176,7 @@ test('A02 the session database: its library is mapped by the one that writes it 
   });
   const client = await t.http(gateway);
   const records = new Records(gateway);
-  // Each part has worked, so that it has loaded what it loads at its first use.
+  // Each compartment has done work, so it has loaded what it loads at its first use.
   await client.tool('remote__echo', { x: 1 });
   await client.tool('files__file_read', { path: 'note.txt' });
   assert.match(show(await client.tool('web__fetch_http', { url: http.url })), /content/);
@@ -184,7 +184,7 @@ test('A02 the session database: its library is mapped by the one that writes it 
   const probed = await client.tool('probe__open', { path: file });
   assert.match(probed.content[0].text, /^(E[A-Z]+ ?){3}$/, 'no way of opening it');
   await records.until("SELECT count(*) FROM mcp_calls WHERE method = 'tools/call'", (n) => n === 4);
-  // Commands read it.
+  // Commands read the database.
   assert.match((await records.command('calls')).stdout, /probe  tools\/call open/);
   if (!mayLook) return t.skip('maps: only root may look into the processes');
   const { compartments } = await statusOf(gateway);
@@ -197,7 +197,7 @@ test('A02 the session database: its library is mapped by the one that writes it 
   for (const [library, names] of Object.entries(holdersOf)) assert.deepEqual(holders(library), names, library);
 });
 
-test('A03 the endpoint has no credentials and no way out', async (t) => {
+test('A03 the endpoint has no credentials and no network access', async (t) => {
   const http = await t.fakeHttp();
   const gateway = await t.gateway(
     { mcpServers: { web: { type: 'http', url: http.url, headers: { 'X-Canary': 'CANARY-${env:CANARY_VALUE}' } } } },
@@ -214,13 +214,13 @@ test('A03 the endpoint has no credentials and no way out', async (t) => {
   }
 });
 
-test('A23 the aggregator is killed: pending calls fail at once, the next one works', async (t) => {
+test('A23 the aggregator is killed: in-flight calls fail at once, the next one works', async (t) => {
   const http = await t.fakeHttp();
   const gateway = await t.gateway({ mcpServers: { web: { type: 'http', url: http.url } } });
   const client = await t.http(gateway);
   await client.toolNames();
   const calls = Array.from({ length: 10 }, () => client.tool('web__hang').then(() => 'answered', (error) => error));
-  await until('they are under way', async () => (await statusOf(gateway)).in_flight === 10);
+  await until('they are in flight', async () => (await statusOf(gateway)).in_flight === 10);
   await crash(gateway, 'aggregator');
   for (const outcome of await Promise.all(calls)) {
     assert.equal(outcome.code, -32603);
@@ -229,7 +229,7 @@ test('A23 the aggregator is killed: pending calls fail at once, the next one wor
   await until('calls work again', async () => (await client.tool('web__echo', { text: 'x' })) !== undefined);
 });
 
-test('the control compartment is killed: who asks it waits for the next one, MCP clients notice nothing', async (t) => {
+test('the control compartment is killed: requests wait for its replacement, MCP clients are not affected', async (t) => {
   const gateway = await t.gateway({ mcpServers: { local: fake('--tool', 'a', '--delay', 600) } });
   const client = await t.http(gateway);
   await client.toolNames();
@@ -250,7 +250,7 @@ test('the control compartment is killed: who asks it waits for the next one, MCP
   }
 });
 
-test('pain-1 an endpoint that is started again goes on with its sessions', async (t) => {
+test('pain-1 a restarted endpoint resumes its sessions', async (t) => {
   const gateway = await t.gateway({ mcpServers: { local: fake('--tool', 'a') } });
   const client = await t.http(gateway);
   await client.tool('local__a');
@@ -259,8 +259,8 @@ test('pain-1 an endpoint that is started again goes on with its sessions', async
   assert.equal((await client.tool('local__a')).content[0].text, 'fake/a');  // the same session id
 });
 
-// Fault: under load throughput collapses, and the processor stays busy after it has ended.
-test('pain-12 load is answered whole, and all is quiet after it', async (t) => {
+// Fault: under load throughput collapses, and the processor stays busy after the load has ended.
+test('pain-12 all calls under load are answered, and the gateway is idle afterwards', async (t) => {
   const web = await t.fakeHttp();
   const gateway = await t.gateway({ mcpServers: { local: fake('--tool', 'a'), web: { url: web.url } } });
   const clients = await Promise.all(Array.from({ length: 64 }, () => t.http(gateway)));
@@ -269,14 +269,14 @@ test('pain-12 load is answered whole, and all is quiet after it', async (t) => {
     Array.from({ length: 32 }, (_, i) => client.tool(i % 2 ? 'local__a' : name))));
   assert.equal(answers.filter((one) => one.content.length > 0).length, 64 * 32);
   const tree = [gateway.pid, ...descendants(gateway.pid)];
-  // Clock ticks (user and system) and times that a process was put on a processor.
+  // Clock ticks (user and system) and the number of times that a process was scheduled.
   const used = () => tree.map((pid) => {
     const stat = readFileSync(`/proc/${pid}/stat`, 'utf8').replace(/^.*\) /, '').split(' ');
     const status = readFileSync(`/proc/${pid}/status`, 'utf8');
     const turns = [...status.matchAll(/voluntary_ctxt_switches:\s+(\d+)/g)].reduce((sum, one) => sum + Number(one[1]), 0);
     return { ticks: Number(stat[11]) + Number(stat[12]), turns };
   }).reduce((sum, one) => ({ ticks: sum.ticks + one.ticks, turns: sum.turns + one.turns }));
-  await sleep(300); // what ends with the load has ended
+  await sleep(300); // work that ends with the load has ended
   const before = used();
   await sleep(1000);
   const after = used();
@@ -284,7 +284,7 @@ test('pain-12 load is answered whole, and all is quiet after it', async (t) => {
   assert.ok(after.turns - before.turns <= 10 * tree.length, `${after.turns - before.turns} turns of ${tree.length} processes`);
 });
 
-test('files is the user that its folder belongs to', async (t) => {
+test('files runs as the owner of its folder', async (t) => {
   if (process.getuid() !== 0) throw new Skip('only root can become another user');
   const uid = 60998;
   const above = mkdtempSync('/tmp/bulkhead-owner-');
@@ -301,7 +301,7 @@ test('files is the user that its folder belongs to', async (t) => {
   assert.match(readFileSync(`/proc/${pid}/status`, 'utf8'), new RegExp(`^Uid:\\s+${uid}\\s`, 'm'));
 });
 
-test('a session that its client has ended stays ended', async (t) => {
+test('a session ended by its client is not resumed', async (t) => {
   const gateway = await t.gateway({ mcpServers: { local: fake('--tool', 'a') } });
   const client = await t.http(gateway);
   const sessionId = client.session;
@@ -325,7 +325,7 @@ test('the builtin tools fetch: a tool and a service of one name share a compartm
   assert.match(JSON.stringify(result), /hello from afar/);
 });
 
-test('a child server dies with its launcher, and both come back', async (t) => {
+test('a server ends with its launcher, and both are restarted', async (t) => {
   const log = t.path('log');
   const gateway = await t.gateway({ mcpServers: { local: fake('--tool', 'a', '--log', log) } });
   const client = await t.http(gateway);
@@ -333,11 +333,11 @@ test('a child server dies with its launcher, and both come back', async (t) => {
   const before = descendants((await running(gateway, 'launcher')).pid);
   assert.ok(before.length > 0);
   await crash(gateway, 'launcher');
-  await until('the old server has gone', () => !before.some(alive));
+  await until('the old server has ended', () => !before.some(alive));
   await until('calls work again', async () => (await client.tool('local__a')).content[0].text === 'fake/a');
 });
 
-test('a killed supervisor takes everything along', async (t) => {
+test('a killed supervisor ends all processes', async (t) => {
   const gateway = await t.gateway({ mcpServers: { local: fake('--tool', 'a') } });
   const client = await t.http(gateway);
   await client.tool('local__a');
@@ -349,7 +349,7 @@ test('a killed supervisor takes everything along', async (t) => {
   await until('nothing is left', () => !below.some(alive));
 });
 
-test('a compartment that hangs is waited for no longer than need be', async (t) => {
+test('an unresponsive compartment delays a reload only up to its deadline', async (t) => {
   const gateway = await t.gateway({ mcpServers: { one: fake('--tool', 'a') } });
   const client = await t.http(gateway);
   await client.tool('one__a');
@@ -366,14 +366,14 @@ test('a compartment that hangs is waited for no longer than need be', async (t) 
   assert.equal((await client.tool('two__b')).content[0].text, 'fake/b');
 }, { timeout: 90_000 });
 
-test('H01 compartments come from the profile', async (t) => {
+test('H01 the profile defines the compartments', async (t) => {
   const only = await t.gateway({ mcpServers: { local: fake('--tool', 'a') } });
   assert.deepEqual((await statusOf(only)).compartments.map((one) => one.name), ['endpoint', 'control', 'launcher']);
   const none = await t.gateway({ mcpServers: { local: fake('--tool', 'a') } }, { args: ['--single-process'] });
   assert.deepEqual((await statusOf(none)).compartments, []);
 });
 
-test('a server can have a compartment of its own, and falls alone', async (t) => {
+test('a server in a private compartment crashes alone', async (t) => {
   const [one, two] = [await t.fakeHttp(), await t.fakeHttp()];
   const gateway = await t.gateway({
     mcpServers: { one: { type: 'http', url: one.url, compartment: 'own' }, two: { type: 'http', url: two.url } },
@@ -387,7 +387,7 @@ test('a server can have a compartment of its own, and falls alone', async (t) =>
   assert.ok(await client.tool('two__echo', { text: 'x' }));
 });
 
-test('pain-18 the address stays open while the endpoint is started again', async (t) => {
+test('pain-18 the address stays open while the endpoint is restarted', async (t) => {
   const gateway = await t.gateway({ mcpServers: { local: fake('--tool', 'a') } });
   const { pid } = await running(gateway, 'endpoint');
   process.kill(pid, 'SIGKILL');

@@ -1,11 +1,11 @@
-// Configuration: shapes that people have, names, filters, and errors that say where.
+// Configuration: supported formats, names, filters, and errors with their position.
 import { existsSync, readFileSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { spawnSync } from 'node:child_process';
 import { join } from 'node:path';
 import { assert, fake, processesWith, program, run, runProgram, test, until } from './lib.mjs';
 import { statusOf } from './status.mjs';
 
-test('A17 names that are refused, the others load', async (t) => {
+test('A17 invalid server names are rejected, the other servers load', async (t) => {
   const gateway = await t.gateway({ mcpServers: { '': fake('--tool', 'x'), builtin: fake('--tool', 'x'), a__b: fake('--tool', 'x'), good: fake('--tool', 'x') } });
   const client = await t.http(gateway);
   assert.deepEqual(await client.toolNames(), ['good__x']);
@@ -17,7 +17,7 @@ test('A17 names that are refused, the others load', async (t) => {
 
 test('F01 the VS Code form, with comments', async (t) => {
   const text = `{
-    // what VS Code writes
+    // VS Code writes these
     "inputs": [],
     "servers": {
       "weather": { "type": "stdio", "command": ${JSON.stringify(fake().command)}, "args": ["--tool", "get_forecast"],
@@ -35,7 +35,7 @@ test('F01 the VS Code form, with comments', async (t) => {
   assert.deepEqual(servers.map((server) => `${server.name} ${server.state}`).sort(), ['github ready', 'weather ready']);
 });
 
-test('F01 the mcpServers form, as TOML too', async (t) => {
+test('F01 the mcpServers form, also as TOML', async (t) => {
   const { command } = fake();
   const toml = `[mcpServers.weather]\ncommand = ${JSON.stringify(command)}\nargs = ["--tool", "get_forecast"]\n[mcpServers.off]\ncommand = "/no/such"\ndisabled = true\n`;
   const gateway = await t.gateway(toml);
@@ -45,7 +45,7 @@ test('F01 the mcpServers form, as TOML too', async (t) => {
   assert.equal(servers.find((server) => server.name === 'off').state, 'disabled');
 });
 
-test('F02 variables are expanded in env only, and stay out of everything we write', async (t) => {
+test('F02 variables are expanded in env only and written nowhere', async (t) => {
   const dump = t.path('env');
   const literal = t.path('${WEATHER_API_KEY}.log');
   const gateway = await t.gateway(
@@ -67,7 +67,7 @@ test('F02 variables are expanded in env only, and stay out of everything we writ
   }
 });
 
-// A terminal shows a name as it is, and a model reads it.
+// A terminal shows a name unchanged, and a model reads it.
 for (const args of [[], ['--single-process']]) {
   test(`items whose names have control or invisible characters are left out and reported ${args}`, async (t) => {
     const names = ['a\u001b[31mred', 'b\nc', 'd\u007f', 'e\u009b', 'f\u202egnp', 'o\u200bk', 'o\ufe0fk', 'ok\u{e0041}'];
@@ -102,7 +102,7 @@ for (const args of [[], ['--single-process']]) {
   });
 }
 
-test('F05 allowTools and denyTools hold for lists and calls', async (t) => {
+test('F05 allowTools and denyTools apply to lists and calls', async (t) => {
   const log = t.path('log');
   const tools = ['--tool', 'a', '--tool', 'b', '--tool', 'c'];
   const gateway = await t.gateway({
@@ -125,7 +125,7 @@ test('G13 configuration errors: distinct, with file and line, all at once', asyn
   const missing = show(undefined);
   const broken = show('{"mcpServers": {"a": {"command": "x",}\n  "b"');
   const wrong = show('{\n "mcpServers": {\n  "a": {"command": 5},\n  "b": {"command": "x", "comand": "y"}\n }\n}');
-  const variable = show({ transports: { http: { token: '${env:NO_SUCH_VARIABLE}' } } }); // of a server: unset.mjs
+  const variable = show({ transports: { http: { token: '${env:NO_SUCH_VARIABLE}' } } }); // for servers see unset.mjs
   for (const done of [missing, broken, wrong, variable]) assert.equal(done.code, 1, done.stderr);
   assert.match(missing.stderr, /file_not_found/);
   assert.match(broken.stderr, /invalid_json/);
@@ -152,7 +152,7 @@ test('G16 the separator', async (t) => {
   }
 });
 
-test('names without prefix; collisions are refused by name', async (t) => {
+test('names without prefix; collisions are rejected and reported', async (t) => {
   const one = await t.gateway({ naming: { prefix: 'never' }, mcpServers: { a: fake('--tool', 'x', '--resource', 'r:1'), b: fake('--tool', 'y') } });
   const client = await t.http(one);
   assert.deepEqual((await client.toolNames()).sort(), ['x', 'y']);
@@ -166,18 +166,18 @@ test('names without prefix; collisions are refused by name', async (t) => {
   assert.deepEqual(collisions, ['tool "x" is not offered: servers "a", "b" have the same name']);
 });
 
-test('without prefix no name goes from one server to another', async (t) => {
+test('without prefix a name never moves from one server to another', async (t) => {
   const gate = t.path('gate');
   const log = t.path('log-of-a');
   const late = { command: 'sh', args: ['-c', 'while [ ! -e "$0" ]; do sleep 0.05; done; exec "$@"', gate, fake().command, '--tool', 'x', '--tool', 'own', '--log', log], sandbox: 'off' };
   const gateway = await t.gateway({ naming: { prefix: 'never' }, limits: { first_list_wait_ms: 60000, connect_timeout_ms: 60000, grace_ms: 0 }, mcpServers: { a: late, b: fake('--tool', 'x', '--tool', 'y') } });
   const client = await t.http(gateway);
-  // Whose x is, nobody knows before a has answered: the call waits, and is refused then.
+  // The owner of x is unknown until a has answered: the call waits and is then rejected.
   const call = client.tool('x').then(() => 'answered', (error) => error.message);
   writeFileSync(gate, '');
   assert.match(await call, /servers "a", "b" have the same name/);
   assert.deepEqual((await client.toolNames()).sort(), ['own', 'y']);
-  // What a has listed stays its own when it is down.
+  // Names listed by a stay reserved while it is down.
   rmSync(gate);
   for (const pid of processesWith(log)) process.kill(pid, 'SIGKILL');
   await until('only y is listed', async () => (await client.toolNames()).join() === 'y', 10_000);
@@ -210,7 +210,7 @@ test("VS Code's inputs: from the environment, else only that server is disabled"
   assert.deepEqual((await (await t.http(set)).toolNames()).sort(), ['b__y', 'vs__x']);
 });
 
-test('mistakes in tables of plugins are all said at once, each once, with their lines', async (t) => {
+test('all errors in plugin tables are reported together, each once, with its line', async (t) => {
   const toml = [
     '[transports.http]', 'listen = "foo"', 'allowed_hosts = "x"', 'bogus = 1', '[transports.http.more]', 'a = 1',
     '[tools.files]', 'plugin = "builtin-files"', 'wrong = 2',
@@ -225,7 +225,7 @@ test('mistakes in tables of plugins are all said at once, each once, with their 
     const done = runProgram(t, [...command, '--config', '{config}'], { profile: toml, file: 'pl.toml' });
     assert.equal(done.code, 1, command.join(' '));
     const lines = done.stderr.trim().split('\n');
-    // Who does not serve over HTTP does not use that transport.
+    // Commands that do not serve HTTP do not use that transport.
     const here = command[0] === 'serve' ? wanted : wanted.slice(4);
     assert.equal(lines.length, here.length, `${command}: ${done.stderr}`);
     here.forEach((pattern, i) => assert.match(lines[i], pattern));
@@ -235,7 +235,7 @@ test('mistakes in tables of plugins are all said at once, each once, with their 
   for (const pattern of wanted) assert.match(doctor.stdout, pattern);
 });
 
-test('a reload with mistakes in tables of plugins changes nothing and says all of them', async (t) => {
+test('a reload with errors in plugin tables changes nothing and reports all errors', async (t) => {
   const gateway = await t.gateway(`[mcpServers.a]\ncommand = ${JSON.stringify(fake().command)}\nargs = ["--tool", "x"]\n`);
   writeFileSync(gateway.config, '[tools.files]\nplugin = "builtin-files"\nwrong = 1\n[tools.y]\nplugin = "neither"\n');
   const done = spawnSync(program, ['reload'], { env: gateway.env(), cwd: gateway.dir, encoding: 'utf8', timeout: 20_000 });
@@ -245,7 +245,7 @@ test('a reload with mistakes in tables of plugins changes nothing and says all o
   assert.deepEqual(await (await t.http(gateway)).toolNames(), ['a__x']);
 });
 
-test('an address that is none is wrong usage, said once', async (t) => {
+test('an invalid address is a usage error, reported once', async (t) => {
   for (const address of ['foo', '127.0.0.1', ':8808', '127.0.0.1:99999', '127.0.0.1:', '[::1:80', 'unix:', 'example.org:80']) {
     const done = runProgram(t, ['serve', '--listen', address, '--config', '{config}'], { profile: { mcpServers: {} } });
     assert.equal(done.code, 2, address);
@@ -253,7 +253,7 @@ test('an address that is none is wrong usage, said once', async (t) => {
   }
 });
 
-test('what hinders the start is said once', async (t) => {
+test('a failed start is reported once', async (t) => {
   for (const more of [[], ['--single-process']]) {
     const done = runProgram(t, ['serve', '--listen', '192.0.2.1:1', ...more, '--config', '{config}'], { profile: { mcpServers: {} } });
     assert.equal(done.code, 1);

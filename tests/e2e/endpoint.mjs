@@ -1,4 +1,4 @@
-// The endpoint as a client sees it: methods, names, routing, errors, bounds.
+// The endpoint as clients see it: methods, names, routing, errors, limits.
 import { readFileSync } from 'node:fs';
 import { randomBytes } from 'node:crypto';
 import { assert, fake, member, path, run, sleep, test, until } from './lib.mjs';
@@ -54,7 +54,7 @@ test('B16 the whole method set', async (t) => {
   await assert.rejects(client.send('{"jsonrpc":"2.0","id":78,"method":', 78), { code: -32700 });
 });
 
-test('B18 in-flight bound; a refused call is answered while it is reached', async (t) => {
+test('B18 in-flight limit; a rejected call is answered at the limit', async (t) => {
   const log = t.path('log');
   const slow = { ...fake('--tool', 'slow', '--tool', 'secret', '--delay', 'slow=80', '--log', log), max_in_flight: 4, denyTools: ['secret'] };
   const gateway = await t.gateway({ mcpServers: { up: slow } });
@@ -101,7 +101,7 @@ test('B19 time-outs: per tool, clamped to the ceiling, others unaffected', async
   assert.ok(per_tool.took >= 990 && per_tool.took < 1450, `${per_tool.took} ms`);
   assert.equal(clamped.error.code, -32000);
   assert.ok(clamped.took >= 1490 && clamped.took < 2500, `${clamped.took} ms`);
-  await until('the upstream is told', () => readFileSync(log, 'utf8').includes('"notifications/cancelled"'));
+  await until('the upstream is notified', () => readFileSync(log, 'utf8').includes('"notifications/cancelled"'));
 });
 
 for (const args of [[], ['--single-process']]) {
@@ -126,22 +126,22 @@ for (const args of [[], ['--single-process']]) {
       assert.equal(error.code, -32000);
       assert.equal(error.message, `-32000 server "${server}" did not answer tools/call "slow" within ${ms} ms`);
       order.push(server);
-      assert.equal((await client.tool(`${server}__quick`)).content[0].text, 'fake/quick', 'the server goes on');
+      assert.equal((await client.tool(`${server}__quick`)).content[0].text, 'fake/quick', 'the server keeps answering');
     }));
     assert.deepEqual(order, ['by_tool', 'by_server', 'by_limit']);
-    await until('the server is told', () => readFileSync(log, 'utf8').includes('"notifications/cancelled"'));
-    assert.ok(!readFileSync(log, 'utf8').includes('! eof'), 'and goes on');
+    await until('the server is notified', () => readFileSync(log, 'utf8').includes('"notifications/cancelled"'));
+    assert.ok(!readFileSync(log, 'utf8').includes('! eof'), 'and keeps running');
   });
 }
 
-test('G01 initialize as the aggregator specification has it', async (t) => {
+test('G01 initialize as in the aggregator specification', async (t) => {
   const client = await t.stdio({ ...COLON, ...TOOLS_ONLY, mcpServers: { fs: everything() } }, { revision: '2024-11-05' });
   assert.equal(client.server.protocolVersion, '2024-11-05');
   assert.deepEqual(client.server.capabilities, { tools: {} });
   assert.equal(typeof client.server.serverInfo.name, 'string');
 });
 
-test('G02 names get a prefix, everything else of a tool stays', async (t) => {
+test('G02 names get a prefix, the rest of a tool is unchanged', async (t) => {
   const odd = '{"name":"odd","x":{"b":1e400,"a":12345678901234567890},"title":"t","inputSchema":{"type":"object","$defs":{"z":{"$anchor":"q"}}},"description":"d\\u00e9"}';
   const servers = { fs: fake('--tool', 'read_file', '--tool-json', odd, '--extra-members'), db: fake('--tool', 'query', '--name', 'db') };
   const gateway = await t.gateway({ ...COLON, mcpServers: servers });
@@ -185,7 +185,7 @@ test('G05 G06 unknown tool, missing prefix', async (t) => {
   await assert.rejects(client.tool('plain'), { code: -32602, message: /plain/ });
 });
 
-test('G07 errors of a server pass unchanged', async (t) => {
+test('G07 errors of a server are relayed unchanged', async (t) => {
   const error = '{"code":-32042,"message":"say \\"please\\"","data":{"n":1e400,"big":123456789012345678901}}';
   const gateway = await t.gateway({ mcpServers: { fs: fake('--tool', 'a', '--error', error) } });
   const client = await t.http(gateway);
@@ -213,7 +213,7 @@ test('G08 G09 one program as two servers, names with - and _', async (t) => {
   assert.ok(!readFileSync(log.home, 'utf8').includes('tools/call'));
 });
 
-test('G10 stdout carries one message a line and nothing else', async (t) => {
+test('G10 stdout carries one message per line and nothing else', async (t) => {
   const profile = { mcpServers: { noisy: fake('--tool', 'a', '--banner', '--stderr', 'a word'), gone: { command: '/no/such/program' } } };
   const client = await t.stdio(profile, { args: ['--log-level', 'debug', '--verbose'] });
   await client.tools();
@@ -226,7 +226,7 @@ test('G10 stdout carries one message a line and nothing else', async (t) => {
   assert.ok(client.stderr.length > 0, 'logs go to standard error');
 });
 
-test('G11 only tools: other kinds are not there', async (t) => {
+test('G11 a server with tools only has no other kinds', async (t) => {
   const gateway = await t.gateway({ ...TOOLS_ONLY, mcpServers: { fs: everything() } });
   const client = await t.http(gateway);
   assert.deepEqual(Object.keys(client.server.capabilities), ['tools']);
@@ -235,7 +235,7 @@ test('G11 only tools: other kinds are not there', async (t) => {
   }
 });
 
-test('G12 binary content arrives as it was', async (t) => {
+test('G12 binary content is unchanged', async (t) => {
   const bytes = randomBytes(60_000);
   const result = JSON.stringify({ content: [{ type: 'image', data: bytes.toString('base64'), mimeType: 'image/png' }] });
   const gateway = await t.gateway({ mcpServers: { fs: fake('--tool', 'img', '--result', `img=${result}`) } });

@@ -1,5 +1,4 @@
-// H05: a transport is a plugin, so it makes no difference which one a client comes by. One list of
-// checks, over each of them.
+// H05: transports are plugins and behave equally. One list of checks runs over each of them.
 import { existsSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { Gateway, assert, fake, member, program, run, test } from './lib.mjs';
 import { relayProgram } from './relay_process.mjs';
@@ -15,8 +14,8 @@ const call = (name, args = '{}') => `{"name":"up__${name}","arguments":${args}}`
 const codeOf = (text) => JSON.parse(text).error?.code;
 const anonymous = (text) => [undefined, 'null'].includes(member(text, 'id'));
 
-// Each gets a session of its own past the handshake, and a server whose tool `held` answers when it is
-// released.
+// Each check gets a separate session after the handshake, and a server whose tool `held` answers
+// when it is released.
 const checks = {
   async initialize({ hello, wire }) {
     assert.equal(hello.result.protocolVersion, '2025-06-18');
@@ -82,14 +81,14 @@ const checks = {
     await wire.ask('1', 'ping');
     assert.equal(wire.messages.length, before + 1, wire.messages.slice(before).join('\n'));
   },
-  async 'a cancelled call has no answer, and its server is told'({ wire, server }) {
+  async 'a cancelled call has no answer, and its server is notified'({ wire, server }) {
     wire.request('"c"', 'tools/call', call('held', '{"mark":"to be cancelled"}'));
     const sent = await wire.until('the call arrives', () => server.received('to be cancelled')[0]);
     wire.notify('notifications/cancelled', { requestId: 'c', reason: 'enough of it' });
     const told = await wire.until('the cancellation arrives', () => server.received('enough of it')[0]);
     assert.equal(member(member(told, 'params'), 'requestId'), member(sent, 'id'));
     server.release();
-    await wire.until('it answers nevertheless', () => server.answered('to be cancelled')[0]);
+    await wire.until('the server answers anyway', () => server.answered('to be cancelled')[0]);
     assert.ok((await wire.ask('2', 'tools/call', call('say'))).result, 'what the server says later has come');
     assert.deepEqual(wire.answers('"c"'), []);
   },
@@ -106,7 +105,7 @@ const checks = {
     const got = await wire.ask('2', 'prompts/get', { name: 'up__greet' });
     assert.equal(got.result.messages[0].content.text, 'greet');
   },
-  async 'a slow call holds up nobody'({ wire, server }) {
+  async 'a slow call does not delay others'({ wire, server }) {
     wire.request('"slow"', 'tools/call', call('held'));
     const quick = Array.from({ length: 100 }, (_, i) => `"quick ${i}"`);
     for (const id of quick) wire.request(id, 'tools/call', call('say', `{"me":${id}}`));
@@ -132,7 +131,7 @@ const checks = {
   },
 };
 
-// The server behind the gateway, as its record shows it.
+// The server behind the gateway, as its log shows it.
 class Upstream {
   constructor(t) {
     this.log = t.path('log');
@@ -174,7 +173,7 @@ async function served(t, upstream, where) {
   return { socket, url: gateway.url };
 }
 
-// What a way in needs is started once; then each check opens a connection by it.
+// Each transport is started once; then each check opens a connection over it.
 const ways = {
   'lines on stdio': (t, upstream) => {
     const gateway = new Gateway(t.dir, { limits, mcpServers: { up: upstream.definition } });
@@ -202,7 +201,8 @@ const ways = {
   },
 };
 
-// In the guest of tests/guest only: on any other machine a connection could reach somebody else.
+// In the guest of tests/guest only: on any other machine the connection could reach a foreign
+// service.
 const port = process.env.BULKHEAD_GUEST_PORT;
 if (port) {
   ways['frames over AF_VSOCK'] = async (t, upstream) => {

@@ -1,5 +1,5 @@
-// The bytes of arguments and results that leave are the bytes that came in: random JSON over all
-// pairs of transports. FIDELITY_SEED=N repeats a run, FIDELITY_COUNT=N sets its length.
+// The bytes of arguments and results are forwarded unchanged: random JSON over all pairs of
+// transports. FIDELITY_SEED=N repeats a run, FIDELITY_COUNT=N sets its length.
 import { assert, fake, member, run, test } from './lib.mjs';
 
 const seed = Number(process.env.FIDELITY_SEED ?? Math.floor(Math.random() * 2 ** 31));
@@ -16,7 +16,7 @@ function random(state) {
   };
 }
 
-// Random JSON text with everything that libraries like to change.
+// Random JSON text with elements that libraries tend to change.
 class Writer {
   constructor(next) {
     this.next = next;
@@ -60,7 +60,7 @@ class Writer {
   array(depth) {
     return `[${this.list(this.below(5), () => this.value(depth))}${this.space()}]`;
   }
-  // Keys repeat now and then: two that are the same, or differ in case.
+  // Keys sometimes repeat, equal or in different case.
   object(depth) {
     const member_ = () => `${this.pick(['"k"', '"K"', '"name"', '"id"', '"__proto__"', '""', this.string()])}${this.space()}:${this.space()}${this.value(depth)}`;
     return `{${this.list(this.below(6), member_)}}`;
@@ -103,8 +103,8 @@ test('large arguments and results', async (t) => {
   }
 });
 
-// A line break between tokens is fine in an HTTP body, but ends a message on stdio and a line of an
-// event stream. The values stay; only such white space may change.
+// A line break between tokens is valid in an HTTP body, but ends a message on stdio and a line of
+// an event stream. The values are unchanged; only such white space may change.
 test('messages over several lines keep their framing', async (t) => {
   const profile = await servers(t);
   const gateway = await t.gateway(profile);
@@ -121,7 +121,7 @@ test('messages over several lines keep their framing', async (t) => {
   assert.deepEqual(streaming.result.echo, { a: 1 });
 });
 
-test('ids of every kind come back as they were', async (t) => {
+test('ids of every kind are returned unchanged', async (t) => {
   const profile = await servers(t);
   for (const client of [await t.http(await t.gateway(profile)), await t.stdio(profile)]) {
     for (const id of ['a string', '', '\u00e9"\\', 0, -1, 9007199254740991]) {

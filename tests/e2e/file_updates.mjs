@@ -1,5 +1,5 @@
 // Subscriptions to files of a workspace, with the official client: with compartments and with
-// --single-process, over a reload and after a compartment has fallen.
+// --single-process, during a reload and after a crash of a compartment.
 import { mkdirSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { assert, importFromNpm, run, test, until } from './lib.mjs';
 import { statusOf } from './status.mjs';
@@ -36,7 +36,7 @@ async function workspace(t, args, more = {}) {
 }
 
 for (const [mode, args] of Object.entries(modes)) {
-  test(`a subscribed file: written, replaced, deleted, made again (${mode})`, async (t) => {
+  test(`a subscribed file: written, replaced, deleted, created again (${mode})`, async (t) => {
     const { work, connect } = await workspace(t, args);
     const { client, updates, uri, told, read } = await connect();
     assert.equal(client.getServerCapabilities().resources.subscribe, true);
@@ -56,7 +56,7 @@ for (const [mode, args] of Object.entries(modes)) {
       writeFileSync(`${work}/d/a b.txt`, 'four');
     });
     assert.equal(await read(path), 'four');
-    // Of two changes only the subscribed one is told; and of none after that.
+    // Only the subscribed file causes a notification; after unsubscribing, none does.
     await client.subscribeResource({ uri: uri('other.txt') });
     await client.unsubscribeResource({ uri: uri(path) });
     await told('other.txt', () => {
@@ -66,21 +66,21 @@ for (const [mode, args] of Object.entries(modes)) {
     assert.deepEqual(updates.filter((one) => one !== uri('other.txt')), []);
   });
 
-  test(`clients are told of what each has subscribed to (${mode})`, async (t) => {
+  test(`each client is notified of its own subscriptions (${mode})`, async (t) => {
     const { work, connect } = await workspace(t, args);
     const one = await connect();
     const two = await connect();
     for (const { client, uri } of [one, two]) await client.subscribeResource({ uri: uri('other.txt') });
     await two.client.subscribeResource({ uri: two.uri('d/a%20b.txt') });
     await one.told('other.txt', () => writeFileSync(`${work}/other.txt`, 'two'));
-    await until('the other one is told too', () => two.updates.includes(two.uri('other.txt')));
+    await until('the other client is notified, too', () => two.updates.includes(two.uri('other.txt')));
     await one.client.close();
     await two.told('other.txt', () => writeFileSync(`${work}/other.txt`, 'three'));
     await two.told('d/a%20b.txt', () => writeFileSync(`${work}/d/a b.txt`, 'two'));
     assert.ok(!one.updates.includes(one.uri('d/a%20b.txt')));
   });
 
-  test(`what cannot be subscribed to says why (${mode})`, async (t) => {
+  test(`an invalid subscription is rejected with the reason (${mode})`, async (t) => {
     const { connect } = await workspace(t, args);
     const { client, uri } = await connect();
     await assert.rejects(client.subscribeResource({ uri: uri('d') }), /not a regular file/);
@@ -90,7 +90,7 @@ for (const [mode, args] of Object.entries(modes)) {
 }
 
 for (const [mode, args] of Object.entries(modes)) {
-  test(`subscriptions go on when the plugin is configured anew (${mode})`, async (t) => {
+  test(`subscriptions survive a new configuration of the plugin (${mode})`, async (t) => {
     const { work, gateway, connect } = await workspace(t, args);
     const { client, uri, told } = await connect();
     await client.subscribeResource({ uri: uri('other.txt') });
@@ -108,7 +108,7 @@ for (const [mode, args] of Object.entries(modes)) {
   });
 }
 
-test('subscriptions go on when the compartment has fallen', async (t) => {
+test('subscriptions survive a crash of the compartment', async (t) => {
   const { work, gateway, connect } = await workspace(t, []);
   const { client, uri, told, read } = await connect();
   await client.subscribeResource({ uri: uri('other.txt') });
@@ -117,7 +117,7 @@ test('subscriptions go on when the compartment has fallen', async (t) => {
   process.kill(pid, 'SIGKILL');
   await until('another process', async () => ![undefined, pid].includes(await pidOf()));
   await until('it answers', () => read('other.txt').then(() => true, () => false));
-  // Nobody says when the new process has been told: a change that it has not seen is made again.
+  // The test cannot see when the new process has subscribed, so it repeats the change.
   let n = 0;
   await told('other.txt', () => {
     const timer = setInterval(() => writeFileSync(`${work}/other.txt`, `change ${++n}`), 200);
@@ -125,7 +125,7 @@ test('subscriptions go on when the compartment has fallen', async (t) => {
   });
 });
 
-test('subscriptions go on when the endpoint has fallen', async (t) => {
+test('subscriptions survive a crash of the endpoint', async (t) => {
   const { work, gateway, connect } = await workspace(t, []);
   const { client, uri, told } = await connect();
   await client.subscribeResource({ uri: uri('other.txt') });

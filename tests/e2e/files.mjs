@@ -1,5 +1,4 @@
-// builtin-files through the gateway as it is installed: in its compartment, confined, as the owner
-// of the folders.
+// builtin-files in a complete gateway: in its compartment, confined, as the owner of the folders.
 import { chmodSync, chownSync, existsSync, lstatSync, mkdirSync, mkdtempSync, readFileSync, readdirSync, rmSync, statSync, symlinkSync, writeFileSync } from 'node:fs';
 import { Skip, assert, run, sanitized, test, until } from './lib.mjs';
 import { Records } from './records.mjs';
@@ -27,7 +26,7 @@ const refusal = (result) => {
   return result.content[0].text;
 };
 
-test('writing works in the compartment, and only where the profile says so', async (t) => {
+test('writing works in the compartment, only in configured folders', async (t) => {
   const open = folder(t, 'open');
   const kept = folder(t, 'kept');
   writeFileSync(`${kept}/k.txt`, 'kept');
@@ -53,7 +52,7 @@ test('writing works in the compartment, and only where the profile says so', asy
   if (!sanitized) assert.match(JSON.stringify(compartment), /seccomp/);
 });
 
-test('D09 nothing outside is read or written', async (t) => {
+test('D09 nothing outside of the folder is read or written', async (t) => {
   const work = folder(t, 'work');
   writeFileSync(`${work}/in.txt`, 'inside');
   writeFileSync(t.path('outside.txt'), 'outside');
@@ -75,7 +74,7 @@ test('D09 nothing outside is read or written', async (t) => {
   }
 });
 
-test('files that are written belong to the owner of the folder', async (t) => {
+test('written files belong to the owner of the folder', async (t) => {
   if (process.getuid() !== 0) throw new Skip('only root can become another user');
   const uid = 60998;
   const above = mkdtempSync('/tmp/bulkhead-owner-');
@@ -86,14 +85,14 @@ test('files that are written belong to the owner of the folder', async (t) => {
   const call = await connected(t, { path: `${above}/w`, write: true });
   text(await call('file_write', { path: 'd/a.txt', content: 'x' }));
   for (const path of ['d', 'd/a.txt']) assert.equal(lstatSync(`${above}/w/${path}`).uid, uid);
-  // What belongs to somebody else there stays as it is.
+  // Files of other users in the folder are not changed.
   writeFileSync(`${above}/w/root.txt`, 'mine', { mode: 0o600 });
   refusal(await call('file_read', { path: 'root.txt' }));
   refusal(await call('file_edit', { path: 'root.txt', old_text: 'mine', new_text: 'x' }));
   assert.ok(existsSync(`${above}/w/root.txt`));
 });
 
-test('what tools have changed is on record', async (t) => {
+test('changes by tools are recorded', async (t) => {
   const work = folder(t, 'work');
   const profile = { ...files({ path: work, write: true }), telemetry: { records: { plugin: 'telemetry-sqlite', flush_ms: 20 } } };
   const gateway = await t.gateway(profile);
@@ -106,7 +105,7 @@ test('what tools have changed is on record', async (t) => {
   assert.deepEqual(await records.rows('SELECT action, path, size FROM fs_events ORDER BY id'), [['created', 'a.txt', 3], ['modified', 'a.txt', 2], ['deleted', 'a.txt', 2]]);
 });
 
-test('files are resources, by a template', async (t) => {
+test('files are resources of a template', async (t) => {
   const work = folder(t, 'work');
   mkdirSync(`${work}/d`);
   writeFileSync(`${work}/d/a b.txt`, 'hello');
@@ -136,7 +135,7 @@ async function kept(t, snapshots = {}, options = {}, name = '') {
 }
 const ops = (changes) => changes.map((c) => `${c.op} ${c.path}`).sort();
 
-test('D10 D11 D12 D13 D14 snapshots in the compartment: made, compared, gone back to, joined', async (t) => {
+test('D10 D11 D12 D13 D14 snapshots in the compartment: created, compared, reverted, compacted', async (t) => {
   const { work, call, json } = await kept(t);
   for (const name of ['edited', 'gone', 'same']) writeFileSync(`${work}/${name}`, '12345');
   chmodSync(`${work}/edited`, 0o751);
@@ -174,7 +173,7 @@ test('D10 D11 D12 D13 D14 snapshots in the compartment: made, compared, gone bac
   assert.equal(readFileSync(`${work}/same`, 'utf8'), 'version 14');
 });
 
-test('D12 what a revert has done is on record', async (t) => {
+test('D12 a revert is recorded', async (t) => {
   const work = folder(t, 'work');
   const profile = {
     ...files({ path: work, write: true, snapshots: { path: folder(t, 'kept'), interval_s: 0 } }),
@@ -192,7 +191,7 @@ test('D12 what a revert has done is on record', async (t) => {
   assert.deepEqual(await records.rows('SELECT slot, origin, name, files_count FROM snapshot_events'), [[10, 'manual', 'one', 1]]);
 });
 
-test('the owner of what is gone back to: restored by a process that may, else the own one', async (t) => {
+test('a reverted file gets its owner back if the process is permitted to, else its own', async (t) => {
   if (process.getuid() !== 0) throw new Skip('owner-restored: only root can give files away');
   for (const [mode, args, owner] of [['one process', ['--single-process'], 60998], ['compartments', [], 0]]) {
     const { work, json } = await kept(t, {}, { args }, mode.replace(' ', '-'));
@@ -206,7 +205,7 @@ test('the owner of what is gone back to: restored by a process that may, else th
   }
 });
 
-test('D15 the automatic ring: at most ten, the oldest replaced', async (t) => {
+test('D15 the automatic ring: at most ten, the oldest is replaced', async (t) => {
   const { work, json } = await kept(t, { interval_s: 1 });
   let count = 0;
   const seen = new Set();
@@ -216,7 +215,7 @@ test('D15 the automatic ring: at most ten, the oldest replaced', async (t) => {
     for (const one of snapshots) seen.add(one.hash);
     return snapshots;
   };
-  // A change after each snapshot, until there have been twelve of them.
+  // One change after each snapshot, until twelve have been made.
   await until('twelve snapshots', async () => {
     await automatic();
     if (seen.size > count) writeFileSync(`${work}/f`, `change ${++count}`);
@@ -227,7 +226,7 @@ test('D15 the automatic ring: at most ten, the oldest replaced', async (t) => {
   assert.deepEqual(new Set(snapshots.map((one) => one.slot)), new Set([0, 1, 2, 3, 4, 5, 6, 7, 8, 9]));
 }, { timeout: 90_000 });
 
-test('D16 D17 snapshot tools only with a place for them, and JSON is never wrapped', async (t) => {
+test('D16 D17 snapshot tools require a configured path, and JSON is never wrapped', async (t) => {
   const { client, call, work } = await kept(t);
   assert.equal((await client.toolNames()).filter((name) => name.includes('snapshots_')).length, 7);
   writeFileSync(`${work}/a`, 'a');
@@ -243,7 +242,7 @@ test('D16 D17 snapshot tools only with a place for them, and JSON is never wrapp
   assert.deepEqual((await plain.toolNames()).filter((name) => name.includes('snapshots_')), []);
 });
 
-test('a compartment that is killed comes back with its snapshots', async (t) => {
+test('a killed compartment restarts with its snapshots', async (t) => {
   const { work, gateway, json, call } = await kept(t);
   writeFileSync(`${work}/a`, 'a');
   await json('snapshots_create', { name: 'one' });

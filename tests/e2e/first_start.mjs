@@ -1,4 +1,4 @@
-// The first start of a server, which downloads its program, and the later ones, whose lists are known.
+// The first start of a server, which downloads its program, and later starts with known lists.
 import { chmodSync, existsSync, mkdirSync, readFileSync, readdirSync, statSync, writeFileSync } from 'node:fs';
 import { spawnSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
@@ -11,7 +11,8 @@ const both = (name, fn) => {
   for (const [mode, args] of Object.entries(modes)) test(`${name} (${mode})`, (t) => fn(t, args));
 };
 
-// A server that starts when the file `go` of its folder is there, with the arguments in `args`; `broken` ends it.
+// A server that starts when the file `go` exists in its folder, with the arguments in `args`;
+// `broken` ends it.
 class Gated {
   constructor(t, name) {
     this.folder = t.path(name);
@@ -36,7 +37,7 @@ class Gated {
 }
 const stateOf = async (gateway, name) => (await statusOf(gateway)).servers.find((one) => one.name === name).state;
 
-// A gateway has run once with this profile; gives the profile.
+// Runs a gateway once with this profile; returns the profile.
 async function ranOnce(t, server, args, more = {}) {
   const state = t.path('state');
   mkdirSync(state, { mode: 0o700 });
@@ -59,7 +60,7 @@ both('the second start lists an eager server before it is ready, and its calls w
   await client.listen();
   assert.deepEqual(await client.toolNames(), ['s__a']);
   assert.equal(await stateOf(gateway, 's'), 'connecting');
-  // Clients with other capabilities see the same until the server has answered them.
+  // Clients with other capabilities see the same list until the server has answered them.
   assert.deepEqual(await (await t.http(gateway, { capabilities: { sampling: {} } })).toolNames(), ['s__a']);
   const call = client.tool('s__a');
   server.lists('a', 'b');
@@ -69,7 +70,7 @@ both('the second start lists an eager server before it is ready, and its calls w
   assert.deepEqual((await client.toolNames()).sort(), ['s__a', 's__b']);
 });
 
-both('a server that does not start any more is listed no longer', async (t, args) => {
+both('a server that fails to start is no longer listed', async (t, args) => {
   const server = new Gated(t, 'server');
   const profile = await ranOnce(t, server, args, { good: fake('--tool', 'x') });
   writeFileSync(server.at('broken'), '');
@@ -102,7 +103,7 @@ both('stdio: servers that start for the first time are named in instructions, an
   assert.equal((await second.tool('slow__a')).content[0].text, 'fake/a');
 });
 
-// An npx that "downloads" what its cache does not have, as far as a test needs one.
+// An npx that "downloads" packages missing in its cache, as far as the tests need it.
 function fakeNpx(t) {
   const folder = t.path('bin');
   mkdirSync(folder);
@@ -113,7 +114,7 @@ function fakeNpx(t) {
   return { command: file, args: ['-y', 'some-package', fakeMcp] };
 }
 
-test('warm: the private cache is filled and the list known before the first start', async (t) => {
+test('warm fills the private cache and stores the list before the first start', async (t) => {
   const state = t.path('state');
   mkdirSync(state, { mode: 0o700 });
   const profile = {
@@ -129,7 +130,7 @@ test('warm: the private cache is filled and the list known before the first star
   assert.deepEqual(JSON.parse(one.stdout).servers, [{ name: 's', state: 'ready', reason: '', tools: 1 }]);
   assert.ok(readFileSync(join(state, 'cache/s/npm/there'), 'utf8'));
   assert.deepEqual(readdirSync(join(state, 'lists')).sort(), ['.key', 's']);
-  // A gateway lists what was seen then, without a start, and uses the cache.
+  // A gateway lists the stored tools without starting the server, and uses the cache.
   const gateway = await t.gateway(profile);
   const client = await t.http(gateway);
   assert.ok((await client.toolNames()).includes('s__downloaded'));
@@ -177,7 +178,7 @@ test('warm: tarballs of the package come from the user\'s npm cache, by digest',
   assert.doesNotMatch(warm(state).stderr, /copied/, 'they are there');
 });
 
-test('import starts what it has written, once, if it is not told otherwise', async (t) => {
+test('import starts the written servers once by default', async (t) => {
   const home = t.path('home');
   mkdirSync(home);
   writeFileSync(join(home, '.claude.json'), JSON.stringify({ mcpServers: { s: fakeNpx(t), broken: { command: '/nowhere/server' } } }));
@@ -195,7 +196,7 @@ test('import starts what it has written, once, if it is not told otherwise', asy
   }
 });
 
-test('import --folder starts nothing: its files may have come with a repository', async (t) => {
+test('import --folder starts nothing, because a repository may have defined the servers', async (t) => {
   const [home, folder] = [t.path('home'), t.path('folder')];
   for (const each of [home, folder]) mkdirSync(each);
   const ran = join(folder, 'ran');

@@ -1,5 +1,5 @@
-// The fixtures and clients of these tests, tried against each other without a gateway: a test of the
-// gateway is worth no more than they are.
+// Tests of the fixtures and clients against each other, without a gateway; the other tests rely on
+// them.
 import { assert, fakeMcp, member, path, run, test, until, StdioClient } from './lib.mjs';
 import { readFileSync } from 'node:fs';
 
@@ -80,7 +80,7 @@ test('fixture HTTP: failures', async (t) => {
   await assert.rejects(client.tool('echo'), { status: 404 });
 });
 
-test('fixture HTTP: the old pair', async (t) => {
+test('fixture HTTP: HTTP+SSE', async (t) => {
   const fake = await t.fakeHttp({ streamable: false });
   const { SSEClientTransport } = await (await import('./lib.mjs')).importFromNpm('@modelcontextprotocol/sdk/client/sse.js');
   const { Client } = await (await import('./lib.mjs')).importFromNpm('@modelcontextprotocol/sdk/client/index.js');

@@ -1,5 +1,5 @@
-// A guest's side of the frames: one connection, requests by stream id. Nothing is hidden: what
-// comes is kept as frames, so that a test sees what a relay would.
+// The guest side of the frame protocol: one connection, requests by stream id. Received frames are
+// kept, so that a test sees what a relay would see.
 import { connect } from 'node:net';
 import { until } from './lib.mjs';
 

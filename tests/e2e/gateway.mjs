@@ -1,4 +1,4 @@
-// Starts and ends the gateway under test. BULKHEAD names the program (default build/bin/bulkhead).
+// Starts and stops the gateway under test. BULKHEAD names the program (default build/bin/bulkhead).
 import { spawn, spawnSync } from 'node:child_process';
 import { existsSync, mkdirSync, readFileSync, readdirSync, writeFileSync } from 'node:fs';
 import { dirname, join, resolve } from 'node:path';
@@ -18,11 +18,11 @@ export { importFromNpm };
 
 // A definition of a scripted stdio upstream.
 export const fake = (...args) => ({ command: fakeMcp, args: args.map(String) });
-// A definition of an npm server run with the pinned Node.
+// A definition of an npm server that runs with the pinned Node.
 export const npmServer = (path, ...args) => ({ command: node, args: [npmBin(path), ...args] });
 
-// Resolves with { code, signal } when a child has ended and all that it wrote has been read. What it
-// left behind may hold its pipes: then half a second after its end.
+// Resolves with { code, signal } when a child has ended and its output was read. If other processes
+// hold its pipes, half a second after its end.
 export const ended = (child) => new Promise((resolve) => {
   child.once('exit', (code, signal) => {
     const done = () => resolve({ code, signal });
@@ -44,7 +44,7 @@ export const alive = (pid) => {
     return false;
   }
 };
-// pids of all living processes below `pid`.
+// The pids of all running processes below `pid`.
 export function descendants(pid) {
   const parents = new Map();
   for (const entry of readdirSync('/proc')) {
@@ -55,7 +55,7 @@ export function descendants(pid) {
       if (!parents.has(ppid)) parents.set(ppid, []);
       parents.get(ppid).push(Number(entry));
     } catch {
-      // has gone meanwhile
+      // has ended since
     }
   }
   const found = [];
@@ -70,18 +70,19 @@ export function descendants(pid) {
 }
 
 const sanitizerOptions = /^(A|T|UB|L)SAN_OPTIONS$/;
-// Whether the programs are built with a sanitizer: they need much memory, and have no system call filter.
+// True if the programs are built with a sanitizer: they need much memory and have no system-call
+// filter.
 export const sanitized = Object.keys(process.env).some((name) => sanitizerOptions.test(name));
 
-// pids, as they are here, of living processes whose arguments hold this text: a server in a sandbox
-// knows another number.
+// The pids (in this namespace) of running processes whose arguments contain this text; in its
+// sandbox a server has a different pid.
 export function processesWith(text) {
   const found = [];
   for (const entry of readdirSync('/proc')) {
     try {
       if (/^\d+$/.test(entry) && readFileSync(`/proc/${entry}/cmdline`, 'utf8').includes(text) && alive(Number(entry))) found.push(Number(entry));
     } catch {
-      // has gone meanwhile
+      // has ended since
     }
   }
   return found.sort((a, b) => a - b);
@@ -91,7 +92,8 @@ let serial = 0;
 
 export class Gateway {
   // profile: an object (written as JSON) or text; options: args, env, file (name of the profile),
-  // listen ("127.0.0.1:0"; null: the profile says), wrap (a command that ends by running the program in its place).
+  // listen ("127.0.0.1:0"; null: set in the profile), wrap (a command that finally executes the
+  // program).
   constructor(dir, profile, options = {}) {
     this.dir = join(dir, `gateway-${++serial}`);
     mkdirSync(this.dir, { recursive: true });
@@ -104,7 +106,7 @@ export class Gateway {
     this.stdoutText = '';
   }
 
-  // Nothing of the person who runs the tests reaches the gateway, and nothing is left behind.
+  // Isolates the gateway from the environment and files of the user who runs the tests.
   env() {
     return {
       PATH: process.env.PATH,
@@ -160,7 +162,7 @@ export class Gateway {
     return this.stderrText;
   }
 
-  // SIGTERM, and the gateway with all that it started has to be gone soon after.
+  // Sends SIGTERM; the gateway and all its processes must end soon.
   async stop() {
     if (!this.child || this.stopped) return;
     this.stopped = true;
@@ -183,7 +185,7 @@ export class Gateway {
   }
 }
 
-// Runs the program to its end: {code, stdout, stderr}. A profile is written to a file named in
+// Runs the program to its end: {code, stdout, stderr}. A profile is written to a file that replaces
 // `{config}`.
 export function runProgram(t, args, { profile, file, env, input } = {}) {
   const gateway = new Gateway(t.dir, profile, { file, env });
@@ -195,6 +197,7 @@ export function runProgram(t, args, { profile, file, env, input } = {}) {
     encoding: 'utf8',
     timeout: 20_000,
   });
-  if (done.error && done.error.code !== 'EPIPE') throw done.error; // it need not read its input
+  if (done.error && done.error.code !== 'EPIPE') throw done.error; // the program need not read its
+                                                                   // input
   return { code: done.status, stdout: done.stdout, stderr: done.stderr, config: gateway.config };
 }

@@ -1,7 +1,8 @@
-// Named tests with a time limit each, and everything that a test starts is ended with it.
+// Named tests with a time limit each; all processes that a test started are ended with it.
 //
 //   test('A19 degraded start', async (t) => { ... });
-//   await run();            // at the end of the file; arguments: only tests whose name has the text
+//   await run();            // at the end of the file; arguments: only tests whose name contains
+//   the text
 import { mkdirSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -18,7 +19,8 @@ export class Skip extends Error {}
 
 export const sleep = (ms) => new Promise((resolve) => setTimeout(resolve, ms));
 
-// Waits until probe() gives something true and returns that; the last error or value is in the text.
+// Waits until probe() returns a true value and returns it; a failure reports the last error or
+// value.
 export async function until(what, probe, ms = 5000) {
   const end = Date.now() + ms;
   let last;
@@ -47,11 +49,11 @@ class Context {
     this.dir = mkdtempSync(join(tmpdir(), 'bulkhead-e2e-'));
     this.gateways = [];
   }
-  // Runs at the end of the test, last registered first.
+  // Registers a function to run at the end of the test, in reverse order.
   defer(end) {
     this.#ends.push(end);
   }
-  // Not beside the gateway's folder, which is its home: what lies there a server cannot write.
+  // Not in the gateway's folder, which is its home: servers cannot write there.
   path(name) {
     mkdirSync(join(this.dir, 'files'), { recursive: true });
     return join(this.dir, 'files', name);
@@ -64,7 +66,7 @@ class Context {
     await gateway.serve();
     return gateway;
   }
-  // A client on the gateway's HTTP endpoint, already past the handshake.
+  // A client of the gateway's HTTP endpoint, after the handshake.
   async http(where, options = {}) {
     const client = new HttpClient(typeof where === 'string' ? where : where.url, options);
     this.defer(() => client.close());
@@ -142,7 +144,7 @@ async function runOne({ name, body, timeout }) {
   return 'failed';
 }
 
-// Runs the tests of this file, several at a time, and ends the process with 0, 1 or 77 (all skipped).
+// Runs the tests of this file in parallel and ends the process with 0, 1 or 77 (all skipped).
 export async function run({ parallel = 3 } = {}) {
   const only = process.argv.slice(2);
   const chosen = tests.filter((entry) => !only.length || only.some((text) => entry.name.includes(text)));

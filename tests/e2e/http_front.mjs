@@ -1,11 +1,12 @@
-// The HTTP side toward clients: streams and resumption, batches, the old pair, and what is refused.
+// The HTTP transport for clients: streams and resumption, batches, HTTP+SSE, and rejected requests.
 import { readFileSync, writeFileSync } from 'node:fs';
 import http from 'node:http';
 import net from 'node:net';
 import { assert, events, fake, importFromNpm, member, run, sleep, test, until } from './lib.mjs';
 import { statusOf } from './status.mjs';
 
-// Sends raw bytes, resolves with all that comes back until the other side closes or `ms` are over.
+// Sends raw bytes; resolves with everything received until the other side closes or `ms` have
+// passed.
 function raw(port, text, ms = 1500) {
   return new Promise((resolve, reject) => {
     let got = '';
@@ -21,7 +22,7 @@ function raw(port, text, ms = 1500) {
 }
 const statusesIn = (text) => [...text.matchAll(/HTTP\/1\.1 (\d+)/g)].map((found) => Number(found[1]));
 
-test('a stream that is cut is taken up again with Last-Event-ID', async (t) => {
+test('an interrupted stream is resumed with Last-Event-ID', async (t) => {
   const gateway = await t.gateway({ mcpServers: { a: fake('--tool', 'slow', '--delay', '500', '--progress', '3') } });
   const client = await t.http(gateway);
   await client.tools();
@@ -32,10 +33,10 @@ test('a stream that is cut is taken up again with Last-Event-ID', async (t) => {
   let seen = 0;
   for await (const event of events(res)) {
     if (event.id) last = event.id;
-    if (event.data && ++seen === 1) break; // the connection is dropped with this
+    if (event.data && ++seen === 1) break; // this drops the connection
   }
   assert.ok(last, 'events carry ids');
-  await sleep(700); // the answer comes while nobody listens
+  await sleep(700); // the answer arrives while no client listens
   const again = await client.exchange('GET', { headers: client.headers({ accept: 'text/event-stream', 'last-event-id': last }), stream: true });
   assert.equal(again.statusCode, 200);
   const rest = [];
@@ -57,10 +58,11 @@ test('a head that is too large names the limit', async (t) => {
 });
 
 const modes = [['in compartments', []], ['in one process', ['--single-process']]];
-// The counters of the HTTP transport, by their last part.
+// The counters of the HTTP transport, by the last part of their name.
 const httpCounters = async (gateway) => Object.fromEntries(Object.entries((await statusOf(gateway)).counters)
   .filter(([name]) => name.includes('http.')).map(([name, value]) => [name.replace(/^.*http\./, ''), value]));
-// Opens `n` sessions and leaves their handshake there; resolves with the statuses that were not 200.
+// Opens `n` sessions and leaves their handshake incomplete; resolves with the statuses other than
+// 200.
 async function flood(gateway, n, { ready = false } = {}) {
   const agent = new http.Agent({ keepAlive: true, maxSockets: 16 });
   const initialize = '{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"f","version":"1"}}}';
@@ -84,7 +86,7 @@ async function flood(gateway, n, { ready = false } = {}) {
 
 for (const [mode, args] of modes) {
   // The default limit is 4096.
-  test(`handshakes that are left there refuse nobody and end nobody else's session, ${mode}`, async (t) => {
+  test(`incomplete handshakes reject no client and end no other session, ${mode}`, async (t) => {
     const gateway = await t.gateway({ mcpServers: { a: fake('--tool', 'x', '--tool', 'grow', '--add', 'grow=y') } }, { args });
     const [quiet, listening] = [await t.http(gateway), await t.http(gateway)];
     await listening.tools();
@@ -96,13 +98,13 @@ for (const [mode, args] of modes) {
     assert.equal(evicted, 4500 + 2 - 4096);
     const fresh = await Promise.all(Array.from({ length: 8 }, () => t.http(gateway)));
     for (const client of [...fresh, quiet]) assert.equal((await client.tool('a__x')).content[0].text, 'fake/x');
-    assert.equal((await httpCounters(gateway)).sessions_evicted, evicted + 8, 'nobody had to come back');
+    assert.equal((await httpCounters(gateway)).sessions_evicted, evicted + 8, 'no session had to resume');
     await fresh[0].tool('a__grow');
     await listening.note('notifications/tools/list_changed');
     assert.equal(cut, false, 'the stream is the first one still');
   }, { timeout: 60_000 });
 
-  test(`a full table ends the session that is used least, and its client notices nothing, ${mode}`, async (t) => {
+  test(`a full table evicts the least recently used session, which resumes transparently, ${mode}`, async (t) => {
     const log = t.path('log');
     const gateway = await t.gateway({
       limits: { sessions: 4 },
@@ -119,7 +121,7 @@ for (const [mode, args] of modes) {
     const fifth = await t.http(gateway);
     assert.equal((await httpCounters(gateway)).sessions_evicted, 1);
     assert.equal((await fifth.tool('a__x')).content[0].text, 'fake/x');
-    // The first one comes back with its own id, in the place of the next one.
+    // The first client resumes with its own id and evicts the next session.
     const { session } = watching;
     assert.equal((await watching.tool('a__x')).content[0].text, 'fake/x');
     assert.equal(watching.session, session);
@@ -128,15 +130,15 @@ for (const [mode, args] of modes) {
     assert.equal((await httpCounters(gateway)).sessions_evicted, 3);
     writeFileSync(t.path('go'), '');
     assert.equal((await slow).content[0].text, 'fake/slow', 'a call in flight is not touched');
-    if (!args.length) {  // the ledger has it
-      await until('it watches again', () => readFileSync(log, 'utf8').split('resources/subscribe').length > 2);
+    if (!args.length) {  // the subscription is in the ledger
+      await until('the subscription is repeated', () => readFileSync(log, 'utf8').split('resources/subscribe').length > 2);
       await watching.listen();
       await listening.tool('a__touch');
       await watching.note('notifications/resources/updated');
     }
   });
 
-  test(`a session that its client has ended does not come back, ${mode}`, async (t) => {
+  test(`a session ended by its client is not resumed, ${mode}`, async (t) => {
     const gateway = await t.gateway({ limits: { sessions: 2 }, mcpServers: { a: fake('--tool', 'x') } }, { args });
     const status = async (client) => (await client.exchange('POST', { body: client.message('ping', undefined, 1), headers: client.headers() })).status;
     const client = await t.http(gateway);
@@ -185,7 +187,7 @@ for (const [mode, args] of modes) {
     assert.equal((await httpCounters(gateway)).sessions_evicted, 0);
   });
 
-  test(`connections that say nothing refuse nobody, ${mode}`, async (t) => {
+  test(`silent connections do not block others, ${mode}`, async (t) => {
     const gateway = await t.gateway({ limits: { sessions: 8 }, mcpServers: { a: fake('--tool', 'x') } }, { args });
     const limit = 2 * 8 + 64;
     const client = await t.http(gateway);
@@ -242,7 +244,7 @@ test('batches in 2025-03-26 and in no other revision', async (t) => {
   assert.match(refused.body, /-32600/);
 });
 
-test('the old pair for clients of 2024-11-05', async (t) => {
+test('HTTP+SSE for clients of 2024-11-05', async (t) => {
   const gateway = await t.gateway({ mcpServers: { a: fake('--tool', 'x') } });
   const { SSEClientTransport } = await importFromNpm('@modelcontextprotocol/sdk/client/sse.js');
   const { Client } = await importFromNpm('@modelcontextprotocol/sdk/client/index.js');
@@ -268,9 +270,9 @@ test('Host and Origin are checked', async (t) => {
   }
 });
 
-// A GET for an image, a frame or a script has no Origin; browsers say with it whose page it is of.
+// A GET for an image, a frame or a script has no Origin; browsers send Sec-Fetch-Site with it.
 for (const [mode, args] of modes) {
-  test(`a web page that sends no Origin opens nothing, ${mode}`, async (t) => {
+  test(`a web page's request without Origin is rejected, ${mode}`, async (t) => {
     const gateway = await t.gateway({ mcpServers: { a: fake('--tool', 'x') } }, { args });
     const client = await t.http(gateway);
     await client.tools();
@@ -299,7 +301,7 @@ for (const [mode, args] of modes) {
     }
     assert.equal(await sessions(), before, 'no session was opened, and none ended');
     assert.equal(await ask('GET', '/sse', { 'sec-fetch-site': 'cross-site', origin: 'http://evil.example' }), 403);
-    // Programs, the address bar, a page of this place, and a page of this machine with its Origin.
+    // Programs, the address bar, a same-origin page, and a page of this machine with its Origin.
     for (const headers of [{}, { 'sec-fetch-site': 'none' }, { 'sec-fetch-site': 'same-origin' },
       { 'sec-fetch-site': 'cross-site', origin: 'http://localhost:3000' }]) {
       assert.equal(await ask('GET', '/sse', headers), 200, JSON.stringify(headers));
@@ -309,7 +311,7 @@ for (const [mode, args] of modes) {
   });
 }
 
-test('requests that smuggle, dawdle or are too large are answered and closed', async (t) => {
+test('smuggled, slow and oversized requests get an error and are closed', async (t) => {
   const gateway = await t.gateway({
     limits: { request_read_ms: 400, message_bytes: 100_000, header_bytes: 4096, write_queue_bytes: 200_000 },
     mcpServers: { a: fake('--tool', 'x') },
@@ -328,7 +330,7 @@ test('requests that smuggle, dawdle or are too large are answered and closed', a
     'two hosts': `${head(`Host: evil.example.com\r\nContent-Length: ${ping.length}\r\n`)}${ping}`,
   };
   for (const [what, text] of Object.entries(bad)) {
-    // Whatever follows on the connection must not be taken for a request.
+    // Later bytes of the connection must not be parsed as a request.
     const got = statusesIn(await raw(gateway.port, `${text}GET /smuggled HTTP/1.1\r\nHost: x\r\n\r\n`));
     assert.equal(got.length, 1, `${what}: ${got}`);
     assert.ok(got[0] >= 400 && got[0] < 500, `${what}: ${got}`);
@@ -345,7 +347,7 @@ test('requests that smuggle, dawdle or are too large are answered and closed', a
   assert.deepEqual(await client.call('ping'), {});
 });
 
-test('a session that is idle too long has ended', async (t) => {
+test('a session that is idle too long ends', async (t) => {
   const gateway = await t.gateway({ limits: { session_idle_ms: 1000 }, mcpServers: { a: fake('--tool', 'x') } });
   const client = await t.http(gateway);
   const status = async () => (await client.exchange('POST', { body: client.message('ping', undefined, 1), headers: client.headers() })).status;
@@ -354,7 +356,7 @@ test('a session that is idle too long has ended', async (t) => {
   assert.equal(await status(), 404);
 });
 
-test('what is not there is 404 or 405', async (t) => {
+test('unknown paths and methods get 404 or 405', async (t) => {
   const gateway = await t.gateway({ mcpServers: { a: fake('--tool', 'x') } });
   const client = await t.http(gateway);
   const status = async (method, path, headers = {}) => (await client.exchange(method, { path, headers })).status;

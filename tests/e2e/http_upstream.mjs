@@ -1,4 +1,4 @@
-// Upstreams over HTTP: answers of both kinds, sessions, credentials, failures, the old transport.
+// Upstreams over HTTP: JSON and SSE answers, sessions, credentials, failures, HTTP+SSE.
 import { execFileSync } from 'node:child_process';
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -20,7 +20,7 @@ test('A24 JSON and SSE answers; session and revision are sent along', async (t) 
   assert.deepEqual([up.opened, up.deleted], [1, 1], 'the session is ended with DELETE');
 });
 
-test('A24 an event stream that is closed early is taken up again', async (t) => {
+test('A24 an event stream that is closed early is resumed', async (t) => {
   const up = await t.fakeHttp({ retryMs: 100 });
   const gateway = await t.gateway({ mcpServers: { up: { url: up.url } } });
   const client = await t.http(gateway);
@@ -32,7 +32,7 @@ test('A24 an event stream that is closed early is taken up again', async (t) => 
   assert.equal(up.messages('tools/call').length, 2);
 });
 
-test('A24 the old HTTP+SSE pair, asked for and found by itself', async (t) => {
+test('A24 HTTP+SSE, configured and detected automatically', async (t) => {
   const up = await t.fakeHttp({ streamable: false });
   const gateway = await t.gateway({ mcpServers: { told: { type: 'sse', url: up.sseUrl }, found: { type: 'http', url: up.sseUrl } } });
   const client = await t.http(gateway);
@@ -40,7 +40,7 @@ test('A24 the old HTTP+SSE pair, asked for and found by itself', async (t) => {
   assert.equal((await client.tool('found__echo', { n: 2 })).echo.n, 2);
 });
 
-test('A25 bearer token and headers arrive; they are nowhere else', async (t) => {
+test('A25 bearer token and headers arrive and appear nowhere else', async (t) => {
   const up = await t.fakeHttp();
   const gateway = await t.gateway(
     { mcpServers: { up: { url: up.url, headers: { Authorization: 'Bearer ${env:UP_TOKEN}', 'X-Custom': 'some ${WHAT:-thing}' } } } },
@@ -71,7 +71,7 @@ for (const header of ['accept', 'Mcp-Session-Id', 'last-event-id', 'Host']) {
   });
 }
 
-test('A26 failures are told apart; a lost session is opened again', async (t) => {
+test('A26 failures are distinguished; a lost session is reopened', async (t) => {
   const up = await t.fakeHttp();
   const gateway = await t.gateway({ limits: { retry_min_ms: 50, retry_max_ms: 100 }, mcpServers: { up: { url: up.url } } });
   const client = await t.http(gateway);
@@ -89,14 +89,14 @@ test('A26 failures are told apart; a lost session is opened again', async (t) =>
   await until('works again', () => client.tool('up__echo'));
   const opened = up.opened;
   up.forgetSessions();
-  // The lost session is an error of its own, or the call is sent again: 404 says that it never ran.
+  // The lost session is a separate error, or the call is sent again: after 404 it has never run.
   const after = await client.tool('up__echo').catch((error) => error);
   if (after instanceof Error) assert.match(after.message, /session/i);
   await until('a new session works', () => client.tool('up__echo'));
   assert.equal(up.opened, opened + 1);
 });
 
-test('an upstream that was down at first, and later away, is found again', async (t) => {
+test('an upstream that is down at the start, and later again, is reconnected', async (t) => {
   const up = await t.fakeHttp();
   const { port } = up;
   await up.stop();
@@ -132,7 +132,7 @@ test('progress, log messages and list_changed of an HTTP upstream', async (t) =>
   await until('the new tool is listed', async () => (await client.toolNames()).some((name) => name.startsWith('up__grown')));
 });
 
-// A key and a certificate for 127.0.0.1 that vouches for itself.
+// A key and a self-signed certificate for 127.0.0.1.
 function selfSigned(t, name) {
   const [key, cert] = [t.path(`${name}.key`), t.path(`${name}.pem`)];
   execFileSync('openssl', [
@@ -142,7 +142,7 @@ function selfSigned(t, name) {
   return { file: cert, key: readFileSync(key), cert: readFileSync(cert) };
 }
 
-test('A24 an upstream that speaks only HTTP/2, over TLS', async (t) => {
+test('A24 an upstream that supports only HTTP/2, over TLS', async (t) => {
   const { file, key, cert } = selfSigned(t, 'good');
   const up = await t.fakeHttp({ tls: { key, cert } });
   const stranger = await t.fakeHttp({ tls: selfSigned(t, 'unknown') });

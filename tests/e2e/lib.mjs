@@ -1,4 +1,4 @@
-// What the end-to-end tests use, in one import.
+// The exports that end-to-end tests use, in one module.
 export { test, run, until, sleep, show, Skip } from './harness.mjs';
 export {
   Gateway, alive, build, descendants, ended, fake, fakeMcp, importFromNpm, node, npmBin, npmDir, npmServer, processesWith,

@@ -1,4 +1,4 @@
-// bulkhead mcp: the servers of a profile, listed, added and removed, with everything else left as it is.
+// bulkhead mcp: lists, adds and removes the servers of a profile without changing anything else.
 import { spawn } from 'node:child_process';
 import { chmodSync, mkdirSync, readFileSync, readdirSync, statSync, symlinkSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
@@ -6,7 +6,7 @@ import { assert, fakeMcp, program, run, runProgram, show, test, until } from './
 
 const secret = 'sk-proj-0123456789abcdefghijklmn';
 
-// A home of its own, in which the commands run.
+// A private home folder in which the commands run.
 class Home {
   constructor(t) {
     this.t = t;
@@ -63,7 +63,7 @@ test('a server is added, started once, listed, called and removed', async (t) =>
   assert.equal(home.text(), 'schema = "bulkhead.profile/1"\n');
 });
 
-test('comments, order, mode and links stay', async (t) => {
+test('comments, order, mode and links are kept', async (t) => {
   const home = new Home(t);
   const texts = {
     'mine.toml': '# mine\n[limits]\nsessions = 9 # few\n\n[mcpServers.b]\ncommand = "b"\n\n# about a\n[mcpServers.a]\ncommand = "a"\n',
@@ -86,7 +86,7 @@ test('comments, order, mode and links stay', async (t) => {
   }
 });
 
-test('what is wrong is said, and nothing is changed', async (t) => {
+test('errors are reported, and nothing is changed', async (t) => {
   const home = new Home(t);
   home.ok('mcp', 'add', 'one', '--no-warm', '--', 'one');
   const before = home.text();
@@ -113,7 +113,7 @@ test('what is wrong is said, and nothing is changed', async (t) => {
   home.refused(1, /no such file/, 'mcp', 'remove', 'a', '--config', join(home.dir, 'none.toml'));
 });
 
-test('a credential in the file is named, and shown by no command', async (t) => {
+test('a credential in the file is reported and never shown', async (t) => {
   const home = new Home(t);
   const added = home.ok('mcp', 'add', 'one', '--no-warm', '--env', `API_KEY=${secret}`, '--', 'one', '--token', secret);
   assert.match(added.stderr, /looks like a credential.*\$\{env:NAME\}/);
@@ -126,7 +126,7 @@ test('a credential in the file is named, and shown by no command', async (t) => 
   for (const done of said) assert.ok(!show(done).includes(secret), show(done));
 });
 
-test('many at once: each server is there, or its command has said why not', async (t) => {
+test('concurrent changes: each server is added, or its command reports the reason', async (t) => {
   const home = new Home(t);
   const add = (name) => new Promise((resolve) => {
     const child = spawn(program, ['mcp', 'add', name, '--no-warm', '--', name], { env: { ...process.env, ...home.env }, stdio: 'ignore' });
@@ -138,7 +138,7 @@ test('many at once: each server is there, or its command has said why not', asyn
   assert.ok(done.filter(([, code]) => code === 0).length > 1, JSON.stringify(done));
 });
 
-test('a running gateway has it after a reload', async (t) => {
+test('a running gateway has the new server after a reload', async (t) => {
   const gateway = await t.gateway({ mcpServers: { a: { command: fakeMcp, args: ['--tool', 'x'] } } });
   const client = await t.http(gateway);
   assert.deepEqual(await client.toolNames(), ['a__x']);

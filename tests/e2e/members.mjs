@@ -1,5 +1,5 @@
-// Members that MCP does not have where they stand: of the envelope, of params, of _meta. What no rule
-// and no person sees must not pass.
+// Members that MCP does not define: in the envelope, in params, in _meta. Members that rules and
+// users cannot see must not be forwarded.
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { request } from 'node:http';
 import { assert, fake, member, path, run, runProgram, test, until } from './lib.mjs';
@@ -15,7 +15,7 @@ const lines = (log, mark) => (existsSync(log) ? readFileSync(log, 'utf8').split(
 const got = (log, method) => lines(log, '< ').filter((line) => member(line, 'method') === JSON.stringify(method));
 const dropped = async (gateway) => (await statusOf(gateway)).counters.dropped_members;
 const keys = (text) => Object.keys(JSON.parse(text)).sort();
-// A request with members beside params; id: the next one of the client.
+// A request with members beside params; id: the client's next id.
 function send(client, method, params, beside = '', options = {}) {
   const id = client.nextId++;
   const body = client.message(method, params, id).replace(/}$/, `${beside}}`);
@@ -23,7 +23,7 @@ function send(client, method, params, beside = '', options = {}) {
 }
 const beside = `,"secret":"${secret}","result_":{"text":"${secret}"},"\\u0065xtra":["${secret}"]`;
 
-both('members beside params reach no server, of any method', async (t, args) => {
+both('members beside params reach no server, for any method', async (t, args) => {
   const log = t.path('log');
   const server = fake('--tool', 'a', '--resource', 'file:///r', '--prompt', 'p', '--log', log);
   const gateway = await t.gateway({ mcpServers: { up: server } }, { args });
@@ -47,12 +47,12 @@ both('members beside params reach no server, of any method', async (t, args) => 
   }
   assert.ok(!readFileSync(log, 'utf8').includes(secret));
   assert.equal(await dropped(gateway), 3 * requests.length);
-  // What stands in params keeps its bytes.
+  // Members in params are forwarded byte by byte.
   await send(client, 'tools/call', '{ "name":"up__a", "arguments":{"n" : 1e400} }', beside);
   assert.equal(member(member(got(log, 'tools/call')[1], 'params'), 'arguments'), '{"n" : 1e400}');
 });
 
-both('in batches, notifications and answers of clients, too', async (t, args) => {
+both('also in batches, notifications and answers of clients', async (t, args) => {
   const log = t.path('log');
   const ask = '{"method":"elicitation/create","params":{"message":"?","requestedSchema":{"type":"object","properties":{}}}}';
   const server = fake('--tool', 'a', '--tool', 'ask', '--ask', `ask=${ask}`, '--tool', 'slow', '--delay', 'slow=60000', '--log', log);
@@ -75,7 +75,7 @@ both('in batches, notifications and answers of clients, too', async (t, args) =>
   const waits = client.request('tools/call', { name: 'up__slow' }, { id: 'slow', signal: cancelled.signal }).catch(() => {});
   await until('the call runs', () => got(log, 'tools/call').some((line) => line.includes('"slow"')));
   await client.post(`{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":"slow","reason":"late","cmd":"${secret}"}${beside}}`);
-  await until('the server is told', () => got(log, 'notifications/cancelled').length === 1);
+  await until('the server is notified', () => got(log, 'notifications/cancelled').length === 1);
   assert.deepEqual(keys(got(log, 'notifications/cancelled')[0]), ['jsonrpc', 'method', 'params']);
   assert.deepEqual(keys(member(got(log, 'notifications/cancelled')[0], 'params')), ['reason', 'requestId']);
   cancelled.abort();
@@ -84,7 +84,7 @@ both('in batches, notifications and answers of clients, too', async (t, args) =>
   assert.equal(await dropped(gateway), 3 + 4 + 3);
 });
 
-both('members of servers beside results, errors, questions and notifications reach no client', async (t, args) => {
+both('members of servers beside results, errors, requests and notifications reach no client', async (t, args) => {
   const more = `,"secret":"${secret}","params":{"text":"${secret}"}`;
   const ask = `{"method":"elicitation/create","params":{"message":"?","requestedSchema":{"type":"object","properties":{}}},"secret":"${secret}"}`;
   const note = `{"jsonrpc":"2.0","method":"notifications/custom","params":{"n":1},"secret":"${secret}"}`;
@@ -133,12 +133,12 @@ both('a progress token is a string or an integer, else -32602', async (t, args) 
     assert.ok((await client.call('tools/call', `{"name":"up__a","_meta":{"progressToken":${token}}}`)).content);
   }
   await client.post(client.message('notifications/initialized', '{"_meta":{"progressToken":{}}}'));
-  // A server is told so, too, and its question reaches nobody.
+  // A server gets the same error, and its request reaches no client.
   assert.equal((await client.tool('up__ask')).asked.error.code, -32602);
   assert.equal(client.asks.length, 0);
 });
 
-both('traces that are none are dropped from _meta', async (t, args) => {
+both('invalid traces are dropped from _meta', async (t, args) => {
   const log = t.path('log');
   const gateway = await t.gateway({ mcpServers: { up: fake('--tool', 'a', '--log', log) } }, { args });
   const client = await t.http(gateway);
@@ -159,7 +159,7 @@ both('traces that are none are dropped from _meta', async (t, args) => {
 // ---- members of params -----------------------------------------------------------------------
 
 const everyMethod = (log) => fake('--tool', 'a', '--tool', 'b', '--resource', 'file:///r', '--prompt', 'p', '--log', log);
-// Requests that go to a server, with these members more in params.
+// Requests that go to a server, with these additional members in params.
 const requestsWith = (uri, more) => ({
   'tools/call': `{"name":"up__a","arguments":{"n":1}${more}}`,
   'resources/read': `{"uri":"${uri}"${more}}`,
@@ -182,7 +182,7 @@ function service(socket, method, where, body) {
     req.end(text);
   });
 }
-both('unknown members of params go on, where no rule says otherwise', async (t, args) => {
+both('unknown members of params are forwarded unless a rule decides otherwise', async (t, args) => {
   const log = t.path('log');
   const gateway = await t.gateway({ mcpServers: { up: everyMethod(log) } }, { args });
   const client = await t.http(gateway);
@@ -193,7 +193,7 @@ both('unknown members of params go on, where no rule says otherwise', async (t, 
   assert.equal(await dropped(gateway), 0);
 });
 
-both('a rule sees them, task and the rest of ref as mcp.request.extra', async (t, args) => {
+both('rules see them, task and the rest of ref as mcp.request.extra', async (t, args) => {
   const log = t.path('log');
   const blocked = { on: 'mcp.request', decision: 'block', reason: 'no extras',
     if: 'has(mcp.request.extra.cmd) || has(mcp.request.extra.task) || has(mcp.request.extra.ref)' };
@@ -216,7 +216,7 @@ both('a rule sees them, task and the rest of ref as mcp.request.extra', async (t
   await client.request('tools/call', '{"name":"up__a","other":1}');
 });
 
-both('a rule sees what is completed', async (t, args) => {
+both('rules see the completed argument', async (t, args) => {
   const log = t.path('log');
   const etc = { on: 'mcp.request', decision: 'block', if: "mcp.completion.argument != {} && mcp.completion.argument.value.startsWith('/etc/')" };
   const host = { on: 'mcp.request', decision: 'block', if: "has(mcp.completion.context.arguments) && mcp.completion.context.arguments.host == 'db'" };
@@ -233,7 +233,7 @@ both('a rule sees what is completed', async (t, args) => {
   assert.ok((await client.tool('up__a')).content);
 });
 
-both('unknown_params drops, or refuses, and a reload changes it', async (t, args) => {
+both('unknown_params drops or rejects, and a reload changes it', async (t, args) => {
   const log = t.path('log');
   const profile = (unknown_params) => ({ mcpServers: { up: everyMethod(log) }, gateway: { unknown_params } });
   const gateway = await t.gateway(profile('drop'), { args });
@@ -267,7 +267,7 @@ both('unknown_params drops, or refuses, and a reload changes it', async (t, args
   assert.ok((await client.request('tools/list', '{"later":1}')).result.tools, 'the gateway itself answers this');
 });
 
-test('another value of unknown_params is refused', (t) => {
+test('an invalid value of unknown_params is rejected', (t) => {
   const done = runProgram(t, ['serve', '--config', '{config}', '--listen', '127.0.0.1:0'], { profile: { mcpServers: {}, gateway: { unknown_params: 'ignore' } } });
   assert.equal(done.code, 1);
   assert.match(done.stderr, /gateway\.unknown_params: .*forward.*drop.*refuse/);
@@ -301,7 +301,7 @@ both('an approval covers and shows the other members of params', async (t, args)
   assert.equal(new Set(digests).size, digests.length);
 });
 
-both('they are on record, and of a refused call they are not; replay judges them', async (t, args) => {
+both('they are recorded, except for rejected calls; replay evaluates them', async (t, args) => {
   const blocked = (cmd) => ({ on: 'mcp.request', decision: 'block', if: `has(mcp.request.extra.${cmd}) || has(mcp.completion.argument.value)` });
   const profile = (cmd) => ({
     mcpServers: { up: everyMethod(t.path('log')) }, telemetry: { records: { plugin: 'telemetry-sqlite', flush_ms: 20 } }, ...rules({ blocked: blocked(cmd) }),
@@ -315,7 +315,7 @@ both('they are on record, and of a refused call they are not; replay judges them
   await assert.rejects(client.request('completion/complete', completes), { code: -32600 });
   const records = new Records(gateway);
   const rows = () => records.rows("SELECT request_preview FROM mcp_calls WHERE method IN ('tools/call', 'completion/complete') ORDER BY id");
-  await until('all are on record', async () => (await rows()).length === 3);
+  await until('all are recorded', async () => (await rows()).length === 3);
   const redacted = '{"arguments":{"redacted_by_policy":true}}';
   assert.deepEqual(await rows(), [['{"name":"up__a","arguments":{},"later":{"k":1}}'], [redacted], [redacted]]);
   writeFileSync(gateway.config, JSON.stringify(profile('later')));
@@ -325,7 +325,7 @@ both('they are on record, and of a refused call they are not; replay judges them
 
 // ---- URIs --------------------------------------------------------------------------------------
 
-both('rules compare a URI in one spelling, and the server gets the one that the client wrote', async (t, args) => {
+both('rules compare a normalized URI, and the server gets the original one', async (t, args) => {
   const log = t.path('log');
   const etc = { on: 'mcp.request', decision: 'block', if: "mcp.request.uri_normalized.startsWith('file:///etc/')" };
   const server = fake('--resource', 'file:///srv/a', '--template', 'file:///{path}', '--log', log);
@@ -343,7 +343,7 @@ both('rules compare a URI in one spelling, and the server gets the one that the 
   assert.equal(path(got(log, 'resources/read')[0], 'params', 'uri'), '"file:///srv/%61"');
 });
 
-both('budgets count what a request sends beside its arguments', async (t, args) => {
+both('budgets count all params of a request', async (t, args) => {
   const log = t.path('log');
   const budget = (server, over) => ({ on: 'mcp.request', decision: 'block', if: `mcp.request.server_name == '${server}'`, over });
   const server = fake('--tool', 'a', '--resource', 'https://one.example/r', '--template', 'https://{+rest}', '--log', log);

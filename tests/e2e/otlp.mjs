@@ -1,5 +1,5 @@
-// telemetry-otlp: calls as spans and metrics at a collector, out of a compartment that reaches it and
-// nothing else; what happens while it does not take them; and the client's trace goes on upstream.
+// telemetry-otlp: calls as spans and metrics at a collector, sent from a compartment that reaches
+// only the collector; outages of the collector; forwarding of the client's trace.
 import { assert, fake, run, runProgram, sanitized, show, test, until } from './lib.mjs';
 import { statusOf } from './status.mjs';
 import { attributes, startCollector } from '../fixtures/collector.mjs';
@@ -20,11 +20,11 @@ async function observed(t, otlp = {}, more = {}) {
 const calls = (collector) => collector.spans.filter(({ name }) => name === 'tools/call a');
 const compartment = async (gateway, name) => (await statusOf(gateway)).compartments.find((one) => one.name === name);
 
-test('every call is a span, with what it was and without what was said', async (t) => {
+test('every call is a span with its attributes and without its content', async (t) => {
   const { collector, client } = await observed(t, { service_name: 'gateway-7', headers: { 'x-token': 'canary-header' } });
   await client.tool('local__a', { secret: 'canary-argument' });
   await client.tool('local__a', {}, { meta: { traceparent } });
-  await until('both are there', () => calls(collector).length === 2);
+  await until('both spans have arrived', () => calls(collector).length === 2);
   const [plain, traced] = calls(collector);
   assert.equal(traced.traceId, trace);
   assert.match(plain.traceId, /^[0-9a-f]{32}$/);
@@ -48,7 +48,7 @@ test("the gateway's own credentials are in no span, behind escapes neither", asy
     mcpServers: { local: { ...fake('--tool', 'a'), env: { API_TOKEN: canary } } },
   });
   const units = [...canary].map((c) => `\\u${c.charCodeAt(0).toString(16).padStart(4, '0')}`).join('');
-  const long = 'x'.repeat(504); // the cut at 512 bytes goes through the credential
+  const long = 'x'.repeat(504); // the cut at 512 bytes is within the credential
   for (const uri of [`file:///${canary}`, `file:///${units}`, `file:///?q=${encodeURIComponent(canary)}`, long + canary]) {
     await assert.rejects(client.request('resources/read', `{"uri":"${uri}"}`));
   }
@@ -57,7 +57,7 @@ test("the gateway's own credentials are in no span, behind escapes neither", asy
   assert.deepEqual(read(), ['file:///***', 'file:///***', 'file:///?q=***', `${long}***`]);
 });
 
-test('a call that policy refuses is a span with the rule', async (t) => {
+test('a rejected call is a span with the rule', async (t) => {
   const { collector, client } = await observed(t, {}, {
     security: { rules: { mcp: { no_a: { on: 'mcp.request', if: 'mcp.request.tool_name == "a"', decision: 'block' } } } },
   });
@@ -68,7 +68,7 @@ test('a call that policy refuses is a span with the rule', async (t) => {
   assert.match(span.attributes['bulkhead.policy.rule'], /no_a/);
 });
 
-test('the counts are reported, and grow', async (t) => {
+test('the counters are reported and increase', async (t) => {
   const { collector, client } = await observed(t);
   const count = () => {
     const points = collector.points('bulkhead.request.duration');
@@ -81,39 +81,39 @@ test('the counts are reported, and grow', async (t) => {
   assert.equal(collector.points('bulkhead.telemetry.dropped_spans')[0].asInt, '0');
 });
 
-test('while the collector fails spans wait, calls do not, and none is lost or sent twice', async (t) => {
+test('while the collector fails, spans wait, calls do not, and no span is lost or sent twice', async (t) => {
   const { collector, client, gateway } = await observed(t);
   collector.status = 503;
   for (let i = 0; i < 20; ++i) await client.tool('local__a', { i });
-  await until('it is asked again', () => collector.requests.filter(({ url }) => url === '/v1/traces').length >= 3);
+  await until('the collector is called again', () => collector.requests.filter(({ url }) => url === '/v1/traces').length >= 3);
   collector.status = 200;
   await until('all are there', () => calls(collector).length === 20);
   assert.equal(new Set(calls(collector).map(({ spanId }) => spanId)).size, 20);
   assert.equal((await compartment(gateway, 'egress.telemetry.otlp')).restarts, 0);
 });
 
-test('what finds no place is dropped and counted, and a batch is not tried for ever', async (t) => {
+test('spans beyond the queue limit are dropped and counted, and retries are limited', async (t) => {
   const { collector, client } = await observed(t, { queue_spans: 5, retry_for_ms: 300 });
   collector.status = 503;
   const sent = 50;
   for (let i = 0; i < sent; ++i) await client.tool('local__a', { i });
   await until('some batch was given up', () => collector.requests.length >= 4);
   collector.status = 200;
-  await until('the rest is there, and the count', () => {
+  await until('the other spans and the counter have arrived', () => {
     const dropped = Number(collector.points('bulkhead.telemetry.dropped_spans')[0]?.asInt ?? 0);
     const others = collector.spans.length - calls(collector).length;
     return dropped > 0 && dropped + calls(collector).length + others >= sent;
   });
 });
 
-test('a collector that never answers holds nobody up', async (t) => {
+test('a collector that never answers does not delay calls', async (t) => {
   const { collector, client } = await observed(t, { timeout_ms: 200, queue_spans: 5 });
   collector.status = 0;
   for (let i = 0; i < 100; ++i) await client.tool('local__a', { i });
   await until('it was asked', () => collector.requests.length >= 1);
 });
 
-test('the client\'s trace goes on upstream, as it came', async (t) => {
+test('the client\'s trace is forwarded upstream unchanged', async (t) => {
   const up = await t.fakeHttp();
   const { client } = await observed(t, {}, { mcpServers: { up: { url: up.url } } });
   const meta = { traceparent, tracestate: 'vendor=1', other: 1 };
@@ -123,7 +123,7 @@ test('the client\'s trace goes on upstream, as it came', async (t) => {
   assert.deepEqual(params._meta, meta);
 });
 
-test('its compartment has one port of network, and neither files nor programs', async (t) => {
+test('its compartment has one network port and neither files nor programs', async (t) => {
   const { gateway, client, collector } = await observed(t);
   await client.tool('local__a', {});
   await until('it is there', () => calls(collector).length === 1);
@@ -132,7 +132,7 @@ test('its compartment has one port of network, and neither files nor programs', 
   assert.ok(one.in_force.includes('landlock-files') || one.missing.includes('landlock-files'), show(one));
 });
 
-test('what a profile must not say is refused with the key', (t) => {
+test('invalid configuration is rejected with the key', (t) => {
   for (const [keys, expected] of [
     [{}, /url: the address/],
     [{ url: 'http://otel.example:4318' }, /url: http:\/\/ is for this machine only/],

@@ -1,5 +1,5 @@
-// What hurts users of other gateways, one named test each. The comment of each says what a gateway
-// with that fault does, so that the test would fail on it.
+// Known faults of other gateways, one named test each. The comment describes the fault that would
+// make the test fail.
 import { readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { assert, fake, processesWith, run, test, until } from './lib.mjs';
 import { statusOf } from './status.mjs';
@@ -10,9 +10,9 @@ const read = (file) => readFileSync(file, 'utf8');
 const received = (log, method) => read(log).split('\n').filter((line) => line.startsWith('< ') && line.includes(`"${method}"`));
 const lastPid = (log) => processesWith(log).at(-1);
 
-// Fault: a modern client's first word is answered with something it cannot fall back from (a hang, a
-// result, a closed connection), or kills the conversation; or it is handed on to old upstreams, which
-// may exit at a method they do not know; or upstreams of an old revision are dropped.
+// Fault: the first request of a modern client gets an answer that prevents its fallback (a hang, a
+// result, a closed connection) or ends the session; or it is forwarded to old upstreams, which may
+// exit at an unknown method; or upstreams of an old revision are dropped.
 test('pain-2 modern client, old upstreams', async (t) => {
   const old = (revision) => fake('--tool', 'a', '--protocol', revision, '--exit-on', 'server/discover');
   const web = await t.fakeHttp({ protocol: '2025-03-26' });
@@ -26,13 +26,13 @@ test('pain-2 modern client, old upstreams', async (t) => {
     assert.equal(client.server.protocolVersion, '2025-11-25');
     for (const tool of ['y24__a', 'y25__a', 'web__echo']) await client.tool(tool);
   }
-  // This revision did not have the header yet; a server may refuse one that it did not negotiate.
+  // This revision has no such header; a server may reject a header that it did not negotiate.
   assert.ok([undefined, '2025-03-26'].includes(web.messages('tools/call')[0].headers['mcp-protocol-version']));
   assert.equal(web.messages('server/discover').length, 0);
 });
 
-// Fault: the list waits for the slowest upstream, or is an error as soon as one upstream fails.
-test('pain-5 one bad upstream does not take the list along', async (t) => {
+// Fault: the list waits for the slowest upstream, or fails as soon as one upstream fails.
+test('pain-5 one failing upstream does not affect the list of others', async (t) => {
   const gateway = await t.gateway({
     limits: { first_list_wait_ms: 600, connect_timeout_ms: 5000 },
     mcpServers: {
@@ -62,7 +62,7 @@ test('pain-5 one bad upstream does not take the list along', async (t) => {
   }
 });
 
-// Fault: a first listing that fails or is empty is taken for the truth for ever.
+// Fault: a first list that fails or is empty is never requested again.
 test('pain-6 connected with zero tools recovers', async (t) => {
   const web = await t.fakeHttp({ tools: [] });
   const broken = t.path('broken');
@@ -87,8 +87,9 @@ test('pain-6 connected with zero tools recovers', async (t) => {
   await client.note('notifications/tools/list_changed');
 });
 
-// Fault: a server that could not be started is never tried again; a dead one is still called healthy.
-test('pain-7 a dead child is started again, and status says so meanwhile', async (t) => {
+// Fault: a server that could not be started is never retried; an ended one is still reported
+// healthy.
+test('pain-7 an ended child is restarted, and status shows it', async (t) => {
   const [log, broken] = [t.path('log'), t.path('broken')];
   writeFileSync(broken, '');
   const gateway = await t.gateway({ limits: quickly, mcpServers: { up: fake('--tool', 'a', '--log', log, '--fail-while', broken) } });
@@ -103,7 +104,7 @@ test('pain-7 a dead child is started again, and status says so meanwhile', async
     const pid = lastPid(log);
     writeFileSync(broken, '');
     process.kill(pid, 'SIGKILL');
-    await until('its death is seen', async () => (await state()).state !== 'ready');
+    await until('its end is detected', async () => (await state()).state !== 'ready');
     rmSync(broken);
     await until('it is up again', () => client.tool('up__a'));
     assert.notEqual(lastPid(log), pid);
@@ -111,7 +112,7 @@ test('pain-7 a dead child is started again, and status says so meanwhile', async
   assert.ok((await state()).restarts >= 2);
 });
 
-// Fault: every refresh, health check, status or list opens an upstream session and forgets it.
+// Fault: every refresh, health check, status or list opens an upstream session and never closes it.
 test('pain-8 lists, status and clients leave no upstream sessions', async (t) => {
   const web = await t.fakeHttp();
   const log = t.path('log');
@@ -120,7 +121,7 @@ test('pain-8 lists, status and clients leave no upstream sessions', async (t) =>
     const client = await t.http(gateway);
     for (let i = 0; i < 5; ++i) await client.tools();
     await statusOf(gateway);
-    await client.tool('child__a'); // makes the catalogue change
+    await client.tool('child__a'); // changes the catalogue
     await client.call('ping');
     await client.close();
   }
@@ -131,7 +132,8 @@ test('pain-8 lists, status and clients leave no upstream sessions', async (t) =>
   assert.equal(web.sessions.size, 0);
 });
 
-// Fault: each call runs in a new upstream session: state is lost and every call costs a handshake.
+// Fault: each call runs in a new upstream session: state is lost and every call includes a
+// handshake.
 test('pain-9 calls share the upstream session; a session per client stays one per client', async (t) => {
   const [shared, own] = [await t.fakeHttp(), await t.fakeHttp()];
   const gateway = await t.gateway({ mcpServers: { shared: { url: shared.url }, own: { url: own.url, session: 'per-client' } } });
@@ -154,10 +156,10 @@ test('pain-9 calls share the upstream session; a session per client stays one pe
   for (const who of users.values()) assert.equal(who.size, 1, 'a session belongs to one client');
   const before = own.sessions.size;
   await clients[0].close();
-  await until('the session of a client that has left is ended', () => own.sessions.size === before - 1);
+  await until('the session of a disconnected client is ended', () => own.sessions.size === before - 1);
 });
 
-// Fault: only one spelling or order of what the standard leaves open is accepted.
+// Fault: only one syntax or order is accepted where the standard permits several.
 test('pain-11 session ids and headers of real clients', async (t) => {
   const gateway = await t.gateway({ mcpServers: { a: fake('--tool', 'x') } });
   const client = await t.http(gateway, { initialized: false, leaveOpen: true });
@@ -190,8 +192,8 @@ test('pain-11 session ids and headers of real clients', async (t) => {
   assert.equal(probe.status, 404, 'no authorization server is advertised');
 });
 
-// Fault: the prefix makes names longer than clients take, and one such name breaks the whole session;
-// or names are cut without care: two become one, or change from start to start.
+// Fault: the prefix makes names longer than clients accept, and one such name breaks the whole
+// session; or shortened names collide or change between starts.
 test('pain-15 names over 64 characters', async (t) => {
   const long = 'a_tool_with_a_name_that_is_already_as_long_as_some_clients_will_tak';
   const log = t.path('log');
@@ -216,8 +218,9 @@ test('pain-15 names over 64 characters', async (t) => {
   assert.match(JSON.stringify(await statusOf(strict)), new RegExp(long));
 });
 
-// Fault: notifications are dropped, or bodies are buffered so that they come with the answer.
-test('pain-16 notifications cross the gateway while they are news', async (t) => {
+// Fault: notifications are dropped, or bodies are buffered so that notifications arrive with the
+// answer.
+test('pain-16 notifications are forwarded immediately', async (t) => {
   const message = '{"jsonrpc":"2.0","method":"notifications/message","params":{"level":"warning","logger":"l","data":{"k":[1e400]}}}';
   const gateway = await t.gateway({
     mcpServers: {
@@ -227,7 +230,7 @@ test('pain-16 notifications cross the gateway while they are news', async (t) =>
   });
   const [caller, other] = [await t.http(gateway), await t.http(gateway)];
   for (const client of [caller, other]) await client.listen();
-  // Who has never seen a list need not be told that it has changed.
+  // A client that has never seen a list need not be notified of its change.
   for (const client of [caller, other]) {
     for (const kind of ['tools', 'resources', 'prompts']) await client.all(`${kind}/list`, kind);
   }
@@ -247,9 +250,9 @@ test('pain-16 notifications cross the gateway while they are news', async (t) =>
   assert.ok(!other.notes.some((entry) => entry.method === 'notifications/progress'), 'progress belongs to the caller');
 });
 
-// Fault: _meta, progress, log levels or elicitation are swallowed; or an elicitation is shown to
-// whoever is connected.
-test('pain-19 _meta, progress, logging and elicitation pass, to the right client', async (t) => {
+// Fault: _meta, progress, log levels or elicitation are dropped; or an elicitation is sent to an
+// unrelated client.
+test('pain-19 _meta, progress, logging and elicitation reach the right client', async (t) => {
   const log = t.path('log');
   const ask = 'ask={"method":"elicitation/create","params":{"message":"ok?","requestedSchema":{"type":"object","properties":{"x":{"type":"number","default":1e400}}}}}';
   const definition = fake('--tool', 'ask', '--ask', ask, '--tool', 'plain', '--progress', '2', '--log', log, '--result', 'plain={"content":[],"_meta":{"seen":[1.0]}}');
@@ -272,9 +275,9 @@ test('pain-19 _meta, progress, logging and elicitation pass, to the right client
   await until('the level reaches the server', () => received(log, 'logging/setLevel').length > 0);
 });
 
-// Fault: an elicitation or sampling request that no client's call caused is sent to some client; one
-// to a client that cannot answer hangs the call.
-test('pain-19 requests without a right receiver are refused', async (t) => {
+// Fault: an elicitation or sampling request that no client's call caused is sent to some client;
+// one to a client that cannot answer blocks the call.
+test('pain-19 requests without a matching receiver are rejected', async (t) => {
   const log = t.path('log');
   const gateway = await t.gateway({
     mcpServers: { a: fake('--tool', 'x', '--unsolicited-ask', 'roots/list', '--tool', 'ask', '--ask', 'ask={"method":"sampling/createMessage","params":{"messages":[],"maxTokens":1}}', '--log', log) },
@@ -283,14 +286,15 @@ test('pain-19 requests without a right receiver are refused', async (t) => {
   await able.listen();
   const unable = await t.http(gateway);
   await unable.tool('a__x');
-  await until('the unsolicited request is refused', () => /^< .*"id":"unsolicited".*"error"/m.test(read(log)));
+  await until('the unsolicited request is rejected', () => /^< .*"id":"unsolicited".*"error"/m.test(read(log)));
   const refused = await unable.tool('a__ask');
   assert.equal(refused.asked.error.code, -32601);
   assert.equal(able.asks.length, 0);
 });
 
-// Fault: on a connection that several clients share, a question is put to whoever called first.
-test('pain-19 with several calls under way, nobody else is asked', async (t) => {
+// Fault: on a connection that several clients share, a server-initiated request goes to the first
+// caller.
+test('pain-19 with several in-flight calls, no unrelated client is asked', async (t) => {
   const ask = 'ask={"method":"elicitation/create","params":{"message":"ok?","requestedSchema":{"type":"object","properties":{}}}}';
   const web = await t.fakeHttp();
   const gateway = await t.gateway({
@@ -310,7 +314,7 @@ test('pain-19 with several calls under way, nobody else is asked', async (t) => 
   assert.equal(bystander.asks.length, 0);
 });
 
-// Fault: the catalogue is what it was at the first connect.
+// Fault: the catalogue is never updated after the first connect.
 test('pain-20 the catalogue follows list_changed and restarts', async (t) => {
   const web = await t.fakeHttp({ tools: ['echo'] });
   const gateway = await t.gateway({
@@ -340,7 +344,7 @@ test('pain-20 the catalogue follows list_changed and restarts', async (t) => {
   });
 });
 
-// Fault: a hang anywhere shows as a client that waits for ever, or as an error that names nobody.
+// Fault: a hang causes a client to wait forever, or an error that does not name the server.
 test('pain-24 every hang becomes a time-out that names the server', async (t) => {
   const web = await t.fakeHttp();
   const gateway = await t.gateway({
@@ -371,8 +375,8 @@ test('pain-24 every hang becomes a time-out that names the server', async (t) =>
   }
 });
 
-// Fault: a user who never answers holds the call, and what it occupies, for ever.
-test('pain-24 a question that nobody answers ends', async (t) => {
+// Fault: an unanswered question blocks the call and its resources forever.
+test('pain-24 an unanswered question times out', async (t) => {
   const ask = 'ask={"method":"elicitation/create","params":{"message":"ok?","requestedSchema":{"type":"object","properties":{}}}}';
   const gateway = await t.gateway({ limits: { ask_timeout_ms: 400 }, mcpServers: { a: fake('--tool', 'ask', '--ask', ask) } });
   const client = await t.http(gateway, { capabilities: { elicitation: {} }, onAsk: () => null });
@@ -383,8 +387,8 @@ test('pain-24 a question that nobody answers ends', async (t) => {
   await until('nothing is left of it', async () => (await statusOf(gateway)).in_flight === 0);
 });
 
-// Fault: the list hides a tool that can still be called, or policy reads another name than the one
-// that is run (two members `name`, other case, an escape, a header).
+// Fault: the list hides a tool that can still be called, or the policy evaluates another name than
+// the executed one (two members `name`, different case, an escape, a header).
 test('pain-25 list and call agree', async (t) => {
   const log = t.path('log');
   const gateway = await t.gateway({ mcpServers: { a: { ...fake('--tool', 'open', '--tool', 'secret', '--log', log), denyTools: ['secret'] } } });
@@ -410,12 +414,13 @@ test('pain-25 list and call agree', async (t) => {
   assert.ok(received(log, 'tools/call').every((line) => !line.includes('secret')));
 });
 
-// Fault: a server asked for the tools of one kind of client shows them to all.
-test('lists depend on what the client can do', async (t) => {
+// Fault: tools listed for one kind of client are shown to all clients.
+test('lists depend on the capabilities of the client', async (t) => {
   const gateway = await t.gateway({ mcpServers: { a: fake('--tool', 'x', '--tool-if', 'sampling=y') } });
   const [plain, able] = [await t.http(gateway), await t.http(gateway, { capabilities: { sampling: {} } })];
   assert.deepEqual(await plain.toolNames(), ['a__x']);
-  // Until its connection has answered, it is shown what clients without capabilities have.
+  // Until its own connection has answered, the client sees the list for clients without
+  // capabilities.
   await until('the list for a client that can sample', async () => (await able.toolNames()).length === 2);
   assert.deepEqual((await able.toolNames()).sort(), ['a__x', 'a__y']);
   assert.deepEqual(await plain.toolNames(), ['a__x']);

@@ -1,4 +1,4 @@
-// Plugins as files: what they export, what happens without one, and with a bad one.
+// Plugins as files: exports, missing plugins, faulty plugins.
 import { execFileSync } from 'node:child_process';
 import { cpSync, existsSync, mkdirSync, readFileSync, readdirSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
@@ -20,7 +20,7 @@ test('H02 each plugin exports its entry and nothing else', async () => {
   }
 });
 
-test('only http-client maps libcurl, and only where something asks for it', async (t) => {
+test('only http-client maps libcurl, and only where it is used', async (t) => {
   const needs = (file) => /\[libcurl[.-]/.test(execFileSync('readelf', ['-d', file], { encoding: 'utf8' }));
   assert.deepEqual(libraries(pluginDir).filter((name) => needs(join(pluginDir, name))), ['http-client.so']);
   assert.equal(needs(program), false);
@@ -30,14 +30,14 @@ test('only http-client maps libcurl, and only where something asks for it', asyn
   for (const pid of [gateway.pid, ...descendants(gateway.pid)]) assert.doesNotMatch(readFileSync(`/proc/${pid}/maps`, 'utf8'), /libcurl/);
 });
 
-test('H02 no plugin includes what is not SDK', async () => {
+test('H02 plugins include only the SDK', async () => {
   const grep = (...args) => execFileSync('sh', ['-c', 'grep -rnE "$@" || true', 'sh', ...args], { encoding: 'utf8', cwd: root });
   assert.equal(grep('#include *[<"]((\\.\\./)*(core|host)|base|mcp|route|catalog|profile|reactor|plugin)/', 'plugins', 'sdk'), '');
 });
 
 const serveOnce = (t, profile) => runProgram(t, ['serve', '--listen', '127.0.0.1:0', '--config', '{config}'], { profile });
 
-test('H02 another major is refused by name', async (t) => {
+test('H02 a plugin of another major version is rejected by name', async (t) => {
   const refused = serveOnce(t, { mcpServers: {}, tools: { extra: { plugin: join(badDir, 'wrong-major.so') } } });
   assert.equal(refused.code, 1);
   assert.match(refused.stderr, /wrong-major/);
@@ -78,7 +78,7 @@ for (const args of [[], ['--single-process']]) {
 
 const hostile = join(build, 'tests/hostile/hostile-tools.so');
 
-test('plugin list and doctor have the plugins that the profile names by path, sound or not', async (t) => {
+test('plugin list and doctor include plugins named by path, valid or not', async (t) => {
   const named = join(firstAbi, 'first-tools.so');
   const missing = t.path('nowhere.so');
   const profile = {
@@ -108,7 +108,7 @@ test('plugin list and doctor have the plugins that the profile names by path, so
 });
 
 // docs/plugins.md, "Where a plugin runs".
-test('a compartment gives a plugin no variable and no control, with network what calling out needs', async (t) => {
+test('a plugin in a compartment has no environment variables and no control; with network, what connections need', async (t) => {
   const env = { TZ: 'Pacific/Chatham', SECRET_CANARY: '1', BULKHEAD_ANY: '1', LANG: 'C.UTF-8', https_proxy: 'http://127.0.0.1:9', SSL_CERT_DIR: '/etc/ssl/certs', LOGNAME: 'x', SHELL: '/bin/sh', TERM: 'dumb', USER: 'x' };
   const grants = ['network', 'control'];
   const tools = { alone: { plugin: hostile, grants: ['control'] }, caller: { plugin: hostile, grants } };
@@ -118,19 +118,19 @@ test('a compartment gives a plugin no variable and no control, with network what
   const called = /^variables:(.*); offset: (-?\d+); control: no$/.exec(await textOf(client, 'caller'));
   assert.deepEqual(called[1].trim().split(' ').sort(), ['HOME', 'LANG', 'LOGNAME', 'PATH', 'SHELL', 'SSL_CERT_DIR', 'TERM', 'USER', 'https_proxy']);
   assert.ok(![45_900, 49_500].includes(Number(called[2])), `not that of TZ: ${called[2]}`);
-  // In one process it has what the gateway has.
+  // In a single process it has the same access as the gateway.
   const one = await textOf(await t.http(await t.gateway({ tools }, { env, args: ['--single-process'] })), 'alone');
   assert.match(one, /variables:.* SECRET_CANARY/);
   assert.match(one, /control: yes$/);
 });
 
-test('H02 what lies behind the end of a plugin\'s structs is not read', async (t) => {
+test('H02 nothing beyond the end of a plugin\'s structs is read', async (t) => {
   const gateway = await t.gateway({ mcpServers: { a: fake('--tool', 'x') }, tools: { extra: { plugin: join(badDir, 'shorter.so'), required: false } } });
   const { plugins } = await statusOf(gateway);
   assert.ok(!/ABI|major/i.test(plugins.find((plugin) => plugin.id === 'extra').state));
 });
 
-test('H04 connectors are files of their own: without HTTP, stdio works and HTTP says why not', async (t) => {
+test('H04 connectors are separate files: without HTTP, stdio works and HTTP reports the reason', async (t) => {
   const dir = t.path('plugins');
   mkdirSync(dir, { mode: 0o755 });
   cpSync(pluginDir, dir, { recursive: true });
@@ -150,7 +150,7 @@ test('H04 connectors are files of their own: without HTTP, stdio works and HTTP 
 
 for (const [plugin, why] of [['fails-in-init.so', /fails-in-init/], ['hangs-in-init.so', /hangs-in-init/],
   ['hangs-in-constructor.so', /hangs-in-constructor.*static constructors/], ['good.so', /good\.so.*offers no tools/]]) {
-  test(`H06 ${plugin}: go on or stop, as the profile says`, async (t) => {
+  test(`H06 ${plugin}: continue or stop, depending on the profile`, async (t) => {
     const tools = (required) => ({ limits: { plugin_init_ms: 700 }, mcpServers: { a: fake('--tool', 'x') }, tools: { extra: { plugin: join(badDir, plugin), required } } });
     const started = Date.now();
     const gateway = await t.gateway(tools(false));
@@ -180,7 +180,7 @@ for (const args of [[], ['--single-process']]) {
     }
   });
 
-  test(`H06 a call that a plugin calls done without a result fails at once ${args}`, async (t) => {
+  test(`H06 a call that a plugin completes without a result fails at once ${args}`, async (t) => {
     const gateway = await t.gateway({ tools: { extra: { plugin: join(badDir, 'unfinished.so') } } }, { args });
     const client = await t.http(gateway);
     assert.deepEqual((await client.toolNames()).sort(), ['extra__nothing', 'extra__slow', 'extra__thread']);
@@ -194,7 +194,7 @@ for (const args of [[], ['--single-process']]) {
   });
 }
 
-test('H06 a missing or corrupt plugin is named', async (t) => {
+test('H06 a missing or corrupt plugin is reported', async (t) => {
   for (const name of ['no-such-plugin', join(root, 'README.md')]) {
     const done = runProgram(t, ['serve', '--listen', '127.0.0.1:0', '--config', '{config}'], { profile: { mcpServers: {}, tools: { extra: { plugin: name } } } });
     assert.equal(done.code, 1);

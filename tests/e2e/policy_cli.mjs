@@ -1,4 +1,4 @@
-// bulkhead policy check, explain and test: what rules say, without a gateway.
+// bulkhead policy check, explain and test: evaluation of rules without a gateway.
 import { assert, run, runProgram, show, test } from './lib.mjs';
 
 const rule = (name, keys) =>
@@ -10,7 +10,7 @@ const rulesFile = rule('r', { if: "mcp.request.tool_name == 'a' && mcp.request.a
 const cli = (t, words, rules, input) =>
   runProgram(t, ['policy', ...words, '--config', '{config}'], { profile: rules, file: 'gateway.toml', input });
 
-test('policy check: rules that are taken, and all mistakes of those that are not', (t) => {
+test('policy check: valid rules, and all errors of invalid ones', (t) => {
   const good = cli(t, ['check'], rulesFile);
   assert.equal(good.code, 0, show(good));
   assert.match(good.stdout, /gateway\.toml: policy-rules has taken the rules/);
@@ -28,7 +28,7 @@ test('policy check: rules that are taken, and all mistakes of those that are not
   assert.match(bad.stderr, /gateway\.toml:8: security\.rules\.mcp\.y\.decision/);
 });
 
-test('policy explain: the decision, and each rule that was looked at', (t) => {
+test('policy explain: the decision, and each evaluated rule', (t) => {
   const described = JSON.stringify({ server: 's', name: 'a', arguments: { n: 4 }, result: { content: [{ text: 'a secret' }] } });
   const said = cli(t, ['explain', '-'], rulesFile, described);
   assert.equal(said.code, 0, show(said));
@@ -57,7 +57,7 @@ ${lists}
 
 `;
 
-test('several policies: check loads each, explain says what each says and what comes of it', (t) => {
+test('several policies: check loads each, explain shows each decision and the result', (t) => {
   const both = several('tool_permissions = { s__c = "block" }') + rulesFile +
     rule('cut', { if: "mcp.request.tool_name == 'd'", decision: 'rewrite', rewrite_target: 'arguments =~ "x+"', rewrite_value: '-' });
   const checked = cli(t, ['check'], both);
@@ -69,11 +69,11 @@ test('several policies: check loads each, explain says what each says and what c
   assert.match(wrong.stderr, /tool_permissions/);
 
   const explained = (call) => JSON.parse(cli(t, ['explain', '-', '--json'], both, JSON.stringify({ server: 's', ...call })).stdout);
-  const second = explained({ name: 'c' });  // by the second
+  const second = explained({ name: 'c' });  // decided by the second policy
   assert.deepEqual([second.request.decision, second.request.rule], ['block', 'tool_permissions.s__c']);
   assert.deepEqual(second.policies.map((one) => [one.policy, one.plugin, one.request.decision]),
     [['rules', 'policy-rules', 'allow'], ['lists', 'policy-lists', 'block']]);
-  const first = explained({ name: 'a', arguments: { n: 4 } });  // the one behind it is not asked
+  const first = explained({ name: 'a', arguments: { n: 4 } });  // the next policy is not evaluated
   assert.deepEqual([first.request.decision, first.request.rule], ['block', 'security.rules.mcp.r']);
   assert.equal(first.policies[1].not_explained, 'it is not asked');
   const written = explained({ name: 'd', arguments: { n: 1, text: 'axxb' }, result: { content: [{ text: 'a secret' }] } });
@@ -92,7 +92,7 @@ test('several policies: check loads each, explain says what each says and what c
   assert.match(unclear.stderr, /did you mean "server"/);
 });
 
-test('several policies, one of which cannot say what it decides', (t) => {
+test('several policies, one of which cannot explain its decision', (t) => {
   const point = `[policies.point]
 plugin = "policy-http"
 url = "http://127.0.0.1:9/"
@@ -109,7 +109,7 @@ rules = false
   assert.equal(blocked.request.decision, 'block');
 });
 
-test('policy test: cases that hold, and those that do not with their line', (t) => {
+test('policy test: passing cases, and failing ones with their line', (t) => {
   const cases = `# cases
 {"call":{"server":"s","name":"a","arguments":{"n":4}},"expect":"block","rule":"r"}
 {"call":{"server":"s","name":"a","arguments":{"n":3}},"expect":"allow"}

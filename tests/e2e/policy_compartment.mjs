@@ -1,5 +1,5 @@
-// A policy and a telemetry plugin of somebody else's, in compartments of their own and in the
-// endpoint: whatever they do, a call is decided or refused, on record, and the endpoint goes on.
+// Third-party policy and telemetry plugins, in their own compartments and in the endpoint: whatever
+// they do, a call is decided or rejected, and recorded, and the endpoint continues.
 import { readFileSync, readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { assert, build, fake, run, runProgram, sanitized, show, test, until } from './lib.mjs';
@@ -26,7 +26,7 @@ const runs = (gateway, name, not) =>
     return one?.state === 'running' && one.pid !== not && one;
   });
 const call = (client, args, tool = 'local__a') => client.tool(tool, args).then((result) => ({ result }), (error) => ({ error }));
-// The policy is there and decides.
+// Waits until the policy runs and decides.
 const decides = (client) => until('calls are decided', async () => (await call(client, { judge: 'allow' })).result);
 
 function records(gateway) {
@@ -34,12 +34,12 @@ function records(gateway) {
   if (file === undefined) return [];
   return readFileSync(join(gateway.dir, file), 'utf8').trim().split('\n').filter(Boolean).map((line) => JSON.parse(line));
 }
-const recorded = (gateway, what, matches) => until(`${what} is on record`, () => records(gateway).find(matches));
+const recorded = (gateway, what, matches) => until(`${what} is recorded`, () => records(gateway).find(matches));
 
 for (const where of ['own', 'endpoint']) {
   const places = { policy: { compartment: where }, telemetry: {} };
 
-  test(`calls and results are judged (policy: ${where})`, async (t) => {
+  test(`calls and results are evaluated (policy: ${where})`, async (t) => {
     const { gateway, client } = await judged(t, places);
     const names = (await statusOf(gateway)).compartments.map((one) => one.name);
     assert.equal(names.includes('policy.judge'), where === 'own', show(names));
@@ -62,7 +62,7 @@ for (const where of ['own', 'endpoint']) {
     await recorded(gateway, 'a call', (one) => one.outcome === ok && one.name === 'a');
   });
 
-  test(`a policy that throws, fails or answers nonsense refuses (policy: ${where})`, async (t) => {
+  test(`a policy that throws, fails or answers invalidly rejects the call (policy: ${where})`, async (t) => {
     const { gateway, client } = await judged(t, places);
     await decides(client);
     for (const wish of ['throw', 'error', 'nonsense', 'no-json', 'never']) {
@@ -90,14 +90,14 @@ for (const where of ['own', 'endpoint']) {
   });
 }
 
-test('a policy that crashes: what is pending is refused at once, and decided again when it is back', async (t) => {
+test('a policy crashes: pending calls are rejected at once, later ones are decided again', async (t) => {
   const { gateway, client } = await judged(t, { limits: { policy_timeout_ms: 30_000 } });
   await decides(client);
   const before = await runs(gateway, 'policy.judge');
   const waiting = call(client, { result: 'never' });
   const pending = Array.from({ length: 5 }, () => call(client, { judge: 'never' }));
-  await until('they are under way', async () => (await statusOf(gateway)).in_flight === 6);
-  await decides(client);  // and so everything before it was seen
+  await until('they are in flight', async () => (await statusOf(gateway)).in_flight === 6);
+  await decides(client);  // so all earlier calls were evaluated
   const crash = await call(client, { judge: 'crash' });
   for (const outcome of [crash, ...(await Promise.all(pending))]) {
     assert.match(outcome.error?.message ?? show(outcome), /blocked by policy \(policy-failed\).*policy\.judge/);
@@ -111,7 +111,7 @@ test('a policy that crashes: what is pending is refused at once, and decided aga
   assert.equal((await compartment(gateway, 'endpoint')).restarts, 0);
 });
 
-test('while it is away calls are refused and lists are empty; then both are as before', async (t) => {
+test('while the policy is down calls are rejected and lists are empty; then both recover', async (t) => {
   const { gateway, client } = await judged(t, { policy: { lists: 'filter' } });
   await decides(client);
   assert.deepEqual(await client.toolNames(), ['local__a']);
@@ -129,7 +129,7 @@ test('while it is away calls are refused and lists are empty; then both are as b
   assert.deepEqual(await client.toolNames(), ['local__a']);
 });
 
-test('a policy that hangs is ended in its time, and everybody else goes on', async (t) => {
+test('an unresponsive policy is killed after its time-out, and other calls continue', async (t) => {
   const { gateway, client } = await judged(t);
   await decides(client);
   const before = await runs(gateway, 'policy.judge');
@@ -145,7 +145,7 @@ test('a policy that hangs is ended in its time, and everybody else goes on', asy
   assert.equal((await compartment(gateway, 'endpoint')).restarts, 0);
 });
 
-test('a policy that writes garbage on its sockets is ended and started again', async (t) => {
+test('a policy that writes invalid data to its sockets is killed and restarted', async (t) => {
   const { gateway, client } = await judged(t);
   await decides(client);
   const before = await runs(gateway, 'policy.judge');
@@ -155,12 +155,12 @@ test('a policy that writes garbage on its sockets is ended and started again', a
   assert.equal((await compartment(gateway, 'endpoint')).restarts, 0);
 });
 
-test('an endpoint that is started again is judged again', async (t) => {
+test('calls of a restarted endpoint are evaluated', async (t) => {
   const { gateway, client } = await judged(t);
   await decides(client);
   const { pid } = await runs(gateway, 'endpoint');
   const lost = call(client, { judge: 'never' });
-  await until('it is under way', async () => (await statusOf(gateway)).in_flight === 1);
+  await until('it is in flight', async () => (await statusOf(gateway)).in_flight === 1);
   process.kill(pid, 'SIGKILL');
   assert.ok((await lost).error);
   await runs(gateway, 'endpoint', pid);
@@ -168,7 +168,7 @@ test('an endpoint that is started again is judged again', async (t) => {
   assert.match((await call(client, { judge: 'block' })).error.message, /test-rule/);
 });
 
-test('a policy that is not there refuses everything', async (t) => {
+test('a missing policy rejects every call', async (t) => {
   const { gateway, client } = await judged(t, { policy: { required: false, sha256: '0'.repeat(64) } });
   const outcome = await call(client, { judge: 'allow' });
   assert.match(outcome.error?.message ?? show(outcome), /MCP request blocked by policy \(policy-failed\)/);
@@ -176,7 +176,7 @@ test('a policy that is not there refuses everything', async (t) => {
   assert.match(plugin.state, /^failed: .*policy\.judge/);
 });
 
-test('one that is required and not there stops the start', (t) => {
+test('a missing required policy stops the start', (t) => {
   const outcome = runProgram(t, ['serve', '--listen', '127.0.0.1:0', '--config', '{config}'], {
     profile: { mcpServers: {}, policies: { judge: { plugin: policyPlugin, sha256: '0'.repeat(64) } } },
   });
@@ -184,7 +184,7 @@ test('one that is required and not there stops the start', (t) => {
   assert.match(outcome.stderr, /test-policy/);
 });
 
-test('every call is on record, once, also when telemetry crashes', async (t) => {
+test('every call is recorded once, also if telemetry crashes', async (t) => {
   const { gateway, client } = await judged(t, { tools: ['a', 'crash-telemetry', 'hold-telemetry'] });
   await decides(client);
   const before = await runs(gateway, 'telemetry.book');
@@ -196,18 +196,18 @@ test('every call is on record, once, also when telemetry crashes', async (t) => 
   await runs(gateway, 'telemetry.book', before.pid);
   await client.tool('local__hold-telemetry', {});
   assert.ok((await call(client, { last: true })).result, 'calls do not wait for it');
-  await until('all is on record', () => {
+  await until('all calls are recorded', () => {
     const numbers = new Set(records(gateway).filter((one) => one.name === 'a').map((one) => one.number));
     return numbers.size >= calls + 2;
   });
   const crashes = records(gateway).filter((one) => one.name === 'crash-telemetry');
-  // Taken, but not heard of as taken: offered again under the same number.
+  // Received but not acknowledged: sent again under the same number.
   assert.equal(crashes.length, 2, show(crashes));
   assert.equal(new Set(crashes.map((one) => one.number)).size, 1);
   assert.equal((await compartment(gateway, 'endpoint')).restarts, 0);
 });
 
-test('what is on its way at the end is still recorded', async (t) => {
+test('records in transit at the shutdown are stored', async (t) => {
   const { gateway, client } = await judged(t);
   await decides(client);
   const before = records(gateway).length;
@@ -216,16 +216,16 @@ test('what is on its way at the end is still recorded', async (t) => {
   assert.ok(records(gateway).length >= before + 50, `${records(gateway).length}`);
 });
 
-// One that was taken over must keep neither the gateway's first process nor its disk busy.
-test('a keeper of records gets no more signatures than it can need', async (t) => {
+// A compromised plugin must keep neither the supervisor nor its disk busy.
+test('signatures for a telemetry plugin are limited', async (t) => {
   const { gateway, client } = await judged(t, { tools: ['a', 'sign-telemetry'] });
   await decides(client);
   await client.tool('local__sign-telemetry', {});
   const all = await recorded(gateway, 'how many it got', (one) => one.signed !== undefined);
-  assert.ok(all.signed >= 200, show(all));  // the budget's burst
+  assert.ok(all.signed >= 200, show(all));  // the burst of the budget
   assert.equal(all.signed + all.refused, 2000, show(all));
   assert.ok(all.refused > 0, show(all));
-  assert.ok((await call(client, {})).result, 'calls go on');
+  assert.ok((await call(client, {})).result, 'calls continue');
   assert.equal((await compartment(gateway, 'telemetry.book')).restarts, 0);
 });
 
@@ -238,7 +238,7 @@ test('a policy has no network, files or programs; telemetry has its folder', asy
   }
 });
 
-test('a profile names the place with words that there are', async (t) => {
+test('an invalid compartment name is rejected', async (t) => {
   const outcome = runProgram(t, ['serve', '--listen', '127.0.0.1:0', '--config', '{config}'], {
     profile: { mcpServers: {}, policies: { judge: { plugin: policyPlugin, compartment: 'web', grants: ['control'] } } },
   });

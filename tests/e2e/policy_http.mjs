@@ -1,6 +1,6 @@
-// The decision point outside (policy-http): asked once a call's name is resolved, from a compartment
-// that reaches it and nothing else; whatever it does wrong is a refusal; what a rule blocks stays
-// blocked whatever it says.
+// The external policy decision point (policy-http): called once a call's name is resolved, from a
+// compartment that reaches only the decision point. Every fault is a rejection. A call that a rule
+// blocks stays blocked whatever it answers.
 import { execFileSync } from 'node:child_process';
 import { readFileSync, readdirSync } from 'node:fs';
 import { join } from 'node:path';
@@ -16,7 +16,7 @@ async function point(t, options = {}) {
   t.defer(() => server.stop());
   return server;
 }
-// The decision point behind the profile's rules, as the manual has it.
+// The decision point after the profile's rules, as in the manual.
 async function asked(t, server, { http = {}, security, env, ...more } = {}) {
   const gateway = await t.gateway({
     mcpServers: { local: fake('--tool', 'a', '--tool', 'b') },
@@ -48,7 +48,7 @@ function selfSigned(t, name) {
   return { file: cert, key: readFileSync(key), cert: readFileSync(cert) };
 }
 
-test('calls are decided by what it answers, and the question has what it should', async (t) => {
+test('calls are decided by its answer, and the request has all documented members', async (t) => {
   const server = await point(t, {
     decide: ({ preview }) => {
       const { wish } = preview.arguments;
@@ -75,7 +75,7 @@ test('calls are decided by what it answers, and the question has what it should'
   assert.doesNotMatch(gateway.stderr(), /canary-credential/);
 });
 
-test('a block of the rules stands whatever it says, and it is not even asked', async (t) => {
+test('a call blocked by rules is not sent to it', async (t) => {
   const server = await point(t);
   const { client, gateway } = await asked(t, server, {
     security: { rules: { mcp: { no_b: { on: 'mcp.request', if: 'mcp.request.tool_name == "b"', decision: 'block', reason: 'never' } } } },
@@ -84,13 +84,13 @@ test('a block of the rules stands whatever it says, and it is not even asked', a
   assert.equal(server.questions.length, 0);
   assert.ok((await call(client, {})).result);
   assert.equal(server.questions.length, 1);
-  await until('both are on record', () => {
+  await until('both are recorded', () => {
     const all = records(gateway);
     return all.some((one) => one.outcome === refused && /no_b/.test(one.rule)) && all.some((one) => one.name === 'a' && one.outcome === 1);
   });
 });
 
-test('an answer holds for the same question as long as it says, and for no other', async (t) => {
+test('an answer is cached for the same request and its lifetime only', async (t) => {
   const server = await point(t, { decide: () => ({ decision: 'allow', ttl_ms: 600_000 }) });
   const { client, gateway } = await asked(t, server);
   for (let i = 0; i < 3; ++i) assert.ok((await call(client, { n: 1 })).result);
@@ -107,7 +107,7 @@ test('an answer holds for the same question as long as it says, and for no other
 });
 
 for (const mode of ['hang', 'stall', 'drip', 'garbage', 'html', 'empty', '500', '302', 'huge', 'reset']) {
-  test(`a point that gives ${mode} refuses, on record, and the endpoint goes on`, async (t) => {
+  test(`a decision point with ${mode} rejects calls, which is recorded, and the endpoint continues`, async (t) => {
     const server = await point(t);
     const { client, gateway } = await asked(t, server);
     assert.ok((await call(client, { n: 0 })).result);
@@ -118,19 +118,19 @@ for (const mode of ['hang', 'stall', 'drip', 'garbage', 'html', 'empty', '500', 
     server.mode = 'ok';
     const after = await call(client, { n: 1 });
     assert.ok(after.result, `a failure is not kept: ${after.error?.message}`);
-    await until('the refusal is on record', () => records(gateway).find((one) => one.outcome === refused && one.rule === 'policy-failed'));
+    await until('the rejection is recorded', () => records(gateway).find((one) => one.outcome === refused && one.rule === 'policy-failed'));
     for (const name of ['endpoint', 'egress.policy.point']) assert.equal((await compartment(gateway, name)).restarts, 0, name);
   });
 }
 
-test('where nobody listens every call is refused', async (t) => {
+test('if no process listens, every call is rejected', async (t) => {
   const server = await point(t);
   const { client } = await asked(t, server);
   await server.stop();
   assert.match((await call(client)).error.message, /policy-failed.*decision point/);
 });
 
-test('HTTPS with a known certificate, and none with another', async (t) => {
+test('HTTPS accepts a known certificate and no other', async (t) => {
   const good = selfSigned(t, 'good');
   const server = await point(t, { tls: good });
   const { client } = await asked(t, server, { env: { SSL_CERT_FILE: good.file } });
@@ -141,7 +141,7 @@ test('HTTPS with a known certificate, and none with another', async (t) => {
   assert.equal(stranger.requests.length, 0);
 });
 
-test('a Unix socket, and no network at all', async (t) => {
+test('a Unix socket without network access', async (t) => {
   const path = t.path('point.sock');
   const server = await point(t, { path });
   const { client, gateway } = await asked(t, { url: 'http://localhost/v1/policy/decision' }, { http: { socket: path } });
@@ -153,7 +153,7 @@ test('a Unix socket, and no network at all', async (t) => {
   assert.match((await call(client, { n: 9 })).error.message, /policy-failed.*unix:/);
 });
 
-test('Open Policy Agent\'s form: undefined is no', async (t) => {
+test('Open Policy Agent\'s format: undefined is a denial', async (t) => {
   const server = await point(t, {
     opa: true,
     decide: ({ subject, preview }) => {
@@ -167,7 +167,7 @@ test('Open Policy Agent\'s form: undefined is no', async (t) => {
   assert.match((await call(client, { n: 1 }, 'local__b')).error.message, /undefined/);
 });
 
-test('results are asked about, and what it withholds does not leave', async (t) => {
+test('results are evaluated, and withheld ones do not reach the client', async (t) => {
   const server = await point(t, {
     decide: ({ on, preview }) => (on === 'mcp.response' && /withhold/.test(JSON.stringify(preview.result)) ? { decision: 'block', rule_id: 'out' } : { decision: 'allow' }),
   });
@@ -176,7 +176,7 @@ test('results are asked about, and what it withholds does not leave', async (t) 
   assert.match((await call(client, { say: 'withhold' })).error.message, /MCP response blocked by policy \(out\)/);
 });
 
-test('its compartment is killed: what waits is refused, and then it is there again', async (t) => {
+test('its compartment is killed: waiting calls are rejected, then it is restarted', async (t) => {
   const server = await point(t);
   const { client, gateway } = await asked(t, server, { http: { timeout_ms: 20_000 } });
   assert.ok((await call(client)).result);
@@ -202,7 +202,7 @@ test('the endpoint has no network, and the egress has neither files nor programs
   assert.doesNotMatch(maps((await compartment(gateway, 'endpoint')).pid), /libcurl/);
 });
 
-test('in one process it is the same', async (t) => {
+test('the same with --single-process', async (t) => {
   const server = await point(t, { decide: ({ preview }) => ({ decision: preview.arguments.wish }) });
   const gateway = await t.gateway({
     mcpServers: { local: fake('--tool', 'a') },
@@ -213,7 +213,7 @@ test('in one process it is the same', async (t) => {
   assert.ok((await call(client, { wish: 'block' })).error);
 });
 
-test('what a profile must not say is refused with the key', (t) => {
+test('invalid configuration is rejected with the key', (t) => {
   const start = (point_, more = {}) => runProgram(t, ['serve', '--listen', '127.0.0.1:0', '--config', '{config}'], {
     profile: { mcpServers: {}, policies: { point: { plugin: 'policy-http', ...point_ } }, ...more },
   });

@@ -1,5 +1,6 @@
-// Rules that come, change or go while a gateway runs: what a reload reports as in force decides the next
-// call, and what is not in force is named. Each test runs with compartments and with --single-process.
+// Rules that are added, changed or removed while a gateway runs: rules reported as in force decide
+// the next call, and changes that are not in force are reported. Each test runs with compartments
+// and with --single-process.
 import { copyFileSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { spawnSync } from 'node:child_process';
 import { request } from 'node:http';
@@ -30,7 +31,7 @@ function reload(gateway, ...args) {
   return { code: done.status, out: done.stdout, err: done.stderr };
 }
 const write = (gateway, text) => writeFileSync(gateway.config, text);
-// Writes the profile and reloads: the exit code is the one wanted.
+// Writes the profile and reloads; checks the exit code.
 function reloaded(gateway, text, code = 0) {
   write(gateway, text);
   const done = reload(gateway);
@@ -38,7 +39,7 @@ function reloaded(gateway, text, code = 0) {
   return done.out;
 }
 
-both('the first rules that a reload brings are in force, and those that it takes away are not', async (t, args) => {
+both('rules added by a reload are in force, and removed ones are not', async (t, args) => {
   const gateway = await t.gateway(servers(), { args });
   const client = await t.http(gateway);
   await runs(client);
@@ -54,11 +55,11 @@ both('the first rules that a reload brings are in force, and those that it takes
   assert.match(reloaded(gateway, servers()), /policy: 2 rules removed, in force \(now 0 rules\)/);
   await runs(client, 'local__b');
   assert.doesNotMatch(reloaded(gateway, servers()), /policy/);
-  // Where a key stands in its file is no rule.
+  // The position of a key in the file does not matter.
   assert.doesNotMatch(reloaded(gateway, `\n\n${servers()}`), /policy/);
 });
 
-// The same rule in each of the ways that a gateway without rules can get its first one.
+// The same rule in each way in which a gateway without rules can get its first one.
 const firsts = {
   'allowed_tools': { text: '[security.servers.local]\nallowed_tools = ["b"]\n', by: /security\.servers\.local\.allowed_tools/, says: /policy: 1 rule added, in force/ },
   'a default': { text: '[security]\ndefault = "block"\n', by: /security\.rules\.mcp\.default/, says: /policy: settings of the rules changed, in force/ },
@@ -76,8 +77,8 @@ for (const [what, { text, by, says }] of Object.entries(firsts)) {
 }
 
 const callsOf = async (gateway) => (await statusOf(gateway)).counters.calls;
-// Calls that wait when the rules change: behind another one, for a server that starts, for one that
-// starts again. `begin` is called before the two that wait.
+// Calls that wait when the rules change: for another call, for a starting server, for a restarting
+// one. `begin` is called before the two that wait.
 const waits = {
   'behind another call': {
     def: fake('--tool', 'a', '--tool', 'b', '--tool', 'slow', '--delay', 'slow=4000'),
@@ -98,10 +99,10 @@ const waits = {
 const policies = { 'the default policy': '', 'a policy in a compartment': own };
 for (const [what, { def, keys, begin }] of Object.entries(waits)) {
   for (const [which, policy] of Object.entries(policies)) {
-    both(`a call that waits ${what} is judged by the rules of its turn: ${which}`, async (t, args) => {
+    both(`a call that waits ${what} is evaluated by the rules in force at its turn: ${which}`, async (t, args) => {
       const log = t.path('server.log');
       const profile = servers({ ...def, args: [...def.args, '--log', log] }) + keys + policy;
-      // The budget is there before and after: what waits counts once.
+      // The budget exists before and after: a waiting call counts once.
       const twice = '[security.rules.mcp.twice]\non = "mcp.request"\nif = \'\'\'mcp.request.tool_name == "b"\'\'\'\ndecision = "block"\nover = { calls = 2, per = "1h" }\n';
       const gateway = await t.gateway(profile + twice, { args });
       const client = await t.http(gateway);
@@ -110,7 +111,7 @@ for (const [what, { def, keys, begin }] of Object.entries(waits)) {
       await begin?.(client, gateway);
       const before = await callsOf(gateway);
       const waiting = [call(client, 'local__a'), call(client, 'local__b')];
-      await until('both have come', async () => await callsOf(gateway) === before + 2);
+      await until('both have arrived', async () => await callsOf(gateway) === before + 2);
       reloaded(gateway, profile + twice + rule('late', 'a'));
       const [a, b] = await Promise.all(waiting);
       assert.match(a.error?.message ?? show(a), /blocked by policy \(security\.rules\.mcp\.late\)/);
@@ -118,7 +119,7 @@ for (const [what, { def, keys, begin }] of Object.entries(waits)) {
       const ran = (name) => readFileSync(log, 'utf8').split('\n').filter((line) => line.startsWith('<') && line.includes('"tools/call"') && line.includes(`"name":"${name}"`)).length;
       assert.equal(ran('a'), 0, 'the server has not seen it');
       assert.equal(ran('b'), 1);
-      // Counts live as long as the policy's process, which a reload starts again.
+      // Counters live as long as the policy's process, which a reload restarts.
       if (policy !== '' && args.length === 0) return;
       await runs(client, 'local__b');
       await blocked(client, 'local__b', /security\.rules\.mcp\.twice/);
@@ -152,7 +153,7 @@ both('the first rules by reload in the corporation\'s profile', async (t, args) 
 both('the first rules by reload of a gateway on standard input and output', async (t, args) => {
   const gateway = new Gateway(t.dir, servers(), { args });
   const client = await t.spawn(...gateway.stdioCommand());
-  await until('the server is there', async () => (await call(client)).result);
+  await until('the server is ready', async () => (await call(client)).result);
   assert.match(reloaded(gateway, servers() + rule('one', 'a')), /policy: 1 rule added, in force/);
   await blocked(client, 'local__a', /security\.rules\.mcp\.one/);
 });
@@ -164,7 +165,7 @@ both('the first rules by SIGHUP and by the connector API are in force', async (t
   write(gateway, servers() + rule('one', 'a'));
   process.kill(gateway.pid, 'SIGHUP');
   await until('the rule is in force', async () => /security\.rules\.mcp\.one/.test((await call(client)).error?.message));
-  // Whatever has the files read again brings all of them.
+  // Any trigger that rereads the files applies all of them.
   write(gateway, servers() + rule('two', 'b'));
   const { socket } = await statusOf(gateway);
   const added = await new Promise((done, failed) => {
@@ -180,7 +181,7 @@ both('the first rules by SIGHUP and by the connector API are in force', async (t
   await runs(client);
 });
 
-test('rules that a reload brought are those of an endpoint that is started again', async (t) => {
+test('a restarted endpoint has the rules of the last reload', async (t) => {
   const gateway = await t.gateway(servers());
   const client = await t.http(gateway);
   await runs(client);
@@ -188,16 +189,16 @@ test('rules that a reload brought are those of an endpoint that is started again
   const endpoint = async () => (await statusOf(gateway)).compartments.find((one) => one.name === 'endpoint');
   const { pid } = await endpoint();
   process.kill(pid, 'SIGKILL');
-  await until('there is another endpoint', async () => {
+  await until('the endpoint is restarted', async () => {
     const one = await endpoint();
     return one.state === 'running' && one.pid !== pid;
   });
   const fresh = await t.http(gateway);
-  await until('the server is there', async () => (await call(fresh, 'local__b')).result);
+  await until('the server is ready', async () => (await call(fresh, 'local__b')).result);
   await blocked(fresh, 'local__a', /security\.rules\.mcp\.one/);
 });
 
-both('a reload with a broken rule keeps the rules before it, and says so', async (t, args) => {
+both('a reload with an invalid rule keeps the previous rules and reports it', async (t, args) => {
   const gateway = await t.gateway(servers(), { args });
   const client = await t.http(gateway);
   const broken = rule('broken', 'a').replace('tool_name', 'tol_name');
@@ -209,12 +210,12 @@ both('a reload with a broken rule keeps the rules before it, and says so', async
   await runs(client, 'local__b');
 });
 
-// Fault: the process of the policy ends over rules that it refuses, the old ones are gone, and the
-// reload has reported success.
-test('in a compartment of its own: first rules, broken rules, no rules', async (t) => {
+// Fault: the policy's process ends because of rules that it rejects, the old rules are lost, and
+// the reload reports success.
+test('in a private compartment: first rules, invalid rules, no rules', async (t) => {
   const gateway = await t.gateway(servers() + own);
   const client = await t.http(gateway);
-  await until('the policy is there', async () => (await call(client)).result);
+  await until('the policy is ready', async () => (await call(client)).result);
   assert.match(reloaded(gateway, servers() + own + rule('one', 'a')), /policy: 1 rule added, in force/);
   await blocked(client, 'local__a', /security\.rules\.mcp\.one/);
   await runs(client, 'local__b');
@@ -226,7 +227,7 @@ test('in a compartment of its own: first rules, broken rules, no rules', async (
   await runs(client);
 });
 
-both('another configuration of policy-lists is in force', async (t, args) => {
+both('a new configuration of policy-lists is in force', async (t, args) => {
   const lists = (keys) => `${servers()}[policies.default]\nplugin = "policy-lists"\n${keys}\n`;
   const gateway = await t.gateway(lists(''), { args });
   const client = await t.http(gateway);
@@ -237,8 +238,8 @@ both('another configuration of policy-lists is in force', async (t, args) => {
   await blocked(client, 'local__b', /blocked_servers/);
 });
 
-// Fault: "reloaded", exit code 0 and nothing to restart, while the old policy goes on deciding.
-both('a policy that cannot be exchanged is named: exit code 1 alone, 4 beside what is in force', async (t, args) => {
+// Fault: "reloaded" with exit code 0 and no required restart, while the old policy still decides.
+both('a policy that cannot be replaced is reported: exit code 1 alone, 4 beside applied changes', async (t, args) => {
   const gateway = await t.gateway(servers() + rule('one', 'a'), { args });
   const client = await t.http(gateway);
   await blocked(client, 'local__a', /security\.rules\.mcp\.one/);
@@ -260,7 +261,7 @@ both('a policy that cannot be exchanged is named: exit code 1 alone, 4 beside wh
   assert.equal(answer.policy.rules, 1);
 });
 
-both('a policy that is removed, moved to another path or asked in another order is named', async (t, args) => {
+both('a policy that is removed, moved or reordered is reported', async (t, args) => {
   const [one, two] = ['one', 'two'].map((folder) => {
     mkdirSync(t.path(folder), { recursive: true });
     for (const end of ['so', 'plugin.toml']) copyFileSync(`${testPolicy}.${end}`, join(t.path(folder), `test-policy.${end}`));
@@ -269,7 +270,7 @@ both('a policy that is removed, moved to another path or asked in another order 
   const use = (id, path) => `[policies.${id}]\nplugin = ${quoted(path)}\nrules = false\n`;
   const gateway = await t.gateway(servers() + use('x', one) + use('y', one), { args });
   const client = await t.http(gateway);
-  await until('the policies are there', async () => (await call(client, 'local__a', { judge: 'allow' })).result);
+  await until('the policies are ready', async () => (await call(client, 'local__a', { judge: 'allow' })).result);
   assert.match(reloaded(gateway, servers() + use('x', two) + use('y', one), 1), /policies\.x: needs a restart; until then ".*one\/test-policy\.so" decides as before, and not ".*two\/test-policy\.so"/);
   assert.match(reloaded(gateway, servers() + use('x', one), 1), /policies\.y: needs a restart; it decides until then/);
   assert.match(reloaded(gateway, servers() + use('y', one) + use('x', one), 1), /policies: another order: needs a restart/);
@@ -277,9 +278,9 @@ both('a policy that is removed, moved to another path or asked in another order 
   reloaded(gateway, servers() + use('x', one) + use('y', one));
 });
 
-// Fault: it is reported as in force, or the next process of the endpoint decides by another
-// configuration than the one that was reported.
-both('a policy of the endpoint that takes no other configuration while it runs keeps its own, and is named', async (t, args) => {
+// Fault: the change is reported as in force, or a restarted endpoint uses another configuration
+// than the reported one.
+both('a policy of the endpoint that rejects a new configuration at runtime keeps its own and is reported', async (t, args) => {
   const use = (keys) => `[policies.default]\nplugin = "policy-rules"\n[policies.x]\nplugin = ${quoted(`${testPolicy}.so`)}\ncompartment = "endpoint"\nrules = false\n${keys}\n`;
   const gateway = await t.gateway(servers() + use(''), { args });
   const client = await t.http(gateway);
@@ -288,7 +289,7 @@ both('a policy of the endpoint that takes no other configuration while it runs k
   const { digest } = (await statusOf(gateway)).policy;
   assert.match(reloaded(gateway, servers() + use('lists = "filter"'), 1), /nothing was changed[^]*policies\.x: needs a restart; it decides as before until then/);
   assert.deepEqual([(await statusOf(gateway)).policy.generation, (await statusOf(gateway)).policy.digest], [1, digest]);
-  // Beside it, rules of another policy are in force.
+  // In the same reload, rules of another policy are in force.
   const out = reloaded(gateway, servers() + use('lists = "filter"') + rule('one', 'b'), 4);
   assert.match(out, /policy: 1 rule added, in force \(now 1 rule\)/);
   assert.match(out, /policies\.x: needs a restart/);
@@ -301,15 +302,15 @@ both('a policy of the endpoint that takes no other configuration while it runs k
   const endpoint = async () => (await statusOf(gateway)).compartments.find((one) => one.name === 'endpoint');
   const { pid } = await endpoint();
   process.kill(pid, 'SIGKILL');
-  await until('there is another endpoint with the same policies', async () => {
+  await until('the endpoint is restarted with the same policies', async () => {
     const one = await endpoint();
     return one.state === 'running' && one.pid !== pid && (await statusOf(gateway)).policy.digest === now.digest;
   });
   assert.match(reload(gateway).out, /policies\.x: needs a restart/);
 });
 
-// Fault: the files are checked and explained as if they were what decides.
-both('policy check and explain say when a running gateway of the profile has other rules', async (t, args) => {
+// Fault: the files are validated and explained as if they were in force.
+both('policy check and explain report if a running gateway of the profile has other rules', async (t, args) => {
   const gateway = await t.gateway(servers(), { args });
   const client = await t.http(gateway);
   await runs(client);
@@ -333,13 +334,13 @@ both('policy check and explain say when a running gateway of the profile has oth
   assert.equal(reload(gateway).code, 0);
   assert.match(check(), same);
   assert.equal(JSON.parse(explain('--json')).gateways[0].same, true);
-  // Another profile is nothing to compare with.
+  // Another profile is not compared.
   writeFileSync(join(gateway.dir, 'other.toml'), servers());
   assert.doesNotMatch(check('other.toml'), /running gateway/);
 });
 
-// Fault: nothing in the record says by which rules its calls were decided.
-both('each generation of the rules is on record: the start, and each reload that changes them', async (t, args) => {
+// Fault: records do not show which rules decided a call.
+both('each generation of the rules is recorded: the start, and each reload that changes them', async (t, args) => {
   const book = '[telemetry.records]\nplugin = "telemetry-sqlite"\nflush_ms = 20\n';
   const gateway = await t.gateway(servers() + book, { args });
   const client = await t.http(gateway);
@@ -356,12 +357,12 @@ both('each generation of the rules is on record: the start, and each reload that
     assert.equal(done.status, 0, show(done));
     return JSON.parse(done.stdout).rows;
   };
-  await until('all is on record', () => inspect(query).length === 5);
+  await until('all calls are recorded', () => inspect(query).length === 5);
   const marks = inspect("SELECT detail FROM audit_marks WHERE kind = 'policy' ORDER BY id").map(([text]) => text);
   assert.match(marks[0], /^generation 1: 0 rules, digest [0-9a-f]{32}, by default \(policy-rules\)$/);
   assert.match(marks[1], /^generation 2: 1 rule, digest [0-9a-f]{32}, by default \(policy-rules\); 1 rule added$/);
   assert.match(marks[2], /^generation 3: 2 rules, digest [0-9a-f]{32}, by default \(policy-rules\); 1 rule added, 1 rule changed$/);
-  // The chain has them where they came into force.
+  // The chain has them in their order.
   assert.deepEqual(inspect(`SELECT decision FROM (SELECT seq, 'policy' AS decision FROM audit_marks WHERE kind = 'policy'
     UNION ALL SELECT seq, decision FROM mcp_calls WHERE method = 'tools/call') ORDER BY seq`).map(([text]) => text),
   ['policy', 'allowed', 'policy', 'denied', 'policy']);

@@ -1,5 +1,5 @@
-// Rules of the profile, through the real program: policy-rules in the endpoint (the default), in one
-// process, and in a compartment of its own.
+// Rules of the profile with the real program: policy-rules in the endpoint (the default), in a
+// single process, and in a private compartment.
 import { existsSync, readFileSync, readdirSync, writeFileSync } from 'node:fs';
 import { createServer, request } from 'node:http';
 import { join } from 'node:path';
@@ -13,7 +13,7 @@ const both = (name, fn) => {
 };
 const quoted = (text) => JSON.stringify(String(text));
 
-// A profile in TOML: servers, then what the test is about.
+// A profile in TOML: servers, then the tested keys.
 function profile(servers, rules) {
   const tables = Object.entries(servers).map(
     ([name, def]) => `[mcpServers.${name}]\ncommand = ${quoted(def.command)}\nargs = [${def.args.map(quoted).join(', ')}]\n`,
@@ -39,7 +39,7 @@ function records(gateway) {
   if (file === undefined) return [];
   return readFileSync(join(gateway.dir, file), 'utf8').trim().split('\n').filter(Boolean).map((line) => JSON.parse(line));
 }
-const recorded = (gateway, what, matches) => until(`${what} is on record`, () => records(gateway).find(matches));
+const recorded = (gateway, what, matches) => until(`${what} is recorded`, () => records(gateway).find(matches));
 async function reload(gateway) {
   const { socket } = await statusOf(gateway);
   return new Promise((done, failed) => {
@@ -52,7 +52,7 @@ async function reload(gateway) {
     req.end();
   });
 }
-// What is said when it does not start.
+// The error output of a failed start.
 function refusal(t, args, rules) {
   const done = runProgram(t, ['serve', '--config', '{config}', '--listen', '127.0.0.1:0', ...args],
     { profile: profile({ local: fake('--tool', 'a') }, rules), file: 'gateway.toml' });
@@ -61,14 +61,14 @@ function refusal(t, args, rules) {
 }
 const tool = (name) => `mcp.request.server_name == 'local' && mcp.request.tool_name == '${name}'`;
 
-both('B20 decision allow: it runs', async (t, args) => {
+both('B20 decision allow: the call runs', async (t, args) => {
   const { client } = await ruled(t, args, `[security]\ndefault = "block"\n${rule('yes', { if: tool('a'), decision: 'allow' })}`);
   const { result } = await call(client, 'local__a', { n: 1 });
   assert.deepEqual(result.echo, { n: 1 });
   assert.match((await call(client, 'local__b')).error.message, /blocked by policy \(security\.rules\.mcp\.default\)/);
 });
 
-both('B21 decision ask fails closed where nobody can answer', async (t, args) => {
+both('B21 decision ask fails closed without an approval surface', async (t, args) => {
   const { client, log, gateway } = await ruled(t, args, rule('look', { if: tool('a'), decision: 'ask', reason: 'have a look' }));
   const { error } = await call(client);
   assert.equal(error.code, -32600);
@@ -77,7 +77,7 @@ both('B21 decision ask fails closed where nobody can answer', async (t, args) =>
   await recorded(gateway, 'the refusal', (one) => one.rule === 'security.rules.mcp.look' && one.outcome === 3);
 });
 
-both('B22 decision block: -32600 names the rule, the server sees nothing', async (t, args) => {
+both('B22 decision block: -32600 names the rule, the server gets nothing', async (t, args) => {
   const { client, log, gateway } = await ruled(t, args, rule('no', { if: tool('a'), decision: 'block', reason: 'not today' }));
   const { error } = await call(client, 'local__a', { secret: 'hunter2' });
   assert.equal(error.code, -32600);
@@ -100,7 +100,7 @@ both('B23 decision rewrite: the server gets the masked arguments', async (t, arg
 });
 
 const secretResult = { content: [{ type: 'text', text: 'the password is hunter2' }], structuredContent: { p: 'hunter2' } };
-both('B24 decision rewrite and block of a response: the original does not leave', async (t, args) => {
+both('B24 decision rewrite and block of a response: the original does not reach the client', async (t, args) => {
   const { client, gateway } = await ruled(t, args, rule('mask', {
     on: 'mcp.response', if: tool('a'), decision: 'rewrite', rewrite_target: 'response.text =~ "hunter[0-9]"', rewrite_value: '***',
   }) + rule('withhold', { on: 'mcp.response', if: "mcp.response.text.contains('hunter2')", decision: 'block', priority: 500, reason: 'a password' }),
@@ -115,7 +115,7 @@ both('B24 decision rewrite and block of a response: the original does not leave'
   assert.ok(!readFileSync(join(gateway.dir, readdirSync(gateway.dir, { recursive: true }).find((n) => n.endsWith('records.jsonl'))), 'utf8').includes('hunter'));
 });
 
-test('B25 a rewrite that cannot be is an error that names the rule', async (t) => {
+test('B25 an impossible rewrite is an error that names the rule', async (t) => {
   for (const [keys, text] of [
     [{ rewrite_target: 'name =~ "a"', rewrite_value: 'b' }, /cannot be rewritten/],
     [{ rewrite_target: 'arguments =~ "("', rewrite_value: 'b' }, /regular expression of rewrite_target is refused/],
@@ -127,7 +127,7 @@ test('B25 a rewrite that cannot be is an error that names the rule', async (t) =
   }
 });
 
-both('B26 the roots match as they are written', async (t, args) => {
+both('B26 the roots match as written', async (t, args) => {
   const { client } = await ruled(t, args,
     rule('args', { if: `mcp.request.server_name == 'local' && mcp.request.tool_name == 'a' && mcp.request.arguments.path.startsWith('/etc/')`, decision: 'block' })
     + rule('answer', { on: 'mcp.response', if: `mcp.response.result_status == 'ok' && mcp.response.content.exists(c, c.text == 'fake/b') && mcp.request.tool_name == 'b'`, decision: 'block' }));
@@ -136,7 +136,7 @@ both('B26 the roots match as they are written', async (t, args) => {
   assert.match((await call(client, 'local__b')).error.message, /security\.rules\.mcp\.answer/);
 });
 
-both('a JSON-RPC error of a server is judged as a result is', async (t, args) => {
+both('a JSON-RPC error of a server is evaluated like a result', async (t, args) => {
   const error = { code: -32042, message: 'token sk-SECRET123', data: { more: 'sk-SECRET456' } };
   const on = 'mcp.response';
   const rules = {
@@ -155,13 +155,13 @@ both('a JSON-RPC error of a server is judged as a result is', async (t, args) =>
     await recorded(gateway, what, (record) => record.outcome === 3);
     assert.doesNotMatch(show(records(gateway)), /SECRET/, what);
   }
-  // What no rule is about goes on as it came.
+  // Messages that no rule matches are forwarded unchanged.
   const other = rule('no', { on, if: 'mcp.response.text.contains("other")', decision: 'block' });
   const { client } = await ruled(t, args, other, { fake: ['--error', `a=${JSON.stringify(error)}`] });
   assert.deepEqual((await call(client)).error.error, error);
 });
 
-// What a server says otherwise than by an answer, and what the gateway's errors would repeat of it.
+// Texts of a server other than answers, and server texts that the gateway's errors would repeat.
 const otherWords = {
   'the last lines of a program that ends': async () => ({ def: fake('--tool', 'a', '--die', 'a', '--stderr', 'token sk-SECRET123') }),
   'the last lines of a program that does not start': async () => ({ def: fake('--tool', 'a', '--exit-on', 'initialize', '--stderr', 'token sk-SECRET123') }),
@@ -182,7 +182,7 @@ const otherWords = {
   },
 };
 for (const [what, make] of Object.entries(otherWords)) {
-  both(`rules about responses see ${what}, or the client does not`, async (t, args) => {
+  both(`rules about responses see ${what} before the client does`, async (t, args) => {
     const { def } = await make(t);
     const rules = rule('no', { on: 'mcp.response', if: 'mcp.response.text.contains("sk-SECRET")', decision: 'block' });
     const text = (more) => (def.url ? `[mcpServers.local]\nurl = ${quoted(def.url)}\n` : `[mcpServers.local]\ncommand = ${quoted(def.command)}\nargs = [${def.args.map(quoted).join(', ')}]\n`) + more;
@@ -193,14 +193,14 @@ for (const [what, make] of Object.entries(otherWords)) {
       return got.message;
     };
     const open = await said(await t.gateway(text(''), { args }));
-    assert.match(open, /sk-SECRET123/, 'without rules the client is told');
+    assert.match(open, /sk-SECRET123/, 'without rules the client sees it');
     const closed = await said(await t.gateway(text(rules), { args }));
     assert.doesNotMatch(closed, /SECRET/);
     assert.match(closed, /blocked by policy \(security\.rules\.mcp\.no\)|`bulkhead status` says why/);
   });
 }
 
-test('log lines and unknown notifications have the tool whose call the wire names', async (t) => {
+test('log lines and unknown notifications are attributed to the tool of their call', async (t) => {
   const says = (method, params) => ['--notify', `a=${JSON.stringify({ jsonrpc: '2.0', method, params })}`];
   const noise = [...says('notifications/message', { level: 'error', data: 'SECRET1' }), ...says('notifications/mine', { x: 'SECRET2' })];
   const inner = await t.gateway(profile({ local: fake('--tool', 'a', ...noise) }, ''), { args: ['--single-process'] });
@@ -219,7 +219,7 @@ test('B26 event.* does not compile', async (t) => {
   assert.match(refusal(t, [], rule('old', { if: "event.type == 'x'", decision: 'block' })), /security\.rules\.mcp\.old\.if: 1:\d+: event\.\* is internal/);
 });
 
-both('B27 what cannot be evaluated is refused', async (t, args) => {
+both('B27 a call whose rules cannot be evaluated is rejected', async (t, args) => {
   const { client, log, gateway } = await ruled(t, args, rule('typed', { if: `${tool('a')} && mcp.request.arguments.n > 3`, decision: 'block' }));
   assert.match((await call(client, 'local__a', { n: 'four' })).error.message, /blocked by policy \(security\.mcp\.evaluation_error\)/);
   assert.match((await call(client, 'local__a', {})).error.message, /evaluation_error/);
@@ -229,11 +229,11 @@ both('B27 what cannot be evaluated is refused', async (t, args) => {
   await recorded(gateway, 'the error', (one) => one.rule === 'security.mcp.evaluation_error');
 });
 
-test('B28 a priority of the corporation is refused in a user\'s file', async (t) => {
+test('B28 a corporate priority in a user\'s file is rejected', async (t) => {
   assert.match(refusal(t, [], rule('mine', { decision: 'allow', priority: -10 })), /security\.rules\.mcp\.mine\.priority: -10 is not among the priorities of your rules \(1 to 999\)/);
 });
 
-both('B29 warn: an error, or with legacy = true it allows', async (t, args) => {
+both('B29 warn is an error, or with legacy = true allows the call', async (t, args) => {
   assert.match(refusal(t, args, rule('w', { decision: 'warn' })), /"warn" is no decision/);
   const { client } = await ruled(t, args, `[security]\nlegacy = true\n${rule('w', { decision: 'warn' })}`);
   assert.ok((await call(client)).result);
@@ -241,30 +241,30 @@ both('B29 warn: an error, or with legacy = true it allows', async (t, args) => {
 
 for (const [where, table] of Object.entries({ endpoint: '', own: '[policies.default]\nplugin = "policy-rules"\ncompartment = "own"\n' })) {
   const asked = where === 'endpoint' ? both : (name, fn) => test(name, (t) => fn(t, []));
-  asked(`B30 other rules hold for an open connection (policy: ${where})`, async (t, args) => {
+  asked(`B30 changed rules apply to an open connection (policy: ${where})`, async (t, args) => {
     const rules = (name) => table + rule('r', { if: tool(name), decision: 'block' });
     const { client, gateway, servers } = await ruled(t, args, rules('b'));
-    await until('the policy is there', async () => (await call(client)).result);
+    await until('the policy is ready', async () => (await call(client)).result);
     assert.deepEqual(await client.toolNames(), ['local__a']);
     writeFileSync(gateway.config, profile(servers, rules('a')));
     const answer = await reload(gateway);
     assert.equal(answer.status, 200, show(answer));
-    const { error } = await until('the rules hold', async () => {
+    const { error } = await until('the rules are in force', async () => {
       const outcome = await call(client);
       return /security\.rules\.mcp\.r/.test(outcome.error?.message) && outcome;
     });
     assert.equal(error.code, -32600);
-    await until('the other tool is let through', async () => (await call(client, 'local__b')).result);
+    await until('the other tool is allowed', async () => (await call(client, 'local__b')).result);
     await until('lists follow', async () => String(await client.toolNames()) === 'local__b');
   });
 
-  asked(`rules see what a client calls itself (policy: ${where})`, async (t, args) => {
+  asked(`rules see the client's claimed name (policy: ${where})`, async (t, args) => {
     const rules = rule('named', { if: 'client.claimed_name == "Bad \u00e9 \\"one\\""', decision: 'block' })
       + rule('cut', { if: `client.claimed_name.size() == 64 && ${tool('b')}`, decision: 'block' });
     const { gateway } = await ruled(t, args, table + rules);
     const named = (name) => t.http(gateway, { clientInfo: { name, version: '1' } });
     const [bad, good, long] = [await named('Bad \u00e9 "one"'), await named('bad'), await named('\u00e9'.repeat(300))];
-    await until('the policy is there', async () => (await call(good)).result);
+    await until('the policy is ready', async () => (await call(good)).result);
     assert.match((await call(bad)).error?.message, /security\.rules\.mcp\.named/);
     assert.ok((await call(good, 'local__b')).result);
     assert.ok((await call(long)).result, 'a long name is cut, not refused');
@@ -273,7 +273,7 @@ for (const [where, table] of Object.entries({ endpoint: '', own: '[policies.defa
   });
 }
 
-both('rules that are refused at a reload leave the old ones in place', async (t, args) => {
+both('rules rejected at a reload keep the old ones in force', async (t, args) => {
   const { client, gateway, servers } = await ruled(t, args, rule('r', { if: tool('a'), decision: 'block' }));
   writeFileSync(gateway.config, profile(servers, rule('r', { if: 'mcp.request.tol_name == 1', decision: 'block' })));
   const answer = await reload(gateway);
@@ -283,19 +283,19 @@ both('rules that are refused at a reload leave the old ones in place', async (t,
   assert.ok((await call(client, 'local__b')).result);
 });
 
-test('in a compartment of its own it decides, rewrites and filters the same', async (t) => {
+test('policy-rules in a private compartment decides, rewrites and filters the same', async (t) => {
   const { client, gateway } = await ruled(t, [], '[policies.default]\nplugin = "policy-rules"\ncompartment = "own"\n'
     + rule('hidden', { if: `${tool('b')} && mcp.tool.description != 'never'`, decision: 'block' })
     + rule('mask', { if: tool('a'), decision: 'rewrite', rewrite_target: 'arguments.x =~ "y+"', rewrite_value: 'z' })
     + rule('session', { if: 'session.calls > 1000 || session.age < duration("0s")', decision: 'block', priority: 1 }));
-  await until('the policy is there', async () => (await call(client)).result);
+  await until('the policy is ready', async () => (await call(client)).result);
   assert.deepEqual((await call(client, 'local__a', { x: 'yyy' })).result.echo, { x: 'z' });
   assert.match((await call(client, 'local__b')).error.message, /security\.rules\.mcp\.hidden/);
   assert.deepEqual(await client.toolNames(), ['local__a']);
   assert.ok((await statusOf(gateway)).compartments.some((one) => one.name.startsWith('policy')));
 });
 
-both('what the tool\'s definition says decides, and the list shows what is left', async (t, args) => {
+both('rules can use the tool\'s definition, and the list is filtered', async (t, args) => {
   const item = (name, destructiveHint) => JSON.stringify({ name, description: `it is ${name}`, inputSchema: { type: 'object' }, annotations: { destructiveHint } });
   const { client } = await ruled(t, args, rule('d', { if: `has(mcp.tool.annotations.destructiveHint) && mcp.tool.annotations.destructiveHint == true`, decision: 'block' })
     + rule('e', { if: "mcp.tool.description == 'it is odd'", decision: 'block' }),
@@ -313,7 +313,7 @@ both('a list of allowed tools denies the rest', async (t, args) => {
   assert.ok((await call(client, 'local__b')).result);
 });
 
-both('the third generation\'s spelling', async (t, args) => {
+both('the syntax of the third generation', async (t, args) => {
   const { client } = await ruled(t, args, `[profiles.rules.no-etc]
 match = 'mcp.tool_call.name == "a" && mcp.request.arguments.contains("/etc/")'
 action = "block"
@@ -326,23 +326,24 @@ action = "block"
   assert.match((await call(client, 'local__b')).error.message, /default\.deny/);
 });
 
-// Fault: "profile_rules is unknown here", or no fault at all and a rule that nobody judges by.
-both('rules beside a policy that does not judge by them are refused, and the cause is named', async (t, args) => {
+// Fault: "profile_rules is unknown here", or no error and a rule that no policy evaluates.
+both('rules beside a policy that does not evaluate them are rejected with the reason', async (t, args) => {
   const refusedBy = /gateway\.toml:\d+: policies\.mine: the profile has rules, and this plugin does not judge by them: name "policy-rules"/;
   const no = rule('r', { decision: 'block' });
   assert.match(refusal(t, args, `[policies.mine]\nplugin = "policy-allow"\n${no}`), refusedBy);
-  // One whose schema allows any key, and one without a schema that is read before it is loaded.
+  // One policy whose schema permits any key, and one without a schema in its file.
   const foreign = `[policies.mine]\nplugin = ${quoted(join(build, 'tests/judges/test-policy.so'))}\n`;
   assert.match(refusal(t, args, foreign + no), refusedBy);
   assert.match(refusal(t, args, `[policies.mine]\nplugin = "policy-lists"\n${no}`), /mine[^]*does not judge by/);
   assert.match(refusal(t, args, `[policies.default]\nplugin = "policy-allow"\n${no}`), /policies\.default: the profile has rules, and this plugin does not judge by them/);
   assert.match(refusal(t, args, `${foreign}rules = false\n${no}`), /the profile has rules and no policy plugin that judges by them/);
   const { client } = await ruled(t, args, `${foreign}rules = false\n[policies.rules]\nplugin = "policy-rules"\n${no}`);
-  await until('the policies are there', async () => /security\.rules\.mcp\.r/.test((await call(client)).error?.message));
+  await until('the policies are ready', async () => /security\.rules\.mcp\.r/.test((await call(client)).error?.message));
 });
 
-// Fault: it is said to offer no tools, or that its configuration is wrong, and not what it is.
-both('a plugin in the section of another kind is named with its kind and its section', async (t, args) => {
+// Fault: it is reported to offer no tools, or to have an invalid configuration, instead of its
+// actual kind.
+both('a plugin in the wrong section is reported with its kind and the right section', async (t, args) => {
   assert.match(refusal(t, args, '[tools.x]\nplugin = "policy-lists"\n'), /gateway\.toml:\d+: tools\.x\.plugin: "policy-lists" is a policy \(bh\.policy\/1\) and offers no tools: name it as \[policies\.x\]/);
   const path = join(build, 'tests/judges/test-policy.so');
   assert.match(refusal(t, args, `[tools.x]\nplugin = ${quoted(path)}\n`), /tools\.x\.plugin: ".*test-policy\.so" is a policy .* name it as \[policies\.x\]/);
@@ -353,7 +354,7 @@ both('a plugin in the section of another kind is named with its kind and its sec
 
 // ---- inputs and notifications -------------------------------------------------------------------
 
-const inputRules = rule('no-passwords', { on: 'mcp.input_request', if: "mcp.input.text.contains('password')", decision: 'block', reason: 'nobody asks for that' })
+const inputRules = rule('no-passwords', { on: 'mcp.input_request', if: "mcp.input.text.contains('password')", decision: 'block', reason: 'passwords are never requested' })
   + rule('keep-mail', { on: 'mcp.input_response', if: "mcp.input.action == 'accept' && mcp.input.result.content.mail.endsWith('@corp.example')", decision: 'block' })
   + rule('quiet', { on: 'mcp.notification', if: "mcp.request.method == 'notifications/message' && mcp.notification.params.data.contains('secret')", decision: 'block' })
   + rule('once', { if: tool('a'), decision: 'block' }) + 'over = { calls = 2 }\n';
@@ -362,7 +363,7 @@ const logLine = (data) => JSON.stringify({ jsonrpc: '2.0', method: 'notification
 
 for (const [where, table] of Object.entries({ endpoint: '', own: '[policies.default]\nplugin = "policy-rules"\ncompartment = "own"\n' })) {
   const asked = where === 'endpoint' ? both : (name, fn) => test(name, (t) => fn(t, []));
-  asked(`what servers ask, what clients answer and notifications are judged; the call counts once (policy: ${where})`, async (t, args) => {
+  asked(`server-initiated requests, client responses and notifications are evaluated; the call counts once (policy: ${where})`, async (t, args) => {
     const log = t.path('log');
     const servers = { local: fake('--tool', 'a', '--ask', `a=${question('Your mail?')}`, '--notify', `a=${logLine('a secret')}`, '--notify', `a=${logLine('plain')}`,
       '--tool', 'b', '--ask', `b=${question('Your password?')}`, '--log', log) };
@@ -376,7 +377,7 @@ for (const [where, table] of Object.entries({ endpoint: '', own: '[policies.defa
         return { action: 'accept', content: { mail } };
       },
     });
-    await until('the policy is there', async () => !/policy-failed/.test((await call(client, 'local__b')).error?.message));
+    await until('the policy is ready', async () => !/policy-failed/.test((await call(client, 'local__b')).error?.message));
     const allowed = await call(client);
     assert.equal(allowed.result?.asked.result.content.mail, mail, show(allowed));
     mail = 'me@corp.example';
@@ -387,9 +388,9 @@ for (const [where, table] of Object.entries({ endpoint: '', own: '[policies.defa
     const refused = await call(client, 'local__b');
     assert.deepEqual(refused.result?.asked.result, { action: 'decline' }, show(refused));
     assert.equal(asks.length, 2);
-    await until('the plain lines are there', () => client.notes.filter((note) => note.params?.data === 'plain').length === 2);
+    await until('the plain lines have arrived', () => client.notes.filter((note) => note.params?.data === 'plain').length === 2);
     assert.ok(!client.notes.some((note) => note.params?.data === 'a secret'));
-    // Two calls with an input each are two calls; and what was refused is on record.
+    // Two calls with an input each count as two calls; rejected messages are recorded.
     assert.match((await call(client)).error?.message, /security\.rules\.mcp\.once/);
     await recorded(gateway, 'the refused question', (one) => one.rule === 'security.rules.mcp.no-passwords' && one.outcome === 3);
     await recorded(gateway, 'the refused answer', (one) => one.rule === 'security.rules.mcp.keep-mail');
@@ -402,7 +403,7 @@ for (const [where, table] of Object.entries({ endpoint: '', own: '[policies.defa
 
 const lists = (keys) => `[policies.default]\nplugin = "policy-lists"\n${keys}\n`;
 
-both('E01 a blocked server comes before its tools (policy-lists)', async (t, args) => {
+both('E01 a blocked server has precedence over its tools (policy-lists)', async (t, args) => {
   const { client, log } = await ruled(t, args, lists('server_enabled = { local = false }\ntool_permissions = { local__a = "allow" }'));
   const { error } = await call(client);
   assert.equal(error.code, -32600);
@@ -410,7 +411,7 @@ both('E01 a blocked server comes before its tools (policy-lists)', async (t, arg
   assert.deepEqual(calls(log), []);
 });
 
-both('E02 allowed servers deny the rest, an empty list does not (policy-lists)', async (t, args) => {
+both('E02 allowed servers deny all others, an empty list does not (policy-lists)', async (t, args) => {
   const { client } = await ruled(t, args, lists('allowed_servers = ["other"]'));
   assert.equal((await call(client)).error.code, -32600);
   const { client: open } = await ruled(t, args, lists('allowed_servers = []'));
@@ -424,18 +425,18 @@ both('E03 the tool, then the default (policy-lists)', async (t, args) => {
   assert.deepEqual(await client.toolNames(), ['local__a']);
 });
 
-both('E04 warn runs (policy-lists)', async (t, args) => {
+both('E04 warn allows the call (policy-lists)', async (t, args) => {
   const { client } = await ruled(t, args, lists('tool_permissions = { local__a = "warn" }'));
   assert.ok((await call(client)).result);
 });
 
-both('E05 the corporation\'s value counts (policy-lists)', async (t, args) => {
+both('E05 the corporation\'s value has precedence (policy-lists)', async (t, args) => {
   const { client } = await ruled(t, args, `${lists('tool_permissions = { local__a = "allow" }')}\n[policies.default.corp]\ntool_permissions = { local__a = "block" }`);
   assert.equal((await call(client)).error.code, -32600);
   assert.ok((await call(client, 'local__b')).result);
 });
 
-test('H03 one engine is exchanged for the other by profile alone', async (t) => {
+test('H03 the profile alone replaces one engine by the other', async (t) => {
   const names = async (rules) => {
     const { client } = await ruled(t, [], rules);
     return [(await call(client)).error?.message, Boolean((await call(client, 'local__b')).result)];

@@ -1,5 +1,5 @@
-// Servers and clients that others wrote: the reference servers behind one endpoint, used by the
-// official TypeScript clients over stdio and HTTP, and by a real AI client's own listing command.
+// Third-party servers and clients: the reference servers behind one endpoint, used by the official
+// TypeScript clients over stdio and HTTP, and by the listing command of a real AI client.
 import { execFile, spawn } from 'node:child_process';
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:net';
@@ -15,7 +15,7 @@ const { StreamableHTTPClientTransport } = await importFromNpm(`${sdk}/client/str
 const types = await importFromNpm(`${sdk}/types.js`);
 const server = (name) => `@modelcontextprotocol/server-${name}/dist/index.js`;
 
-// A port that is free now; for a server that cannot be told to choose one.
+// A free port, for a server that cannot choose one itself.
 const freePort = () =>
   new Promise((resolve) => {
     const probe = createServer().listen(0, '127.0.0.1', () => {
@@ -49,7 +49,7 @@ async function profileOf(t, session) {
   };
 }
 
-// A client of the official SDK with everything that it can do.
+// A client of the official SDK with all capabilities.
 function sdkClient(seen) {
   const client = new Client({ name: 'official', version: '1.0.0' }, { capabilities: { sampling: {}, elicitation: {}, roots: { listChanged: true } } });
   client.setRequestHandler(types.CreateMessageRequestSchema, (request) => {
@@ -84,13 +84,13 @@ async function useAll(t, client, seen) {
     assert.match(JSON.stringify(await call(`${place}__echo`, { message: 'über' })), /über/);
     const steps = [];
     await call(`${place}__trigger-long-running-operation`, { duration: 1, steps: 4 }, { onprogress: (step) => steps.push(step.progress) });
-    // The server sends the last step and the result at once. When the client reads both in one piece it
-    // drops the handler before it calls it (directly, too), so the fourth is not asked for; that it
-    // crosses the gateway is shown with raw clients (pain-19).
+    // The server sends the last step and the result together. If the client reads both in one
+    // piece, it drops the handler before calling it (also without a gateway), so the fourth step is
+    // not checked; pain-19 shows with raw clients that it is forwarded.
     assert.deepEqual(steps.slice(0, 3), [1, 2, 3], `progress of ${place}`);
   }
-  // This server takes the client's roots for its folders when they are declared; it is shared, so they
-  // are not.
+  // If roots are declared, this server uses them as its folders; it is shared, so they are not
+  // declared.
   assert.match(JSON.stringify(await call('files__read_text_file', { path: t.path('files/hello.txt') })), /hello from a file/);
   await call('memory__create_entities', { entities: [{ name: 'n', entityType: 't', observations: ['o'] }] });
   assert.match(JSON.stringify(await call('memory__read_graph', {})), /"n"/);
@@ -203,7 +203,7 @@ test('Gemini CLI lists the gateway as connected', async (t) => {
   for (const name of ['web', 'pipe']) assert.match(said, new RegExp(`${name}:.*Connected`), said);
 }, { timeout: 60_000 });
 
-// Not among the pinned packages: a third of a gigabyte. CLAUDE names the program.
+// Not among the pinned packages because of its size. CLAUDE names the program.
 test('Claude Code lists the gateway as connected', async (t) => {
   const claude = process.env.CLAUDE;
   if (!claude) t.skip('CLAUDE does not name the program of Claude Code');

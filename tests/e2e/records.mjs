@@ -1,4 +1,4 @@
-// The session database of a gateway, read as a person would: with the program's own commands.
+// The session database of a gateway, read with the program's own commands.
 import { execFile } from 'node:child_process';
 import { readdirSync } from 'node:fs';
 import { join } from 'node:path';
@@ -15,7 +15,7 @@ export class Records {
     this.state = state ?? join(gateway.dir, 'state/bulkhead');
     this.folder = join(this.state, 'plugins/records');
   }
-  // Rejects with code, stdout and stderr when the exit code is not 0.
+  // Rejects with code, stdout and stderr if the exit code is not 0.
   execute(...words) {
     return execute(program, words, { env: this.gateway.env(), timeout: 30_000, maxBuffer: 64 << 20 });
   }
@@ -31,7 +31,7 @@ export class Records {
   async rows(sql) {
     return JSON.parse((await this.inspect(sql, '--json')).stdout).rows;
   }
-  // Until the first value of the answer is as it should be.
+  // Waits until the first value of the answer is as expected.
   until(sql, ok) {
     return until(sql, async () => ok((await this.rows(sql))[0][0]), 10_000);
   }
@@ -40,7 +40,7 @@ export class Records {
   }
 }
 
-// What somebody does who can write the file: the triggers go first.
+// The manipulation by a user with write access to the file: the triggers are removed first.
 export async function tamper(file, sql) {
   const db = new DatabaseSync(file);
   const triggers = db.prepare("SELECT name FROM sqlite_schema WHERE type = 'trigger'").all();

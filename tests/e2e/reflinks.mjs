@@ -1,5 +1,5 @@
-// Snapshots on file systems that share blocks between files (FICLONE): a content that is kept costs
-// no room until one of the two is changed.
+// Snapshots on file systems that share blocks between files (FICLONE): a stored content uses no
+// space until one of the two changes.
 import { execFileSync } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
 import { closeSync, existsSync, mkdirSync, openSync, readFileSync, statfsSync, statSync, truncateSync, writeFileSync, writeSync } from 'node:fs';
@@ -8,7 +8,7 @@ import { Skip, assert, run, test } from './lib.mjs';
 const MIB = 1 << 20;
 const found = (program) => ['/usr/sbin', '/sbin', '/usr/bin'].map((dir) => `${dir}/${program}`).find(existsSync);
 
-// A new file system of that type in a file, mounted until the test ends.
+// A new file system of this type in a file, mounted until the test ends.
 function mounted(t, type) {
   if (process.getuid() !== 0) throw new Skip(`reflinks-${type}: only root can mount a file system`);
   if (!new RegExp(`\\t${type}\\n`).test(readFileSync('/proc/filesystems', 'utf8'))) throw new Skip(`reflinks-${type}: this kernel has no ${type}`);
@@ -35,7 +35,7 @@ function used(at) {
 }
 
 for (const type of ['xfs', 'btrfs']) {
-  test(`kept contents share their blocks with the files (${type})`, async (t) => {
+  test(`stored contents share their blocks with the files (${type})`, async (t) => {
     const at = mounted(t, type);
     mkdirSync(`${at}/files`);
     mkdirSync(`${at}/kept`);
@@ -52,7 +52,7 @@ for (const type of ['xfs', 'btrfs']) {
     const before = used(at);
     await json('snapshots_create', { name: 'one' });
     assert.ok(used(at) - before < 8 * MIB, `the snapshot of 64 MiB takes ${used(at) - before} bytes`);
-    // The live file is changed in place; what was kept is not.
+    // The live file is changed in place; the stored content is not.
     const fd = openSync(`${at}/files/large`, 'r+');
     writeSync(fd, Buffer.from('changed'), 0, 7, 32 * MIB);
     closeSync(fd);

@@ -1,5 +1,5 @@
-// The whole way: the official client, bulkhead-relay as its server, frames over a Unix socket, the
-// gateway, a server behind it.
+// The complete path: the official client, bulkhead-relay as its server, frames over a Unix socket,
+// the gateway, a server behind it.
 import { alive, descendants, Gateway, assert, fake, importFromNpm, run, sleep, test, until } from './lib.mjs';
 import { Relay, relayProgram } from './relay_process.mjs';
 import { statusOf } from './status.mjs';
@@ -56,7 +56,7 @@ test('the official client through the relay: lists, calls, progress, list_change
   assert.ok(!(await call(client, 'say')).isError);
   const steps = [];
   await call(client, 'slow', { onprogress: (step) => steps.push(step.progress) });
-  // The client loses those that it reads together with the answer; the next test counts.
+  // The client drops progress that it reads together with the answer; the next test counts it.
   assert.ok(steps.length >= 1 && steps[0] === 1, `${steps}`);
   await call(client, 'grow');
   await until('list_changed', () => changes > 0);
@@ -66,7 +66,7 @@ test('the official client through the relay: lists, calls, progress, list_change
   await client.ping();
 });
 
-test('progress comes before its answer, and whole', async (t) => {
+test('progress arrives before its answer and completely', async (t) => {
   const { socket } = await start(t);
   const relay = new Relay(t, ['--unix', socket]);
   relay.request(0, 'initialize', { protocolVersion: '2025-06-18', capabilities: {}, clientInfo: { name: 'x', version: '1' } });
@@ -76,7 +76,7 @@ test('progress comes before its answer, and whole', async (t) => {
   assert.equal((await relay.line()).id, 1);
 });
 
-test('a cancelled call ends, and the relay with its input', async (t) => {
+test('a cancelled call ends, and the relay ends with its input', async (t) => {
   const { socket } = await start(t);
   const client = await connect(t, socket);
   const cancel = new AbortController();
@@ -92,11 +92,11 @@ test('a cancelled call ends, and the relay with its input', async (t) => {
   relay.send({ jsonrpc: '2.0', method: 'notifications/cancelled', params: { requestId: 1 } });
   relay.request(2, 'ping');
   assert.equal((await relay.line()).id, 2);
-  assert.equal(await relay.end(), 0, 'nothing is pending any more');
+  assert.equal(await relay.end(), 0, 'nothing is pending');
   assert.deepEqual(relay.lines, []);
 });
 
-test('the gateway is killed and comes again: pending calls fail once, the client goes on', async (t) => {
+test('the gateway is killed and restarted: pending calls fail once, the client continues', async (t) => {
   const { socket, gateway, profile } = await start(t);
   let asked = 0;
   const client = await connect(t, socket, { elicit: () => (++asked, { action: 'accept', content: {} }) });
@@ -107,11 +107,11 @@ test('the gateway is killed and comes again: pending calls fail once, the client
   const below = descendants(gateway.pid);
   process.kill(gateway.pid, 'SIGKILL');
   for (const error of await Promise.all(pending)) {
-    // Or the endpoint outlived its server by a moment, and said so.
+    // Or the endpoint outlived its server briefly and reported its end.
     assert.match(error.message, /tools\/call: connection closed|server "up"/);
     assert.ok([-32001, -32603].includes(error.code), error.message);
   }
-  // The endpoint ends a moment after the supervisor; until then it takes connections.
+  // The endpoint ends shortly after the supervisor; until then it accepts connections.
   await until('all of the gateway has ended', () => !below.some(alive));
   await until('the relay has noticed', () => client.relayLog.trim().endsWith('connecting again'));
   const again = new Gateway(t.dir, profile, { listen: null });
@@ -124,7 +124,7 @@ test('the gateway is killed and comes again: pending calls fail once, the client
   assert.equal(asked, 1, 'the new gateway knows what this client can do');
 }, { timeout: 40_000 });
 
-test('only the gateway\'s endpoint falls: the socket stays, the client goes on', async (t) => {
+test('only the gateway\'s endpoint crashes: the socket stays open, the client continues', async (t) => {
   const { socket, gateway } = await start(t);
   const client = await connect(t, socket);
   assert.ok(!(await call(client, 'say')).isError);
@@ -136,7 +136,7 @@ test('only the gateway\'s endpoint falls: the socket stays, the client goes on',
   assert.ok(!(await call(client, 'say')).isError);
 });
 
-test('a client that reads nothing: beyond the gateway\'s patience each call has one answer, and it goes on', async (t) => {
+test('a client that reads nothing: after the gateway\'s time-out each call has one answer, and the client continues', async (t) => {
   const { socket, gateway } = await start(t, { write_timeout_ms: 500 });
   const relay = new Relay(t, ['--unix', socket]);
   relay.request(0, 'initialize', { protocolVersion: '2025-06-18', capabilities: {}, clientInfo: { name: 'x', version: '1' } });
@@ -166,7 +166,7 @@ test('calls of many relays at once', async (t) => {
   assert.equal(answers.filter((answer) => !answer.isError).length, 400);
 });
 
-test('doctor finds nothing wrong with the gateway', async (t) => {
+test('doctor passes the gateway', async (t) => {
   const { socket } = await start(t);
   const doctor = new Relay(t, [], [relayProgram, 'doctor', '--unix', socket]);
   const code = await doctor.exit;

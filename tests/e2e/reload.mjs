@@ -1,5 +1,5 @@
-// Another configuration while the gateway runs: by the service socket, by SIGHUP, by the connector
-// API. Each test runs with compartments and with --single-process.
+// Hot reload: by the service socket, by SIGHUP, by the connector API. Each test runs with
+// compartments and with --single-process.
 import { execFile } from 'node:child_process';
 import { request } from 'node:http';
 import { existsSync, mkdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
@@ -19,7 +19,7 @@ const starts = (log) => [...readFileSync(log, 'utf8').matchAll(/^! start (\d+)$/
 
 const write = (gateway, profile) => writeFileSync(gateway.config, JSON.stringify(profile));
 
-// Beside others it has a tool that takes two seconds, and one that does not.
+// A plugin with a tool that takes two seconds and one that does not.
 const slowTools = join(build, 'core/plugin/testing_plugins/plugins/unfinished.so');
 
 both('a reload that changes a tools plugin loses no call', async (t, args) => {
@@ -43,7 +43,7 @@ both('a reload that changes a tools plugin loses no call', async (t, args) => {
   }
 });
 
-test('a call while the compartment of a tools plugin is started again waits for it', async (t) => {
+test('a call waits while the compartment of a tools plugin is restarted', async (t) => {
   const gateway = await t.gateway({ tools: { extra: { plugin: slowTools } } });
   const client = await t.http(gateway);
   await client.toolNames();
@@ -99,7 +99,7 @@ both('A29 an invalid profile changes nothing and is reported in full', async (t,
   await assert.rejects(execute(program, ['reload'], { env: gateway.env() }), (error) => error.code === 1 && /comand/.test(error.stdout));
 });
 
-both('SIGHUP and bulkhead reload do the same; what cannot change is named', async (t, args) => {
+both('SIGHUP and bulkhead reload do the same; changes that need a restart are reported', async (t, args) => {
   const servers = { one: fake('--tool', 'a') };
   const gateway = await t.gateway({ mcpServers: servers }, { args });
   const client = await t.http(gateway);
@@ -108,7 +108,7 @@ both('SIGHUP and bulkhead reload do the same; what cannot change is named', asyn
   write(gateway, { mcpServers: { ...servers, two: fake('--tool', 'b') } });
   process.kill(gateway.pid, 'SIGHUP');
   await client.note('notifications/tools/list_changed');
-  await until('both are there', async () => (await client.toolNames()).length === 2);
+  await until('both are listed', async () => (await client.toolNames()).length === 2);
   write(gateway, { mcpServers: servers, limits: { sessions: 7 } });
   const { code, stdout } = await execute(program, ['reload'], { env: gateway.env() }).catch((error) => error);
   assert.equal(code, 4, stdout);
@@ -117,7 +117,7 @@ both('SIGHUP and bulkhead reload do the same; what cannot change is named', asyn
   assert.deepEqual(await client.toolNames(), ['one__a']);
 });
 
-both('A12 a call that runs at a server that goes is answered', async (t, args) => {
+both('A12 an in-flight call of a removed server is answered', async (t, args) => {
   const log = t.path('log');
   const slow = fake('--tool', 'a', '--delay', 'a=1500', '--log', log);
   const stuck = fake('--tool', 'b', '--hang', 'tools/call');
@@ -125,7 +125,7 @@ both('A12 a call that runs at a server that goes is answered', async (t, args) =
   const client = await t.http(gateway);
   await client.tools();
   const calls = [client.tool('slow__a'), client.tool('stuck__b').catch((error) => error)];
-  await until('the call is there', () => readFileSync(log, 'utf8').includes('tools/call'));
+  await until('the call has arrived', () => readFileSync(log, 'utf8').includes('tools/call'));
   write(gateway, { limits: { drain_ms: 2500 }, mcpServers: { other: fake('--tool', 'c') } });
   const answer = await ask(gateway, 'POST', '/reload-config');
   assert.equal(answer.status, 200);
@@ -134,7 +134,7 @@ both('A12 a call that runs at a server that goes is answered', async (t, args) =
   await until('its process has ended', () => !alive(lastPid(log)));
 });
 
-// Fault: while a server is connected anew its tools are missing, or calls to it fail.
+// Fault: while a server is reconnected, its tools are missing or calls to it fail.
 both('pain-18 a changed server is replaced without an outage', async (t, args) => {
   const [log, fresh] = [t.path('log'), t.path('fresh')];
   const definition = (...more) => fake('--tool', 'a', '--init-delay', 400, ...more);
@@ -164,9 +164,9 @@ both('pain-18 a changed server is replaced without an outage', async (t, args) =
   await until('the old process has ended', () => !alive(old));
 });
 
-// Fault: after a reload a tool's calls run with another instance's folder, or are never answered.
-// All instances of a plugin share a compartment, where each has another place in the next profile.
-both('two instances of a plugin keep their folders, whatever comes before them', async (t, args) => {
+// Fault: after a reload a tool's calls use another instance's folder, or are never answered. All
+// instances of a plugin share a compartment, where their positions change with the profile.
+both('two instances of a plugin keep their folders, regardless of their order', async (t, args) => {
   const use = (name) => {
     mkdirSync(t.path(name), { recursive: true });
     writeFileSync(join(t.path(name), 'who.txt'), `this is ${name}`);
@@ -176,7 +176,7 @@ both('two instances of a plugin keep their folders, whatever comes before them',
   const gateway = await t.gateway({ limits: { call_timeout_ms: 5000 }, tools: { notes } }, { args });
   const client = await t.http(gateway);
   const wrong = [];
-  // Whoever answers, answers from its own folder; until the next process is there, with an error.
+  // Each answer comes from the instance's own folder; until the next process is ready, an error.
   const check = async (name) => {
     const result = await client.tool(`${name}__file_read`, { path: 'who.txt' }).catch((error) => error);
     if (result instanceof Error) {
@@ -186,7 +186,7 @@ both('two instances of a plugin keep their folders, whatever comes before them',
     if (!show(result).includes(`this is ${name}`)) wrong.push(`${name}: ${show(result)}`);
     return true;
   };
-  await until('notes is there', () => check('notes'));
+  await until('notes is ready', () => check('notes'));
   for (const tools of [{ archive, notes }, { notes, archive }, { third, archive, notes }, { notes }, { archive, notes }, { archive }]) {
     write(gateway, { limits: { call_timeout_ms: 5000 }, tools });
     const [answer] = await Promise.all([ask(gateway, 'POST', '/reload-config'), ...Object.keys(tools).map(check)]);
@@ -196,7 +196,8 @@ both('two instances of a plugin keep their folders, whatever comes before them',
   }
 });
 
-// Fault: a changed secret or option needs a manual delete and add, or the old catalogue stays.
+// Fault: a changed secret or option requires removing and adding the server, or the old catalogue
+// stays.
 both('pain-20 tool lists follow the profile, without a new connection where none is needed', async (t, args) => {
   const log = t.path('log');
   const server = fake('--tool', 'a', '--tool', 'b', '--log', log);
@@ -211,11 +212,11 @@ both('pain-20 tool lists follow the profile, without a new connection where none
   await assert.rejects(client.tool('one__b'), /Tool not found/);
   write(gateway, { mcpServers: { one: server } });
   await ask(gateway, 'POST', '/reload-config');
-  await until('both are there', async () => (await client.toolNames()).length === 2);
+  await until('both are listed', async () => (await client.toolNames()).length === 2);
   assert.equal(starts(log), 1);
 });
 
-both('A30 connectors: added, listed, refused, removed, in the user layer only', async (t, args) => {
+both('A30 connectors: added, listed, rejected, removed, in the user layer only', async (t, args) => {
   const gateway = await t.gateway({ mcpServers: { mine: fake('--tool', 'a') } }, { args });
   const client = await t.http(gateway);
   await client.listen();
@@ -246,7 +247,7 @@ both('A30 connectors: added, listed, refused, removed, in the user layer only', 
     assert.equal((await ask(gateway, 'POST', '/mcp/connectors', bad)).status, 400, JSON.stringify(bad));
   }
   assert.equal((await ask(gateway, 'DELETE', '/mcp/connectors/mine')).status, 409);
-  assert.equal((await ask(gateway, 'DELETE', '/mcp/connectors/nobody')).status, 404);
+  assert.equal((await ask(gateway, 'DELETE', '/mcp/connectors/unknown')).status, 404);
   assert.equal((await ask(gateway, 'POST', '/mcp/connectors/extra/call', {})).status, 404);
   assert.equal((await ask(gateway, 'POST', '/tools/call', {})).status, 404);
   const file = join(gateway.dir, 'config', 'bulkhead', 'connectors.json');
@@ -258,7 +259,7 @@ both('A30 connectors: added, listed, refused, removed, in the user layer only', 
   assert.equal(readFileSync(gateway.config, 'utf8'), before);
 });
 
-both('changes at the same time are made one after the other', async (t, args) => {
+both('concurrent changes are made one after another', async (t, args) => {
   const gateway = await t.gateway({ mcpServers: {} }, { args });
   const ids = ['a', 'b', 'c', 'd', 'e'];
   const answers = await Promise.all(ids.map((id) => ask(gateway, 'POST', '/mcp/connectors', { id, ...fake('--tool', 'x') })));
@@ -267,7 +268,7 @@ both('changes at the same time are made one after the other', async (t, args) =>
   assert.deepEqual(list.servers.map((item) => item.id), ids);
 });
 
-both('metrics over TCP, where the profile says so, and nothing else there', async (t, args) => {
+both('metrics over TCP if configured, and nothing else at this address', async (t, args) => {
   const port = await new Promise((done) => {
     const probe = createServer().listen(0, '127.0.0.1', () => {
       const { port } = probe.address();
@@ -284,11 +285,11 @@ both('metrics over TCP, where the profile says so, and nothing else there', asyn
   await until('the server is ready', async () => /^bulkhead_server_ready\{server="one"\} 1$/m.test(await (await at('/metrics')).text()));
   for (const path of ['/status', '/', '/confirm/pending']) assert.equal((await at(path)).status, 404, path);
   assert.equal((await at('/metrics', { method: 'POST' })).status, 405);
-  // A page whose own name means 127.0.0.1 for a moment.
+  // A web page whose own name resolves to 127.0.0.1 temporarily.
   const asked = (Host) => new Promise((done) => request({ port, host: '127.0.0.1', path: '/metrics', headers: { Host } }, (res) => { res.resume(); done(res.statusCode); }).end());
   assert.equal(await asked('evil.example:9464'), 403);
   assert.equal(await asked(`localhost:${port}`), 200);
-  // Who connects and says nothing holds nobody up.
+  // Silent connections do not block others.
   const silent = await Promise.all(Array.from({ length: 5 }, () => new Promise((done) => { const socket = connect(port, '127.0.0.1', () => done(socket)); })));
   assert.equal((await at('/metrics')).status, 200);
   for (const socket of silent) socket.destroy();
@@ -297,13 +298,13 @@ both('metrics over TCP, where the profile says so, and nothing else there', asyn
   assert.match(second.stderr, new RegExp(`metrics_listen: .*127\\.0\\.0\\.1:${port}`));
 });
 
-both('the service socket does not answer what the gateway has started', async (t, args) => {
+both('the service socket rejects processes that the gateway has started', async (t, args) => {
   const out = t.path('out');
   const gateway = await t.gateway({ mcpServers: {} }, { args });
   const { socket } = await statusOf(gateway);
   assert.equal(statSync(socket).mode & 0o777, 0o600);
-  // A server that asks; without a sandbox, which would hide the socket from it, so that it is the
-  // socket's own check that refuses.
+  // A server that sends a request; without a sandbox, which would hide the socket, so that the
+  // socket's own check rejects it.
   const script = `curl -s --max-time 3 --unix-socket '${socket}' http://x/status > '${out}' 2>&1; echo "code $?" >> '${out}'; exec sleep 100`;
   await ask(gateway, 'POST', '/mcp/connectors', { id: 'evil', command: '/bin/sh', args: ['-c', script], sandbox: 'off' });
   await until('it has tried', () => existsSync(out) && /code \d+/.test(readFileSync(out, 'utf8')), 8000);

@@ -1,5 +1,5 @@
-// Canary secrets: credentials of every kind, as written and by ${env:..}, through a run in which all
-// goes wrong, and then they are looked for wherever they must not be.
+// Canary secrets: credentials of every kind, literal and by ${env:..}, in a run in which everything
+// fails; afterwards all places that must not contain them are searched.
 import { closeSync, existsSync, mkdirSync, openSync, readFileSync, readdirSync, readSync, writeFileSync } from 'node:fs';
 import { randomBytes } from 'node:crypto';
 import { join } from 'node:path';
@@ -8,7 +8,7 @@ import { statusOf } from './status.mjs';
 
 const root = process.getuid() === 0;
 
-// Each half counts, so that a text that was cut short cannot hide one.
+// Each half counts, so that a truncated text cannot hide a secret.
 class Canaries {
   all = new Map(); // name -> value
   make(name) {
@@ -16,7 +16,7 @@ class Canaries {
     this.all.set(name, value);
     return value;
   }
-  // Names of those that are in the bytes.
+  // The names of those found in the bytes.
   in(bytes) {
     const found = [];
     for (const [name, value] of this.all) {
@@ -37,7 +37,7 @@ function filesBelow(folder) {
   return found;
 }
 
-// Anonymous and other writable memory of a process, piece by piece. A process that has ended has none.
+// The writable memory of a process, piece by piece; none if the process has ended.
 function* memoryOf(pid) {
   let maps, fd;
   try {
@@ -60,7 +60,7 @@ function* memoryOf(pid) {
         try {
           got = readSync(fd, buffer, 0, buffer.length, at);
         } catch {
-          break; // not readable even for root ([vvar] and the like)
+          break; // not readable even for root (such as [vvar])
         }
         yield buffer.subarray(0, got);
       }
@@ -75,7 +75,7 @@ function inMemory(canaries, pid) {
   return [...found].sort();
 }
 
-// Nothing when the process has ended meanwhile, or lets nobody but root look.
+// Nothing if the process has ended or only root may read it.
 function readProc(pid, what) {
   try {
     return readFileSync(`/proc/${pid}/${what}`);
@@ -89,7 +89,7 @@ const argumentsOf = (pid) => readProc(pid, 'cmdline');
 const environmentOf = (pid) => readProc(pid, 'environ');
 const quietly = (promise) => promise.then((value) => JSON.stringify(value), (error) => `${error.message} ${JSON.stringify(error.error ?? '')} ${error.body ?? ''}`);
 
-// Servers of every kind, and all but three of them do not work.
+// Servers of every kind; all but three fail.
 async function world(t, canaries) {
   const env = {};
   const by_env = (name) => {
@@ -120,11 +120,11 @@ async function world(t, canaries) {
   return { profile: { limits, mcpServers }, env, web, log, dump };
 }
 
-// What clients and people get to read while all of that fails.
+// The texts that clients and users see while these servers fail.
 async function useAndBreak(t, gateway, { web }) {
   const said = [];
   const client = await t.http(gateway);
-  await until('those that work are there', async () => {
+  await until('the working servers are ready', async () => {
     const tools = await client.toolNames();
     return ['web__echo', 'child__ok', 'other__ok', 'chatty__ok'].every((name) => tools.includes(name));
   }, 20_000);
@@ -144,12 +144,12 @@ async function useAndBreak(t, gateway, { web }) {
   const before = web.messages('tools/call').length;
   for (const { name, pid } of (await statusOf(gateway)).compartments ?? []) {
     process.kill(pid, 'SIGKILL');
-    await until(`${name} is there again`, async () => {
+    await until(`${name} is running again`, async () => {
       const found = (await statusOf(gateway)).compartments.find((one) => one.name === name);
       return found.pid > 0 && found.pid !== pid && found.state === 'running';
     }, 20_000);
     const again = await t.http(gateway);
-    await until('the servers are there again', async () => (await again.tool('web__echo')) && (await again.tool('child__ok')) && again.tool('chatty__ok'), 20_000);
+    await until('the servers are ready again', async () => (await again.tool('web__echo')) && (await again.tool('child__ok')) && again.tool('chatty__ok'), 20_000);
     await round();
   }
   assert.ok(web.messages('tools/call').length > before);
@@ -162,9 +162,9 @@ test('canary secrets appear only where they are needed', async (t) => {
   const gateway = await t.gateway(all.profile, { args: ['--log-level', 'debug', '--verbose'], env: all.env });
   const said = await useAndBreak(t, gateway, all);
   const last = await t.http(gateway);
-  await until('the child is there', () => last.tool('child__ok'), 20_000);
+  await until('the child is ready', () => last.tool('child__ok'), 20_000);
   await last.tool('web__echo');
-  // It is no proof when they are not used at all.
+  // The test proves nothing if the secrets are not used.
   const call = all.web.messages('tools/call').at(-1);
   assert.equal(call.headers.authorization, `Bearer ${canaries.all.get('web_header')}`);
   assert.equal(call.headers['x-key'], canaries.all.get('web_header_env'));
@@ -175,7 +175,7 @@ test('canary secrets appear only where they are needed', async (t) => {
 
   const { compartments, servers } = await statusOf(gateway);
   assert.ok(servers.filter((server) => server.state !== 'ready').length >= 5, 'things have failed');
-  const own = new Map(); // pid of a server's process -> prefix of what is its own
+  const own = new Map(); // pid of a server's process -> prefix of its own secrets
   for (const pid of descendants(gateway.pid)) {
     const given = String(argumentsOf(pid)).startsWith(fakeMcp);
     if (given) own.set(pid, canaries.in(environmentOf(pid)));
@@ -213,7 +213,7 @@ for (const args of [[], ['--single-process']]) {
       API_TOKEN: 'quebec',
       MODE: 'careful',
     };
-    // Written in two pieces, between which the gateway may read, or not; escaped; and cut by the end.
+    // Written in two parts, between which the gateway may read; escaped; cut off at the end.
     const script = [
       'printf "at start: %s.\\n" "$SOME_SETTING" >&2',
       'printf "in pieces: tango-7/f" >&2; sleep 0.3; printf "ox \\"trot\\"==.\\n" >&2',
@@ -256,7 +256,7 @@ for (const args of [[], ['--single-process']]) {
       basic: [Buffer.from(`user:${value}`).toString('base64')],
       token: [Buffer.from(`u:${value}`).toString('base64url')],
     };
-    // Before it is asked anything, and while a client is served.
+    // Before any request, and while a client is served.
     const write = Object.entries(lines).map(([name, pieces]) => `printf '${name}: ' >&2; ${pieces.map((piece) => `printf '${piece}' >&2`).join('; sleep 0.2; ')}; printf '.\\n' >&2`);
     const work = t.path('work');
     mkdirSync(work);
@@ -303,7 +303,7 @@ test('secrets are not in the memory of compartments that do not need them', asyn
   assert.deepEqual(of.aggregator, remotes, 'the aggregator: all of its servers, and nothing of children');
 }, { timeout: 90_000 });
 
-test('a wrong profile is explained without its secrets', async (t) => {
+test('errors of an invalid profile do not contain its secrets', async (t) => {
   const canaries = new Canaries();
   const c = (name) => canaries.make(name);
   const env = { CANARY: c('environment') };
@@ -322,7 +322,7 @@ test('a wrong profile is explained without its secrets', async (t) => {
   }
 });
 
-test('what a profile shows, and a reload, keep secrets', async (t) => {
+test('profile show and reload do not reveal secrets', async (t) => {
   const canaries = new Canaries();
   const { profile, env } = await world(t, canaries);
   const gateway = await t.gateway(profile, { args: ['--log-level', 'debug', '--verbose'], env });

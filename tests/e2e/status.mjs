@@ -1,4 +1,4 @@
-// What a running gateway answers: each test has a runtime folder of its own.
+// Queries of a running gateway; each test has a private runtime folder.
 import { execFile } from 'node:child_process';
 import { request } from 'node:http';
 import { promisify } from 'node:util';
@@ -14,7 +14,7 @@ export async function statusOf(gateway) {
   return found;
 }
 
-// One request to the gateway's service socket, as curl --unix-socket would send it.
+// One request to the gateway's service socket, like curl --unix-socket.
 export async function ask(gateway, method, path, body) {
   const { socket } = await statusOf(gateway);
   return new Promise((done, failed) => {

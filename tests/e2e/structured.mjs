@@ -1,5 +1,5 @@
-// Results for programs: the official client checks structuredContent against outputSchema, for each
-// builtin tool that has one, and what is text and what is structure say the same.
+// Structured results: the official client validates structuredContent against outputSchema for each
+// builtin tool that has one, and text and structure have the same content.
 import { createServer } from 'node:http';
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { assert, importFromNpm, run, test } from './lib.mjs';
@@ -13,7 +13,7 @@ async function connected(t, tools) {
   const client = new Client({ name: 'official', version: '1.0.0' }, { capabilities: {} });
   await client.connect(new StreamableHTTPClientTransport(new URL(gateway.url)));
   t.defer(() => client.close());
-  const listed = (await client.listTools()).tools; // from here on the client checks
+  const listed = (await client.listTools()).tools; // from here on the client validates
   const called = new Set();
   const call = async (name, args) => {
     called.add(name);
@@ -25,7 +25,7 @@ async function connected(t, tools) {
   return { listed, call, uncalled };
 }
 
-// What a model needs to choose a tool and to fill in its arguments, and not much more.
+// The data that a model needs to choose a tool and to fill in its arguments.
 function described({ name, title, description, annotations, inputSchema }) {
   assert.match(description, /^[A-Z][^]{20,299}\.$/, name);
   assert.ok(title.length <= 40 && annotations.title === title, name);
@@ -38,7 +38,7 @@ function described({ name, title, description, annotations, inputSchema }) {
   for (const key of inputSchema.required ?? []) assert.ok(inputSchema.properties[key], `${name}: ${key}`);
 }
 
-test('every tool of the web', async (t) => {
+test('every web tool', async (t) => {
   const server = createServer((req, res) => res.writeHead(200, { 'content-type': 'text/plain; charset=utf-8', 'x-odd': 'caf\u00e9' }).end('one\ntwo é\nthree\n'.repeat(1000))).listen(0, '127.0.0.1');
   await new Promise((done) => server.once('listening', done));
   t.defer(() => server.close());
@@ -65,7 +65,7 @@ test('every tool of the web', async (t) => {
   assert.deepEqual(uncalled(), []);
 });
 
-test('every tool for files', async (t) => {
+test('every file tool', async (t) => {
   const work = t.path('work');
   const kept = t.path('kept');
   for (const path of [work, kept]) mkdirSync(path);

@@ -1,4 +1,4 @@
-// The session database: what is in it, what reads it, and what shows when somebody has been at it.
+// The session database: its content, the commands that read it, and the detection of manipulation.
 import { execFile, spawn } from 'node:child_process';
 import { copyFileSync, existsSync, readFileSync, readdirSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { DatabaseSync } from 'node:sqlite';
@@ -103,7 +103,7 @@ for (const place of ['compartments', 'single-process']) {
     assert.equal(flags & 4, 4);
   });
 
-  test(`C10 inspect reads, and nothing else (${place})`, async (t) => {
+  test(`C10 inspect is read-only (${place})`, async (t) => {
     const { gateway, records } = await recorded(t);
     await (await t.http(gateway)).tool('local__ok');
     await records.until('SELECT count(*) FROM mcp_calls', (n) => n >= 3);
@@ -151,7 +151,7 @@ for (const place of ['compartments', 'single-process']) {
     fresh.close();
   });
 
-  test(`the record is whole, signed, and names the row that somebody has changed (${place})`, async (t) => {
+  test(`the audit log is complete and signed, and verify reports a changed row (${place})`, async (t) => {
     const { gateway, records } = await recorded(t, { telemetry: { checkpoint_rows: 5 } });
     const client = await t.http(gateway);
     for (let i = 0; i < 20; ++i) await client.tool('local__ok', { i });
@@ -163,7 +163,7 @@ for (const place of ['compartments', 'single-process']) {
     assert.equal(report.unsigned_rows, 0);
     assert.ok(report.checkpoints >= 2, show(report));
     assert.match((await records.verify()).stdout, /: whole\. \d+ rows in 1 file, \d+ signed checkpoints\n/);
-    // The key is where no plugin's folder is.
+    // The key is outside of all plugin folders.
     assert.match(readFileSync(join(records.state, 'audit/supervisor/public-key'), 'utf8'), /^[0-9a-f]{64}\n$/);
     assert.equal(statSync(join(records.state, 'secrets/@audit/ed25519')).mode & 0o777, 0o600);
     const file = records.files()[0];
@@ -176,7 +176,7 @@ for (const place of ['compartments', 'single-process']) {
     assert.match(named.stdout, /mcp_calls id 7/);
   });
 
-  test(`rows that were cut off at the end are missed, as far as they were signed (${place})`, async (t) => {
+  test(`removed rows at the end are detected as far as they were signed (${place})`, async (t) => {
     const { gateway, records } = await recorded(t, { telemetry: { checkpoint_rows: 5 } });
     const client = await t.http(gateway);
     for (let i = 0; i < 20; ++i) await client.tool('local__ok', { i });
@@ -200,7 +200,7 @@ for (const place of ['compartments', 'single-process']) {
     assert.match(one.broken, /no file of it is there/);
   });
 
-  test(`a copy proves what its signatures say, and no more (${place})`, async (t) => {
+  test(`a copy of the file is verified by its signatures (${place})`, async (t) => {
     const { gateway, records } = await recorded(t, { telemetry: { checkpoint_rows: 5 } });
     const client = await t.http(gateway);
     for (let i = 0; i < 10; ++i) await client.tool('local__ok', { i });
@@ -229,7 +229,7 @@ for (const place of ['compartments', 'single-process']) {
     assert.match(nothing.stdout, /NOT PROVEN\n {2}nothing in it is signed/);
   });
 
-  test(`credentials are masked, refused arguments left out (${place})`, async (t) => {
+  test(`credentials are masked, arguments of rejected calls are not recorded (${place})`, async (t) => {
     const { gateway, records } = await recorded(t);
     const client = await t.http(gateway);
     await client.tool('local__ok', { password: 'hunter2-canary', note: `it is ghp_${'a'.repeat(36)}` });
@@ -297,7 +297,7 @@ for (const place of ['compartments', 'single-process']) {
     for (const name of ['plain', 'equals', 'units', 'slash', 'one']) assert.equal(kept[name], '***', name);
     assert.deepEqual(JSON.parse(kept.nested), { deep: '["***"]' });
     assert.equal(kept.form, 'q=***&r=1');
-    // Whatever is looked at: no layer of escapes less shows it.
+    // With any number of escape levels removed, the secret does not appear.
     const plain = (text) => {
       for (let i = 0; i < 6; ++i) {
         text = text
@@ -348,7 +348,7 @@ for (const place of ['compartments', 'single-process']) {
     follow.kill('SIGINT');
   });
 
-  test(`a limit that is too large works with the largest, and says so (${place})`, async (t) => {
+  test(`a limit above the maximum is reduced to it with a note (${place})`, async (t) => {
     const { gateway, records } = await recorded(t);
     const client = await t.http(gateway);
     await client.tool('local__ok');
@@ -371,7 +371,7 @@ for (const place of ['compartments', 'single-process']) {
     }
   });
 
-  test(`full files are followed by others, and read as one (${place})`, async (t) => {
+  test(`full files are continued in new ones and read together (${place})`, async (t) => {
     const { gateway, records } = await recorded(t, {
       telemetry: { segment_bytes: 524_288, max_bytes: 2_097_152 },
     });
@@ -396,7 +396,7 @@ for (const place of ['compartments', 'single-process']) {
     assert.ok(report.notes.some((note) => /dropped: calls-1-0000\d\d\.db by max_bytes/.test(note)), show(report.notes));
   });
 
-  test(`every call is there, once (${place})`, async (t) => {
+  test(`every call is recorded once (${place})`, async (t) => {
     const { gateway, records } = await recorded(t, { telemetry: { flush_ms: 250 } });
     const client = await t.http(gateway);
     const calls = Number(process.env.TELEMETRY_CALLS ?? 5000);
@@ -414,7 +414,7 @@ for (const place of ['compartments', 'single-process']) {
   }, { timeout: 120_000 });
 }
 
-test('the record keeper has a compartment of its own, with its folder and nothing else', async (t) => {
+test('the session database has a private compartment with access to its folder only', async (t) => {
   const gateway = await t.gateway({
     mcpServers: { local: fake('--tool', 'ok') },
     telemetry: { records: { plugin: 'telemetry-sqlite', flush_ms: 20 } },
@@ -433,7 +433,7 @@ test('the record keeper has a compartment of its own, with its folder and nothin
   assert.match(stdout, /records: \d+ written/);
 });
 
-test('killed, it starts again; what it had not written shows as a gap', async (t) => {
+test('a killed writer is restarted; unwritten records show as a gap', async (t) => {
   const gateway = await t.gateway({
     mcpServers: { local: fake('--tool', 'ok') },
     telemetry: { records: { plugin: 'telemetry-sqlite', flush_ms: 10_000 } },
@@ -446,7 +446,7 @@ test('killed, it starts again; what it had not written shows as a gap', async (t
     const one = await pidOf();
     return one?.state === 'running' && one;
   });
-  await new Promise((done) => setTimeout(done, 600)); // it has taken the records, and writes in a while
+  await new Promise((done) => setTimeout(done, 600)); // it has received the records and writes them later
   process.kill(pid, 'SIGKILL');
   await until('it runs again', async () => {
     const one = await pidOf();
@@ -460,7 +460,7 @@ test('killed, it starts again; what it had not written shows as a gap', async (t
   assert.equal((await records.rows("SELECT count(*) FROM mcp_calls WHERE request_preview LIKE '%after%'"))[0][0], 1);
 });
 
-test('a kill -9 of all of it damages nothing', async (t) => {
+test('kill -9 of all processes damages nothing', async (t) => {
   const profile = {
     mcpServers: { local: fake('--tool', 'ok') },
     telemetry: { records: { plugin: 'telemetry-sqlite', flush_ms: 10, checkpoint_rows: 10 } },
@@ -477,7 +477,7 @@ test('a kill -9 of all of it damages nothing', async (t) => {
     process.kill(gateway.pid, 'SIGKILL');
     await gateway.exited;
     const records = new Records(gateway, join(state, 'bulkhead'));
-    await until('its processes have gone', async () => (await records.verify('--json').then(() => true, (error) => error.code === 1)));
+    await until('its processes have ended', async () => (await records.verify('--json').then(() => true, (error) => error.code === 1)));
     const reports = JSON.parse((await records.verify('--json')).stdout);
     assert.ok(reports.every((report) => report.whole), show(reports));
   }
@@ -485,7 +485,7 @@ test('a kill -9 of all of it damages nothing', async (t) => {
 
 const full = { records: { plugin: 'telemetry-sqlite', mode: 'full', checkpoint_rows: 50 } };
 for (const args of [[], ['--single-process']]) {
-  test(`full: an answer is on record when it comes, with its intent ${args}`, async (t) => {
+  test(`full: an answer is recorded with its intent before it is sent ${args}`, async (t) => {
     const gateway = await t.gateway({ mcpServers: { local: fake('--tool', 'ok') }, telemetry: full }, { args });
     const records = new Records(gateway);
     const client = await t.http(gateway);
@@ -503,7 +503,7 @@ for (const args of [[], ['--single-process']]) {
   });
 }
 
-test('full: a kill -9 of all of it takes nothing that was answered', async (t) => {
+test('full: kill -9 of all processes loses no answered call', async (t) => {
   const rounds = Number(process.env.TELEMETRY_ROUNDS ?? 3);
   const state = t.path('state');
   let lost = 0;
@@ -511,7 +511,7 @@ test('full: a kill -9 of all of it takes nothing that was answered', async (t) =
     const gateway = await t.gateway({ mcpServers: { local: fake('--tool', 'ok') }, telemetry: full }, { env: { XDG_STATE_HOME: state } });
     const clients = [await t.http(gateway), await t.http(gateway), await t.http(gateway)];
     const answered = [];
-    // Until the gateway has gone.
+    // Until the gateway has ended.
     const calling = clients.map(async (client, c) => {
       for (let i = 0, runs = true; runs; ++i) {
         const key = `${round}-${c}-${i};`;
@@ -519,14 +519,15 @@ test('full: a kill -9 of all of it takes nothing that was answered', async (t) =
         if (runs) answered.push(key);
       }
     });
-    const key = join(state, 'bulkhead/audit/supervisor/public-key');  // made with the first signature
+    const key = join(state, 'bulkhead/audit/supervisor/public-key');  // created with the first
+                                                                      // signature
     await until('some are answered', () => answered.length > 20 + Math.floor(Math.random() * 100) && existsSync(key));
     gateway.mayExit = true;
     process.kill(gateway.pid, 'SIGKILL');
     await gateway.exited;
     await Promise.all(calling);
     const records = new Records(gateway, join(state, 'bulkhead'));
-    const known = new Set((await until('it can be read', () =>
+    const known = new Set((await until('the file is readable', () =>
       records.rows(`SELECT request_preview FROM mcp_calls WHERE request_preview LIKE '%"${round}-%'`).catch(() => undefined)))
       .map(([request]) => JSON.parse(request).arguments.key));
     lost += answered.filter((key) => !known.has(key)).length;
@@ -536,7 +537,7 @@ test('full: a kill -9 of all of it takes nothing that was answered', async (t) =
   assert.equal(lost, 0);
 }, { timeout: 300_000 });
 
-test('full: a record keeper that is killed is waited for, and nothing is lost', async (t) => {
+test('full: calls wait for a restarted writer, and nothing is lost', async (t) => {
   const gateway = await t.gateway({ mcpServers: { local: fake('--tool', 'ok') }, telemetry: full });
   const records = new Records(gateway);
   const client = await t.http(gateway);
@@ -563,14 +564,14 @@ test('full: on_failure = "spill" is refused with what to do', (t) => {
   assert.match(done.stderr, /mode "full" answers nothing whose record may be lost.*leave it out/);
 });
 
-test('without a record inspect says how to get one', async (t) => {
+test('without a session database inspect reports how to enable it', async (t) => {
   const gateway = await t.gateway({ mcpServers: {} });
   const refused = await new Records(gateway).inspect('SELECT 1').catch((error) => error);
   assert.equal(refused.code, 1);
   assert.match(refused.stderr, /no session database below .*telemetry-sqlite/);
 });
 
-test('two gateways with one state folder keep two chains', async (t) => {
+test('two gateways with one state folder have two chains', async (t) => {
   const state = t.path('state');
   const profile = {
     mcpServers: { local: fake('--tool', 'ok') },
@@ -587,9 +588,10 @@ test('two gateways with one state folder keep two chains', async (t) => {
   assert.ok(reports.length === 2 && reports.every((report) => report.whole), show(reports));
 });
 
-// The endpoint is killed 20 times while clients call. What was answered has its row, or is counted in a gap.
+// The endpoint is killed 20 times while clients call. Each answered call has its row, or is counted
+// in a gap.
 for (const failure of ['spill', 'block']) {
-  test(`calls answered just before the endpoint is killed are on record (on_failure ${failure})`, async (t) => {
+  test(`calls answered just before the endpoint is killed are recorded (on_failure ${failure})`, async (t) => {
     const gateway = await t.gateway({
       mcpServers: { local: fake('--tool', 'ok') },
       telemetry: { records: { plugin: 'telemetry-sqlite', on_failure: failure } },

@@ -1,4 +1,5 @@
-// What policies and people decide, as the session database has it; and what today's rules would say of it.
+// Decisions of policies and users in the session database, and their evaluation by the current
+// rules.
 import { createServer } from 'node:http';
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { assert, fake, run, show, test, until } from './lib.mjs';
@@ -57,7 +58,7 @@ both('B20, B21, B22: a decision is in its row', async (t, args) => {
     ['allow', 'security.rules.mcp.yes'], ['ask', 'security.rules.mcp.look'], ['block', 'security.rules.mcp.no']]);
 });
 
-both('B23, B24: what a rule takes out of arguments or results is not in the file', async (t, args) => {
+both('B23, B24: content that a rule removes from arguments or results is not in the file', async (t, args) => {
   const { client, records, gateway } = await started(t, args,
     rule('mask', { if: tool('a'), decision: 'rewrite', rewrite_target: 'arguments =~ "canary-[0-9]+"', rewrite_value: '***' }) +
     rule('clean', { on: 'mcp.response', if: tool('b'), decision: 'rewrite', rewrite_target: 'response.text =~ "hunter[0-9]"', rewrite_value: '***' }) +
@@ -77,7 +78,7 @@ both('B23, B24: what a rule takes out of arguments or results is not in the file
   }
 });
 
-both('B27 a rule that cannot be evaluated is in the row, by its name', async (t, args) => {
+both('B27 the row names a rule that cannot be evaluated', async (t, args) => {
   const { client, records } = await started(t, args, rule('wrong', { if: 'mcp.request.arguments.n > 3', decision: 'allow' }));
   assert.ok((await call(client, 'local__a', { n: 'text' })).error);
   const [[decision, named, reason]] = await rows(records, 1, 'decision, policy_rule, policy_reason');
@@ -101,7 +102,7 @@ both('E01 to E04: the other engine, as it is recorded', async (t, args) => {
     ['local', 'a', 'allowed', 0], ['local', 'b', 'allowed', 1], ['local', 'c', 'denied', 0], ['old', 'a', 'denied', 0]]);
 });
 
-both('a question to a person is on record, and the call that it was about', async (t, args) => {
+both('a question for human approval is recorded with its call', async (t, args) => {
   const { client, records, gateway } = await started(t, args,
     `[approval]\napi = true\n${rule('look', { if: tool('a'), decision: 'ask', reason: 'have a look' })}`);
   const answered = call(client, 'local__a', { n: 1 });
@@ -140,7 +141,7 @@ both('B33 requests of the builtin tools have the trace of their call', async (t,
   assert.deepEqual(await rows(records, 2, 'trace_id'), [[trace], [trace]]);
 });
 
-both('whose record it is', async (t, args) => {
+both('the record names its session and user', async (t, args) => {
   const { client, records, gateway } = await started(t, args, '');
   await call(client, 'local__a');
   await records.until('SELECT count(*) FROM session_identity', (n) => n === 1);
@@ -149,7 +150,7 @@ both('whose record it is', async (t, args) => {
   assert.ok(user.length > 0);
 });
 
-test('policy replay: what other rules would say of the calls on record', async (t) => {
+test('policy replay evaluates recorded calls with other rules', async (t) => {
   const { client, records, servers, gateway } = await started(t, [],
     rule('no', { if: tool('c'), decision: 'block' }), ['--result', `b=${JSON.stringify(secretResult)}`]);
   await call(client, 'local__a', { path: '/etc/passwd' });
@@ -179,7 +180,7 @@ test('policy replay: what other rules would say of the calls on record', async (
   assert.ok(gateway.pid > 0);
 });
 
-test('policy replay asks all policies of the profile', async (t) => {
+test('policy replay evaluates all policies of the profile', async (t) => {
   const { client, records, servers } = await started(t, [], '');
   for (const name of ['a', 'b', 'c']) await call(client, `local__${name}`, { path: '/etc/x' });
   await rows(records, 3, 'id');
@@ -198,7 +199,7 @@ tool_permissions = { local__a = "block", local__b = "block" }
   assert.doesNotMatch(answer.changed[0].now_rule, /etc/);
 });
 
-test('policy replay leaves out what is not on record as it was judged', async (t) => {
+test('policy replay skips calls that are not recorded as they were evaluated', async (t) => {
   const { client, records } = await started(t, [],
     rule('late', { on: 'mcp.response', if: "mcp.response.text.contains('password')", decision: 'block' }), ['--result', `b=${JSON.stringify(secretResult)}`]);
   await call(client, 'local__a', { path: '/tmp/x' });

@@ -1,5 +1,5 @@
-// Tools plugins in compartments over a reload: a changed file is noticed, the process of before
-// finishes its calls, and none is lost.
+// Reload of tools plugins in compartments: a changed file is detected, the old process finishes its
+// calls, and no call is lost.
 import { copyFileSync, mkdirSync, renameSync, utimesSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import net from 'node:net';
@@ -9,7 +9,7 @@ import { ask, statusOf } from './status.mjs';
 const built = join(build, 'core/plugin/testing_plugins/plugins');
 const plugins = join(build, 'lib/bulkhead/plugins');
 
-// Puts that build of the plugin "held" at the path, as an installation does.
+// Copies that build of the plugin "held" to the path, as an installation does.
 function install(path, version, { exclusive = false } = {}) {
   mkdirSync(dirname(path), { recursive: true });
   const manifest = 'id = "held"\nabi_major = 0\nabi_minor_needed = 0\nprovides = ["bh.tools/1"]\n';
@@ -35,8 +35,9 @@ const processOf = async (gateway, name) => (await statusOf(gateway)).compartment
 const inFlight = (gateway, count) =>
   until(`${count} calls run`, async () => (await statusOf(gateway)).in_flight === count);
 
-// Fault: a rebuilt plugin at the same path is not noticed; the old code goes on, and nothing says so.
-test('a changed file of a tools plugin is noticed, named, and its calls are not lost', async (t) => {
+// Fault: a rebuilt plugin at the same path is not detected; the old code keeps running without
+// notice.
+test('a changed file of a tools plugin is detected and reported, and its calls are not lost', async (t) => {
   const [first, second] = [t.path('a/held.so'), t.path('b/held.so')];
   install(first, 'one');
   install(second, 'one');
@@ -57,7 +58,7 @@ test('a changed file of a tools plugin is noticed, named, and its calls are not 
   assert.deepEqual(await Promise.all(fresh), Array(5).fill('two'));
   const { success, files, changed, needs_restart: restart } = await answer;
   assert.deepEqual({ success, files, changed, restart }, { success: true, files: ['tools.first: file changed; new version runs'], changed: ['first'], restart: [] });
-  assert.deepEqual(await processOf(gateway, 'second'), [other], 'the other plugin goes on');
+  assert.deepEqual(await processOf(gateway, 'second'), [other], 'the other plugin keeps running');
   process.kill(other, 'SIGUSR1');
   assert.deepEqual(await Promise.all(held.slice(3)), ['one', 'one']);
   assert.deepEqual((await reload(gateway)).files, [], 'once');
@@ -78,8 +79,8 @@ const two = (t, install_) => {
   });
 };
 
-// Fault: new calls wait until the last call of the process of before has ended.
-test('a changed tools plugin takes new calls while the process of before finishes its own', async (t) => {
+// Fault: new calls wait until the last call of the old process has ended.
+test('a changed tools plugin accepts new calls while the old process finishes its own', async (t) => {
   const profile = two(t);
   const gateway = await t.gateway(profile('a'));
   const client = await t.http(gateway);
@@ -94,10 +95,10 @@ test('a changed tools plugin takes new calls while the process of before finishe
   assert.deepEqual(await Promise.all(fresh), Array(10).fill('one b'), 'answered before the old calls');
   const states = (await compartments(gateway, 'first')).map(({ state, pid }) => [state, pid === old[0]]);
   assert.deepEqual(states, [['running', false], ['draining', true]]);
-  // A crash of the next process takes nothing of the one before.
+  // A crash of the new process does not affect the old one.
   const [next] = await processOf(gateway, 'first');
   process.kill(next, 'SIGKILL');
-  await until('it is started again', async () => (await processOf(gateway, 'first')).some((pid) => pid !== next));
+  await until('it is restarted', async () => (await processOf(gateway, 'first')).some((pid) => pid !== next));
   assert.equal(await said(client, 'first__which'), 'one b');
   for (const pid of old) process.kill(pid, 'SIGUSR1');
   assert.deepEqual(await Promise.all(held), Array(5).fill('one a'));
@@ -107,7 +108,7 @@ test('a changed tools plugin takes new calls while the process of before finishe
   for (const name of ['first', 'second']) assert.deepEqual((await compartments(gateway, name)).map((one) => one.state), ['running']);
 });
 
-// Fault: a draining process is refused its secrets, so that its last calls fail.
+// Fault: a draining process is denied its secrets, so that its last calls fail.
 test('a draining process has its secrets until its last call has ended', async (t) => {
   const profile = two(t);
   const gateway = await t.gateway(profile('a'));
@@ -125,7 +126,7 @@ test('a draining process has its secrets until its last call has ended', async (
 });
 
 // Fault: two processes have the file, port or database that only one can have.
-test('an exclusive tools plugin is drained before its next process starts, and new calls wait', async (t) => {
+test('an exclusive tools plugin is drained before its new process starts, and new calls wait', async (t) => {
   const profile = two(t, { first: { exclusive: true } });
   const patient = (say) => ({ ...profile(say), limits: { drain_ms: 60000, first_list_wait_ms: 60000 } });
   const gateway = await t.gateway(patient('a'));
@@ -150,8 +151,8 @@ test('an exclusive tools plugin is drained before its next process starts, and n
   assert.equal((await answer).success, true);
 });
 
-// Fault: each reload leaves one more process behind, or an endpoint that is started again waits for them.
-test('at most two processes of a tools plugin run, and none of before survives the endpoint', async (t) => {
+// Fault: each reload leaves one more process behind, or a restarted endpoint waits for them.
+test('at most two processes of a tools plugin run, and no old one survives the endpoint', async (t) => {
   const profile = two(t);
   const gateway = await t.gateway(profile('a'));
   const client = await t.http(gateway);
@@ -165,7 +166,7 @@ test('at most two processes of a tools plugin run, and none of before survives t
   });
   const states = async () => (await compartments(gateway, 'first')).map((one) => one.state);
   writeFileSync(gateway.config, JSON.stringify(profile('b')));
-  await reload(gateway); // it waits for the drain, as long as a reload may
+  await reload(gateway); // waits for the drain, up to the time limit of a reload
   await isAt('b');
   assert.deepEqual(await states(), ['running', 'draining']);
   writeFileSync(gateway.config, JSON.stringify(profile('c')));
@@ -183,7 +184,7 @@ test('at most two processes of a tools plugin run, and none of before survives t
   }
 });
 
-// Fault: the process ends when its calls have, with half of their answers still unsent.
+// Fault: the process ends with its calls while half of their answers are unsent.
 test('large answers given just before a drained compartment ends arrive whole', async (t) => {
   const [first, second] = [t.path('a/held.so'), t.path('b/held.so')];
   install(first, 'one');
@@ -222,7 +223,8 @@ for (const [mode, args] of [['in compartments', []], ['in one process', ['--sing
     await inFlight(gateway, 1);
     const pid = args.length ? gateway.pid : (await processOf(gateway, 'first'))[0];
     process.kill(pid, 'SIGUSR1');
-    await inFlight(gateway, 0); // answered: most of it lies in the gateway, since nothing is read
+    await inFlight(gateway, 0); // answered: most of the answer is in the gateway, since nothing is
+                                // read
     gateway.mayExit = true;
     process.kill(gateway.pid, 'SIGTERM');
     await sleep(300);
@@ -237,7 +239,7 @@ for (const [mode, args] of [['in compartments', []], ['in one process', ['--sing
   }, { timeout: 40000 });
 }
 
-// Fault: a call that is sent in the instant in which the process of before ends is lost with it.
+// Fault: a call sent at the moment when the old process ends is lost.
 test('no call is lost while tools plugins are replaced again and again', async (t) => {
   const [first, second] = [t.path('a/held.so'), t.path('b/held.so')];
   install(first, 'one');
@@ -262,8 +264,8 @@ test('no call is lost while tools plugins are replaced again and again', async (
   assert.deepEqual([await said(client, 'first__which'), await said(client, 'second__which')], ['one 20', 'one 20']);
 });
 
-// Fault: a file that is written to keeps its inode, and counts as the same.
-test('a file that was only written to again counts as changed, one that is pinned does not', async (t) => {
+// Fault: a file that is overwritten in place keeps its inode and counts as unchanged.
+test('a file overwritten in place counts as changed, a pinned one does not', async (t) => {
   const [loose, pinned] = [t.path('a/held.so'), t.path('b/held.so')];
   install(loose, 'one');
   install(pinned, 'one');
@@ -276,8 +278,8 @@ test('a file that was only written to again counts as changed, one that is pinne
   assert.deepEqual([await said(client, 'loose__which'), await said(client, 'pinned__which')], ['one', 'one']);
 });
 
-// Fault: whoever replaces a plugin that cannot be replaced takes the new one for the one that runs.
-test('a changed file of what cannot be replaced at runtime needs a restart, and the answer says so', async (t) => {
+// Fault: the user assumes that a plugin was replaced although it cannot be replaced at runtime.
+test('a changed plugin that cannot be replaced at runtime is reported to need a restart', async (t) => {
   const transport = copyPlugin('transport-http', t.path('plugins'));
   const connector = copyPlugin('connector-stdio', t.path('plugins'));
   const policy = copyPlugin('policy-allow', t.path('plugins'));
@@ -310,8 +312,8 @@ test('a changed file of what cannot be replaced at runtime needs a restart, and 
   }
 });
 
-// Fault: rules that come with a changed file of their policy are not in force, or the file is not named.
-test('rules are in force although the file of their policy has changed, and the file is named', async (t) => {
+// Fault: rules that come with a changed policy file are not in force, or the file is not reported.
+test('rules are in force although the file of their policy has changed, and the file is reported', async (t) => {
   for (const args of [[], ['--single-process']]) {
     const policy = copyPlugin('policy-rules', t.path(`rules-${args.length}`));
     const path = t.path(`tools-${args.length}/held.so`);

@@ -1,5 +1,5 @@
-// Variables that are not set: of a server they disable that server alone, of what every call depends on
-// they stop the start, and commands that start nothing need none.
+// Unset variables: those of a server disable only that server, those that every call depends on
+// stop the start, and commands that start nothing need none.
 import { execFile } from 'node:child_process';
 import { chmodSync, existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -18,7 +18,7 @@ const also = (gateway, words, options = {}) =>
   execute(program, [...words, ...(options.bare ? [] : ['--config', gateway.config])], { env: gateway.env(), cwd: gateway.dir })
     .then(({ stdout, stderr }) => ({ code: 0, stdout, stderr }), ({ code, stdout, stderr }) => ({ code, stdout, stderr }));
 
-// A server of every type for every place that takes a reference, by the variable that it lacks.
+// A server of every type for every place that may contain a reference, by the missing variable.
 const unset = {
   UNSET_ENV: { ...fake('--tool', 'x'), env: { KEY: 'a${env:UNSET_ENV}b' } },
   UNSET_SHORT: { ...fake('--tool', 'x'), env: { KEY: '${UNSET_SHORT}' } },
@@ -40,7 +40,7 @@ const toml = (value) =>
 const profileOf = (list, more = '') =>
   `${more}${Object.entries(list).map(([name, def]) => `[mcpServers.${name}]\n${Object.entries(def).map(([key, value]) => `${key} = ${toml(value)}\n`).join('')}`).join('')}`;
 
-// Those that start nothing.
+// The commands that start nothing.
 const looks = [['calls'], ['timeline'], ['inspect', '--schema'], ['pins'], ['policy', 'check'], ['profile', 'show'], ['plugin', 'list']];
 
 both('serve: each server that lacks a variable is disabled, with its reason, and all else runs', async (t, args) => {
@@ -78,7 +78,7 @@ both('serve: each server that lacks a variable is disabled, with its reason, and
   const doctor = await also(gateway, ['doctor']);
   assert.match(doctor.stdout, /^warn +server unset-named is disabled: the environment variable UNSET_NAMED is not set/m);
   assert.match(doctor.stdout, /^ok +server good: 1 tools/m);
-  // Where the variable is set, that command uses the server.
+  // If the variable is set, that command uses the server.
   const set = await execute(program, ['tools', '--config', gateway.config], { env: { ...gateway.env(), UNSET_ENV: 'k' }, cwd: gateway.dir });
   assert.match(set.stdout, /unset-env__x/);
   assert.match(set.stdout, /good__ok/);
@@ -108,11 +108,11 @@ both('a reload that adds such a server names it, and the others keep their proce
   assert.match(added.stdout, /not connected: .*web \(the environment variable NOT_THERE is not set/);
   await assert.rejects(client.tool('late__x'), { message: /NOT_THERE/ });
   await client.tool('good__ok');
-  // With one that is set it is enabled.
+  // With a variable that is set, the server is enabled.
   const set = await reload({ good, late: late('SET') });
   assert.equal(set.code, 0, show(set));
   assert.equal((await client.tool('late__x')).content[0].text, 'fake/x');
-  // And the other way round.
+  // And back again.
   const again = await reload({ good, late: late('NOT_THERE') });
   assert.match(again.stdout, /not connected: late \(the environment variable NOT_THERE is not set/);
   assert.deepEqual(await client.toolNames(), ['good__ok']);
@@ -120,7 +120,7 @@ both('a reload that adds such a server names it, and the others keep their proce
   assert.ok(alive(pid));
 });
 
-both('the connector API refuses a server whose variable is not set', async (t, args) => {
+both('the connector API rejects a server whose variable is not set', async (t, args) => {
   const gateway = await t.gateway({ mcpServers: { good: fake('--tool', 'ok') } }, { args });
   const { socket } = await statusOf(gateway);
   const { request } = await import('node:http');
@@ -143,7 +143,7 @@ const needed = {
   telemetry: '[telemetry.otlp]\nplugin = "telemetry-otlp"\nurl = "http://127.0.0.1:1/"\nheaders = { Authorization = "${env:UNSET_TOKEN}" }\n',
 };
 for (const [group, section] of Object.entries(needed)) {
-  test(`${group}: an unset variable stops the start, and no command that starts nothing`, (t) => {
+  test(`${group}: an unset variable stops the start but no command that starts nothing`, (t) => {
     const profile = section + profileOf({ good: fake('--tool', 'ok') });
     const cli = (...words) => runProgram(t, [...words, '--config', '{config}'], { profile, file: 'gateway.toml' });
     for (const start of [['serve'], ['stdio'], ['serve', '--single-process']]) {
@@ -160,7 +160,7 @@ for (const [group, section] of Object.entries(needed)) {
       const done = cli(...words);
       assert.match(done.stderr, /there is no session database/, `${words}: ${show(done)}`);
     }
-    // A command that is its own client has no use for transports.
+    // A command that is its own client does not use transports.
     const tools = cli('tools');
     assert.equal(tools.code, group === 'transports' ? 0 : 1, show(tools));
     assert.match(tools.code === 0 ? tools.stdout : tools.stderr, tools.code === 0 ? /good__ok/ : /UNSET_TOKEN/);

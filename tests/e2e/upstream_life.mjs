@@ -1,4 +1,4 @@
-// What happens when upstream servers do not behave: at start, later, and at the end.
+// Misbehaving upstream servers: at start, later, and at shutdown.
 import { existsSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { alive, assert, fake, processesWith, run, show, sleep, test, until } from './lib.mjs';
 import { statusOf } from './status.mjs';
@@ -22,7 +22,7 @@ test('A19 degraded start', async (t) => {
   await until('a warning names it', () => /third/.test(gateway.stderr()));
 });
 
-test('A20 a call to a lost server names it, others go on', async (t) => {
+test('A20 a call to a lost server names it, other servers continue', async (t) => {
   const [log, broken] = [t.path('log'), t.path('broken')];
   const gateway = await t.gateway({
     mcpServers: { lost: fake('--tool', 'a', '--log', log, '--fail-while', broken), fine: fake('--tool', 'b') },
@@ -31,12 +31,12 @@ test('A20 a call to a lost server names it, others go on', async (t) => {
   await client.tools();
   writeFileSync(broken, '');
   process.kill(pidIn(log), 'SIGKILL');
-  await until('its death is seen', async () => (await statusOf(gateway)).servers.some((s) => s.name === 'lost' && s.state !== 'ready'));
+  await until('its end is detected', async () => (await statusOf(gateway)).servers.some((s) => s.name === 'lost' && s.state !== 'ready'));
   await assert.rejects(client.tool('lost__a'), (error) => error.code !== undefined && /\blost\b/.test(error.message));
   assert.equal((await client.tool('fine__b')).content[0].text, 'fake/b');
 });
 
-test('G14 tools of a crashed server vanish after the grace and come back', async (t) => {
+test('G14 tools of a crashed server are removed after the grace period and come back', async (t) => {
   const [log, broken] = [t.path('log'), t.path('broken')];
   const gateway = await t.gateway({
     naming: { separator: ':' },
@@ -57,7 +57,7 @@ test('G14 tools of a crashed server vanish after the grace and come back', async
   assert.equal((await client.tool('lost:a')).content[0].text, 'fake/a');
 });
 
-test('a crash and quick restart within the grace is not seen in the list', async (t) => {
+test('a crash and quick restart within the grace period does not change the list', async (t) => {
   const log = t.path('log');
   const gateway = await t.gateway({ limits: { grace_ms: 5000 }, mcpServers: { up: fake('--tool', 'a', '--log', log) } });
   const client = await t.http(gateway);
@@ -65,13 +65,13 @@ test('a crash and quick restart within the grace is not seen in the list', async
   await client.tools();
   const before = pidIn(log);
   process.kill(before, 'SIGKILL');
-  await until('it is started again', () => pidIn(log) && pidIn(log) !== before);
+  await until('it is restarted', () => pidIn(log) && pidIn(log) !== before);
   await until('it answers', () => client.tool('up__a'));
   assert.deepEqual(await client.toolNames(), ['up__a']);
   assert.equal(client.notes.length, 0);
 });
 
-test('F20 connect time-out: 10 s by default, the child is ended', async (t) => {
+test('F20 connect time-out: 10 s by default, the child is killed', async (t) => {
   const log = t.path('log');
   const gateway = await t.gateway({ limits: { retry_min_ms: 60_000, retry_max_ms: 60_000 }, mcpServers: { mute: fake('--hang', 'initialize', '--log', log, '--ignore-eof') } });
   const started = gateway.startedAt;
@@ -81,7 +81,7 @@ test('F20 connect time-out: 10 s by default, the child is ended', async (t) => {
   const took = Date.now() - started;
   assert.ok(took > 9000 && took < 11_500, `${took} ms`);
   assert.match(failed.reason, /time|answer/i);
-  await until('the child has gone', () => !alive(pid), 6000);
+  await until('the child has ended', () => !alive(pid), 6000);
 });
 
 test('pending calls fail at once with the name of the server; they are not repeated', async (t) => {
@@ -106,7 +106,7 @@ test('pending calls fail at once with the name of the server; they are not repea
   assert.equal(calls.length, 2, 'each call ran once');
 });
 
-test('the end: children that ignore everything, with children of their own, are gone', async (t) => {
+test('shutdown ends children that ignore all signals, including their children', async (t) => {
   const [log, grandchild] = [t.path('log'), t.path('grandchild')];
   const gateway = await t.gateway({
     limits: { shutdown_grace_ms: 300 },
@@ -116,13 +116,13 @@ test('the end: children that ignore everything, with children of their own, are 
   const pids = processesWith(log);
   assert.equal(pids.length, 2, 'the server and its child');
   await gateway.stop();
-  await until('all are gone', () => !pids.some(alive));
+  await until('all have ended', () => !pids.some(alive));
 });
 
-// A status of 404 would tell the client that its call was not taken, and to try again.
+// A status of 404 would make the client assume that its call was not accepted, and retry it.
 for (const args of [[], ['--single-process']]) {
   const how = args.length ? 'in one process' : 'in compartments';
-  test(`SIGTERM: calls under way have the grace to end; then the error says what may have run (${how})`, async (t) => {
+  test(`SIGTERM: in-flight calls may end within the grace period; then the error names calls that may have run (${how})`, async (t) => {
     const gateway = await t.gateway({
       limits: { shutdown_grace_ms: 1500 },
       mcpServers: { s: fake('--tool', 'soon', '--delay', 'soon=700', '--tool', 'never', '--hang', 'tool:never') },
@@ -132,7 +132,7 @@ for (const args of [[], ['--single-process']]) {
     await client.toolNames();
     const soon = client.tool('s__soon');
     const never = client.tool('s__never').catch((error) => error);
-    await until('both are under way', async () => (await statusOf(gateway)).servers[0].in_flight === 2);
+    await until('both are in flight', async () => (await statusOf(gateway)).servers[0].in_flight === 2);
     process.kill(gateway.pid, 'SIGTERM');
     assert.equal((await soon).content[0].text, 'fake/soon');
     const error = await never;
@@ -142,7 +142,7 @@ for (const args of [[], ['--single-process']]) {
   });
 }
 
-test('standard error of a child is kept, bounded', async (t) => {
+test('standard error of a child is stored up to a limit', async (t) => {
   const gateway = await t.gateway({
     limits: { stderr_bytes: 65_536 },
     mcpServers: { chatty: fake('--tool', 'a', '--stderr-flood', 2_000_000) },
@@ -155,7 +155,7 @@ test('standard error of a child is kept, bounded', async (t) => {
   assert.ok(total > 0 && total <= 3 * 65_536, `${total} bytes`);
 });
 
-test('the first list waits a set time; later arrivals are announced', async (t) => {
+test('the first list waits a limited time; later tools are announced', async (t) => {
   const gateway = await t.gateway({
     limits: { first_list_wait_ms: 300 },
     mcpServers: { early: fake('--tool', 'a'), late: fake('--tool', 'b', '--init-delay', '1200'), soon: fake('--tool', 'c', '--init-delay', '50') },
@@ -173,7 +173,7 @@ test('a call to a server that is still starting waits for it', async (t) => {
   const client = await t.http(gateway);
   assert.deepEqual(await client.toolNames(), []);
   const said = await client.tool('late__b').catch((error) => error);
-  // Either it waited, or it says which server is not there yet.
+  // Either it waited, or the error names the server that is not ready.
   if (said instanceof Error) assert.match(said.message, /late/);
   else assert.equal(said.content[0].text, 'fake/b');
 });

@@ -1,5 +1,5 @@
-// builtin-http through the gateway: its tools, its rules, and servers that mean harm. The rules are
-// tried in a network of their own, where this machine has public addresses and a name server.
+// builtin-http in a complete gateway: its tools, its rules, and hostile servers. The rules are
+// tested in a private network, where this machine has public addresses and a name server.
 import { spawnSync } from 'node:child_process';
 import { readFileSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:http';
@@ -13,7 +13,7 @@ import { startDns, startHostileWeb } from '../fixtures/hostile_web.mjs';
 const publicAddress = '93.184.216.34';
 const metadataAddress = '169.254.169.254';
 
-// Runs this file again in a network of its own; it comes back where that cannot be had.
+// Runs this file again in a private network; returns if none can be created.
 function enterOwnNetwork() {
   if (process.env.WEB_NETWORK !== undefined || process.getuid() !== 0) return;
   const resolv = join(tmpdir(), `bulkhead-resolv-${process.pid}.conf`);
@@ -94,7 +94,7 @@ test('D01 fetch_http: the three formats', async (t) => {
   assert.equal(chunk(await text('local__fetch_http', { url: web.url, format: 'raw' })), page);
 });
 
-test('D02 pages follow each other without loss', async (t) => {
+test('D02 pages are contiguous', async (t) => {
   const whole = 'aé€😀\n'.repeat(1100);
   const web = await site(t, (_, res) => html(res, whole, 'text/plain; charset=utf-8'));
   const { text } = await started(t, { local: loopback });
@@ -111,7 +111,7 @@ test('D02 pages follow each other without loss', async (t) => {
   assert.equal(read, whole);
 });
 
-test('D03 grep_http: 60 hits, 50 shown, and it says so', async (t) => {
+test('D03 grep_http: 60 hits, 50 shown and reported', async (t) => {
   const lines = Array.from({ length: 60 }, (_, i) => `<p>hit number ${i + 1}</p>`).join('\n');
   const web = await site(t, (_, res) => html(res, lines));
   const { text, error } = await started(t, { local: loopback });
@@ -151,7 +151,7 @@ test('D05 requests by method, under both prefixes', async (t) => {
   assert.deepEqual((await plain.client.toolNames()).sort(), ['echo', 'fetch_http', 'grep_http', 'http_headers'].map((name) => `local__${name}`));
 });
 
-test('D08 errors say what is wrong, each something else', async (t) => {
+test('D08 each error has a specific text', async (t) => {
   const web = await site(t, (_, res) => html(res, '%PDF', 'application/pdf'));
   const { error } = await started(t, { local: loopback });
   const texts = [
@@ -167,13 +167,13 @@ test('D08 errors say what is wrong, each something else', async (t) => {
   assert.match(texts[3], /application\/pdf/);
 });
 
-test('a page in another character set, in the compartment of the web', async (t) => {
+test('a page in another character set, in the web compartment', async (t) => {
   const web = await site(t, (_, res) => html(res, Buffer.from('93fa967b8cea', 'hex'), 'text/plain; charset=Shift_JIS'));
   const { text } = await started(t, { local: loopback });
   assert.equal(chunk(await text('local__fetch_http', { url: web.url })), '日本語');
 });
 
-test('a page that is fresh is asked for once, one that is not is asked about', async (t) => {
+test('a fresh page is requested once, a stale one is revalidated', async (t) => {
   const web = await site(t, (req, res) => {
     if (req.headers['if-none-match'] === '"1"') return res.writeHead(304, { etag: '"1"' }).end();
     const headers = req.url === '/fresh' ? { 'cache-control': 'max-age=60' } : { etag: '"1"' };
@@ -187,7 +187,7 @@ test('a page that is fresh is asked for once, one that is not is asked about', a
     [['/fresh', undefined], ['/old', undefined], ['/old', '"1"'], ['/old', '"1"']]);
 });
 
-test('progress of what takes long, and a cancelled call', async (t) => {
+test('progress of a long request, and a cancelled call', async (t) => {
   const web = await hostile(t);
   const { gateway, client } = await started(t, { local: loopback });
   const slow = client.request('tools/call', { name: 'local__fetch_http', arguments: { url: `${web.url}/slow` }, _meta: { progressToken: 'mine' } }, { id: 'slow' });
@@ -199,11 +199,11 @@ test('progress of what takes long, and a cancelled call', async (t) => {
   assert.match(second.params.message, /bytes received/);
   assert.equal(web.open.size, 1);
   await client.notify('notifications/cancelled', { requestId: 'slow' });
-  await until('the server is left', () => web.open.size === 0);
+  await until('the connection to the server is closed', () => web.open.size === 0);
   assert.ok((await statusOf(gateway)).compartments.every((one) => one.state === 'running'));
 });
 
-// What each is answered with; the bound that it meets is in the text.
+// The answer to each hostile page; the text names the exceeded limit.
 const harm = {
   '/endless': /larger than 1000000 bytes/,
   '/endless-header': /request failed/,
@@ -240,7 +240,7 @@ const harmless = {
   '/deep': 'deep\n',
 };
 
-test('a hostile web server: nothing hangs, escapes or exceeds its bound', async (t) => {
+test('a hostile web server: nothing hangs, escapes or exceeds its limit', async (t) => {
   const web = await hostile(t);
   const { gateway, text, error } = await started(t, { local: { ...loopback, max_body_bytes: 1_000_000, timeout_ms: 2000 } });
   const compartment = async () => (await statusOf(gateway)).compartments.find((one) => one.name === 'web');
@@ -254,7 +254,7 @@ test('a hostile web server: nothing hangs, escapes or exceeds its bound', async 
   for (const [path, expected] of Object.entries(harmless)) {
     assert.equal(chunk(await text('local__fetch_http', { url: web.url + path })), expected, path);
   }
-  await until('connections that hurt are closed', () => web.open.size <= 8);
+  await until('hostile connections are closed', () => web.open.size <= 8);
   const after = await compartment();
   assert.equal(after.pid, before.pid);
   const peak = Number(/^VmHWM:\s+(\d+)/m.exec(readFileSync(`/proc/${after.pid}/status`, 'utf8'))[1]);
@@ -298,7 +298,7 @@ test('D06 block, allow, default', async (t) => {
   assert.equal(web.connections, connections);
 });
 
-test('D07 each hop of a redirect is judged, by name and by address', async (t) => {
+test('D07 each hop of a redirect is checked by name and by address', async (t) => {
   await names(t);
   const web = await hostile(t, publicAddress);
   const inner = await hostile(t, '127.0.0.1', { port: web.port });
@@ -318,12 +318,12 @@ test('D07 each hop of a redirect is judged, by name and by address', async (t) =
   assert.equal(inner.connections + metadata.connections, 0);
 });
 
-test('a name whose address changes never leads inside', async (t) => {
+test('a name whose address changes never reaches internal addresses', async (t) => {
   const { queries } = await names(t);
   const web = await hostile(t, publicAddress);
   const inner = await hostile(t, '127.0.0.1', { port: web.port });
   const results = [];
-  // Each call has a new client of libcurl, so that no answer of the name server is kept.
+  // Each call has a new libcurl client, so that no name server answer is cached.
   for (let i = 0; i < 4; ++i) {
     const { call } = await started(t, { http: guarded });
     results.push((await call('http__fetch_http', { url: `http://changing.test:${web.port}/` })).content[0].text);
@@ -331,7 +331,7 @@ test('a name whose address changes never leads inside', async (t) => {
   assert.deepEqual(results.map((text) => /hello$/.test(text)), [true, false, true, false]);
   assert.match(results[1], /127\.0\.0\.1 of changing\.test is blocked/);
   assert.equal(queries.filter((name) => name === 'changing.test').length, 4);
-  // Nor does the second address of a name, when the first is out of reach.
+  // Nor does the second address of a name, if the first is unreachable.
   web.stop();
   const { error } = await started(t, { http: guarded });
   assert.match(await error('http__fetch_http', { url: `http://both.test:${web.port}/` }), /blocked|request failed/);

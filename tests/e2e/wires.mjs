@@ -1,5 +1,5 @@
-// Every way a client's messages reach the gateway, with one face: text goes in, messages come out.
-// Nothing is known of MCP here but the id, which says whether an answer is awaited.
+// All transports for clients behind one interface: text in, messages out. The only MCP knowledge is
+// the id, which shows whether an answer is expected.
 import { spawn } from 'node:child_process';
 import http from 'node:http';
 import { connect } from 'node:net';
@@ -8,19 +8,19 @@ import { HttpClient, events, until } from './lib.mjs';
 import { member } from '../fixtures/raw_json.mjs';
 import { Guest, frame, metadata } from './frames.mjs';
 
-// In a machine that is emulated everything is slow.
+// An emulated machine is slow.
 const patience = 30_000;
 
 const awaitsAnswer = (text) => {
   try {
     return 'id' in JSON.parse(text);
   } catch {
-    return true; // what is not JSON is refused, so that is awaited
+    return true; // invalid JSON gets an error, which is expected
   }
 };
 
-// What all have in common. `messages`: each whole message that has come, as text. An id is given as
-// JSON text, so that a test sees the bytes that come back.
+// The common base class. `messages`: each received message as text. Ids are JSON text, so that a
+// test sees the returned bytes.
 class Wire {
   messages = [];
   static message(id, method, params) {
@@ -40,7 +40,7 @@ class Wire {
   answer(id) {
     return this.until(`an answer to ${id}`, () => this.answers(id)[0]);
   }
-  // Waits for `probe` to give something.
+  // Waits until `probe` returns a true value.
   until(what, probe) {
     return until(what, probe, patience);
   }
@@ -60,7 +60,7 @@ class Wire {
   }
 }
 
-// A message a line: a program's standard streams, or a socket.
+// One message per line: a program's standard streams, or a socket.
 class Lines extends Wire {
   constructor(input, output) {
     super();
@@ -72,14 +72,14 @@ class Lines extends Wire {
   send(text) {
     this.input.write(`${text}\n`);
   }
-  // The last message, and the end of the input; resolves when the other side has ended, too.
+  // Sends the last message and ends the input; resolves when the other side has ended, too.
   last(text) {
     this.input.end(`${text}\n`);
     return this.over;
   }
 }
 
-// A program that speaks lines.
+// A program that uses lines.
 export function programLines(t, command, args, options = {}) {
   const child = spawn(command, args, { ...options, stdio: ['pipe', 'pipe', 'pipe'] });
   let stderr = '';
@@ -93,7 +93,7 @@ export function programLines(t, command, args, options = {}) {
   return new Lines(child.stdin, child.stdout);
 }
 
-// The older generation of guests: lines behind the metadata line.
+// Older guests: lines after the metadata line.
 export function socketLines(t, path) {
   const socket = connect({ path, allowHalfOpen: true });
   t.defer(() => socket.destroy());
@@ -108,7 +108,7 @@ export class Frames extends Wire {
     this.guest = new Guest(t, path);
     delete this.messages;
   }
-  // An empty frame says that a request has ended without an answer; it is no message.
+  // An empty frame reports that a request has ended without an answer; it is not a message.
   get messages() {
     return this.guest.frames.map((one) => one.payload).filter(Boolean);
   }
@@ -123,7 +123,7 @@ export class Frames extends Wire {
   }
 }
 
-// Streamable HTTP: a POST for each message; what it is answered with are the messages.
+// Streamable HTTP: one POST per message; the answers are the messages.
 export class Http extends Wire {
   constructor(t, url) {
     super();
@@ -152,7 +152,7 @@ export class Http extends Wire {
     if (body) this.messages.push(body);
     if (!awaitsAnswer(text) && res.statusCode !== 202) throw new Error(`a notification got HTTP ${res.statusCode} ${body}`);
   }
-  // A connection that ends behind this request: over HTTP that is said in its head.
+  // A connection that ends after this request: over HTTP the header states that.
   async last(text) {
     const { hostname, port, pathname } = this.client.url;
     const headers = this.client.headers({ 'content-type': 'application/json', connection: 'close' });

@@ -1,6 +1,7 @@
-// Ten minutes (SOAK_SECONDS) of calls, sessions that come and go, servers that are killed, cut off or
-// forget their sessions, and lists that change. What each process holds is counted after the first
-// minute and at the end, in quiet; it fails when that has grown by more than MARGINS.
+// Ten minutes (SOAK_SECONDS) of calls, starting and ending sessions, servers that are killed,
+// disconnected or lose their sessions, and changing lists. The resources of each process are
+// measured after the first minute and at the end, when idle; the test fails if they have grown by
+// more than MARGINS.
 import { loadavg } from 'node:os';
 import { assert, run, sleep, test, until } from '../e2e/lib.mjs';
 import { statusOf } from '../e2e/status.mjs';
@@ -11,14 +12,14 @@ import { Tree, descriptors, ownMemory, threads } from '../drills/tree.mjs';
 const seconds = Number(process.env.SOAK_SECONDS || 600);
 const first = Math.min(60, seconds / 3);
 const seed = Number(process.env.SOAK_SEED || Date.now() % 1_000_000);
-// Of each process, and of all. Processes: none. Threads: a pool starts them as it needs them.
-// Descriptors: of what was connected again just before, some may still be idle. Resident memory:
-// allocators keep some of what a busy moment needed.
+// Margins per process and in total. Processes: none. Threads: a pool starts them on demand.
+// Descriptors: connections reopened just before may still be idle. Resident memory: allocators keep
+// some of the peak.
 const MARGINS = { descriptors: 2, threads: 1, rss: 1.5 * 2 ** 20, rss_total: 4 * 2 ** 20 };
 const CALLERS = 8;
 const root = process.getuid() === 0;
 
-// One row for each process; processes of the same role are told apart by a number.
+// One row per process; processes of the same role are numbered.
 function measure(tree) {
   const rows = new Map();
   for (const { pid, role } of [{ pid: tree.pid, role: 'supervisor' }, ...tree.look()]) {
@@ -72,7 +73,7 @@ class Unrest {
     try {
       process.kill(found[Math.floor(this.random() * found.length)].pid, 'SIGKILL');
     } catch {
-      // it has just gone
+      // it has just ended
     }
   }
   async act() {
@@ -103,14 +104,14 @@ test(`soak of ${seconds} s`, async (t) => {
       load.done.clear();
     }
     await load.stop();
-    await world.disconnect(); // else it shows how many connections were busy at a time
-    await until('all is ready', async () => {
+    await world.disconnect(); // otherwise the number of concurrent connections is measured
+    await until('everything is ready', async () => {
       const { servers, compartments, sessions } = await statusOf(gateway);
       const lacking = [...servers.filter((one) => one.state !== 'ready'), ...compartments.filter((one) => one.state !== 'running')];
       if (lacking.length || sessions) throw new Error(`${sessions} sessions, ${lacking.map((one) => `${one.name} is ${one.state} ${one.reason ?? ''}`)}`);
       return true;
     }, 20_000);
-    await sleep(2000); // connections and timers of what has gone
+    await sleep(2000); // connections and timers of ended sessions
     return measure(tree);
   };
   const early = await busy(first * 1000);
@@ -118,7 +119,7 @@ test(`soak of ${seconds} s`, async (t) => {
   console.log(`${load.report()}\n${load.notes} notifications; ${[...unrest.counts].map(([what, n]) => `${n} x ${what}`).join(', ')}`);
   console.log(`\nAfter ${first} s and after ${seconds} s:\n\n${table(early, late)}\n`);
   assert.deepEqual(load.wrong, []);
-  assert.ok(load.notes > 0, 'clients hear of lists that change');
+  assert.ok(load.notes > 0, 'clients are notified of list changes');
   assert.deepEqual([...tree.zombies(), ...tree.orphans()], [], 'zombies and orphans');
   assert.equal(late.processes, early.processes, 'processes');
   for (const [role, was] of early.rows) {
