@@ -1,5 +1,5 @@
-# Everything a person or CI does with this tree. `make help` lists it.
-# On a fresh Debian 12 or 13: apt-get install -y git make, clone, make run.
+# All build, test and install commands of this tree; `make help` lists them. On a fresh Debian 12 or
+# 13: apt-get install -y git make, clone, make run.
 
 BUILD   ?= build
 PREFIX  ?= /usr/local
@@ -11,12 +11,12 @@ ARGS    ?=
 FUZZ_SECONDS ?= 900
 # Seconds of `make soak`.
 SOAK_SECONDS ?= 600
-# Folder of external bench tools (with run.mjs); empty: our own micro-benchmarks.
+# Folder of external benchmark tools (with run.mjs); empty: the micro-benchmarks of this tree.
 BENCH_TOOLS ?=
 BENCH_ONLY  ?= ours,relay,direct,nginx,haproxy,socat
 BENCH_ARGS  ?=
 
-# Another clone of this tree, or CI's, finds in the cache what this one has compiled.
+# Another clone of this tree, or CI, finds in the cache what this one has compiled.
 export CCACHE_BASEDIR ?= $(CURDIR)
 export CCACHE_NOHASHDIR ?= 1
 
@@ -25,10 +25,10 @@ SHELL := /bin/bash
 .DEFAULT_GOAL := help
 .PHONY: help deps configure build relay run test test-deps test-full soak record bench install clean format lint
 
-help:  ## This list
+help:  ## List these targets
 	@awk 'BEGIN {FS = ":.*## "} /^[a-z-]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
-deps:  ## Install the Debian packages that building needs (quick when they are there)
+deps:  ## Install the Debian packages for building (quick if installed)
 	@scripts/install-packages.sh build
 
 configure: deps
@@ -49,23 +49,23 @@ test-deps:
 	@if [ -x tests/npm/install.sh ]; then tests/npm/install.sh; fi
 	@scripts/install-packages.sh guest || echo 'SKIP guest: its packages cannot be installed'
 
-test: test-deps configure  ## What CI runs: build, unit tests, end-to-end tests
+test: test-deps configure  ## Build, then run unit and end-to-end tests, like CI
 	@umask 022; cmake --build $(BUILD) -j $(JOBS)
 	@scripts/kernel-features.sh
 	@ctest --test-dir $(BUILD) -j $(JOBS) --output-on-failure
 
-test-full: test  ## make test, then clang -Werror, ASan+UBSan, TSan, clang-tidy, the long drills
+test-full: test  ## Run make test, clang -Werror, ASan+UBSan, TSan, clang-tidy, the long drills
 	@scripts/test-full.sh
 
-soak: test-deps build  ## Calls, restarts and reconnects for a while; what grows  [SOAK_SECONDS=600]
+soak: test-deps build  ## Run calls, restarts and reconnects; fail if resources grow  [SOAK_SECONDS=600]
 	@umask 022; cmake --build $(BUILD) -j $(JOBS) --target fake_mcp
 	@BULKHEAD_BUILD='$(abspath $(BUILD))' SOAK_SECONDS=$(SOAK_SECONDS) tests/soak/soak.sh
 
-record: build  ## Fuzzers (FUZZ_SECONDS=900 each), soak, fresh Debian 12 and 13, benchmarks: hours
+record: build  ## Run fuzzers (FUZZ_SECONDS=900 each), soak, fresh Debian 12 and 13, benchmarks: hours
 	@FUZZ_SECONDS=$(FUZZ_SECONDS) scripts/record.sh
 	@$(MAKE) --no-print-directory bench
 
-bench: build  ## Benchmarks  [BENCH_TOOLS=DIR with run.mjs] [BENCH_ONLY=ours,relay,...]
+bench: build  ## Run benchmarks  [BENCH_TOOLS=DIR with run.mjs] [BENCH_ONLY=ours,relay,...]
 	@BUILD=$(BUILD) BENCH_TOOLS='$(BENCH_TOOLS)' BENCH_ONLY='$(BENCH_ONLY)' scripts/bench.sh $(BENCH_ARGS)
 
 install: build  ## Install under PREFIX (default /usr/local); DESTDIR is honoured
@@ -74,10 +74,10 @@ install: build  ## Install under PREFIX (default /usr/local); DESTDIR is honoure
 clean:  ## Remove the build folders
 	@rm -rf $(BUILD) build-asan build-tsan build-clang build-fuzz build-bench
 
-format:  ## clang-format over the tree
+format:  ## Format the tree with clang-format
 	@scripts/install-packages.sh lint
 	@git ls-files '*.cpp' '*.hpp' '*.h' '*.c' | xargs -r clang-format-19 -i
 
-lint:  ## clang-format check, shellcheck, and the tree's own rules
+lint:  ## Check format, shell scripts and the rules of HACKING.md
 	@scripts/install-packages.sh lint
 	@scripts/lint.sh

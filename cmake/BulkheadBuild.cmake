@@ -30,7 +30,8 @@ target_compile_options(bulkhead_flags INTERFACE
 target_compile_definitions(bulkhead_flags INTERFACE BOOST_DLL_USE_STD_FS BOOST_ALL_NO_LIB)
 target_link_options(bulkhead_flags INTERFACE -Wl,-z,relro,-z,now)
 if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
-  # An inline function's static local would pin a library (STB_GNU_UNIQUE) and survive its swap.
+  # An inline function's static local (STB_GNU_UNIQUE) would keep a library mapped and shared with
+  # its replacement.
   target_compile_options(bulkhead_flags INTERFACE -fno-gnu-unique)
 endif()
 if(BULKHEAD_SANITIZE)
@@ -87,7 +88,7 @@ function(bulkhead_add_fuzzer name)
   target_link_libraries(${name} PRIVATE bulkhead_flags ${arg_LIBS})
   set_target_properties(${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY "${CMAKE_BINARY_DIR}/fuzz")
   if(NOT TARGET fuzzers)
-    add_custom_target(fuzzers)  # all of them, and nothing else
+    add_custom_target(fuzzers)  # builds all fuzzers and nothing else
   endif()
   add_dependencies(fuzzers ${name})
 endfunction()

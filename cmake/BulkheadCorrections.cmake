@@ -1,23 +1,23 @@
 # Corrections of header-only libraries, on a copy in the build folder.
 #
-# A probe program, run at configure time, prints the name of each defect that the installed library
-# shows. What it does not show is not corrected. What it does show is corrected by replacing text
-# that is in the versions known to have it; where that text is not found, the configure step stops and
-# names the defect. After that the probe must find nothing in the copy.
+# A probe program runs at configure time and prints the name of each defect of the installed
+# library. Only those defects are corrected, by replacing text of the versions known to have them.
+# If that text is not found, the configure step stops and names the defect. After that the probe
+# must find no defect in the copy.
 #
 #   bulkhead_correction(LIBRARY DEFECT FILE name... FROM text TO text)
 #       Declares one replacement; a defect may need several. FILE: the
 #       names that the header has in different versions, relative to the library's folder.
 #   bulkhead_correct(LIBRARY SOURCE folder COPY folder FOLDER name PROBES file... VERSION text)
-#       Makes COPY/FOLDER from SOURCE/FOLDER, corrected. A probe is built alone and run; one that does
-#       not compile shows the defect that its name has (probe DEFECT.compiles.cpp).
+#       Creates COPY/FOLDER from SOURCE/FOLDER, corrected. A probe is built alone and run; one that
+#       does not compile shows the defect in its name (probe DEFECT.compiles.cpp).
 #
-# Made once for each version of the library, the compiler and these files: a new copy at each
-# configure would rebuild its users.
+# Done once per version of the library, the compiler and these files: a new copy at each configure
+# would rebuild its users.
 
 function(bulkhead_correction library defect)
   cmake_parse_arguments(PARSE_ARGV 2 arg "" "FROM;TO" "FILE")
-  # Texts have semicolons: no lists of them.
+  # The texts contain semicolons, so they are not stored in lists.
   get_property(count GLOBAL PROPERTY "corrections_${library}_count")
   if(NOT count)
     set(count 0)
@@ -30,7 +30,7 @@ function(bulkhead_correction library defect)
   set_property(GLOBAL PROPERTY "corrections_${library}_count" ${count})
 endfunction()
 
-# Runs the probes against the headers in `include`; the names of the defects go to `out`.
+# Runs the probes against the headers in `include`; sets `out` to the names of the defects.
 function(bulkhead_probe library include probes out)
   set(found)
   foreach(probe ${probes})
@@ -45,7 +45,7 @@ function(bulkhead_probe library include probes out)
       endif()
     else()
       file(MAKE_DIRECTORY "${work}")
-      # What is undefined ends a part of the probe, and is the defect that the part looks for.
+      # Undefined behaviour ends a part of the probe; it is the defect that this part detects.
       execute_process(COMMAND "${CMAKE_CXX_COMPILER}" -std=c++20 -O1
           -fsanitize=signed-integer-overflow,unreachable -fsanitize-undefined-trap-on-error
           -isystem "${include}" "${probe}" -o "${work}/probe"
@@ -106,8 +106,8 @@ function(bulkhead_correct library)
         endforeach()
         if(at EQUAL -1)
           message(FATAL_ERROR "${library} ${arg_VERSION} in ${arg_SOURCE} has the defect '${defect}', and "
-            "its headers are not those that the correction was made for (${names} lacks: ${from}). "
-            "Look at the defect in this version, and add a correction in ${CMAKE_CURRENT_LIST_FILE}.")
+            "its headers differ from those that the correction was made for (${names} lacks: ${from}). "
+            "Examine the defect in this version and add a correction in ${CMAKE_CURRENT_LIST_FILE}.")
         endif()
         string(REPLACE "${from}" "${to}" text "${text}")
         file(WRITE "${file}" "${text}")

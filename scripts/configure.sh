@@ -1,14 +1,14 @@
 #!/usr/bin/env bash
-# configure.sh BUILD: configures the build folder BUILD of this tree, if that is needed. Quick if it is not.
+# configure.sh BUILD: configures the build folder BUILD of this tree if needed; quick otherwise.
 #
-# A build folder that another tree or another compiler made (the tree was copied or moved with it) would
-# compile and install that tree's files. It is configured again, and what was built in it is removed.
+# A build folder of another tree or compiler (the tree was copied or moved with it) would compile
+# and install the files of that tree. It is configured again, and its build results are removed.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 build=$1
 cache=$build/CMakeCache.txt
 
-# What BUILD was configured for that is not so here; nothing if it is all right.
+# Prints the difference between BUILD's configuration and this tree; nothing if they match.
 foreign() {
   local home folder compiler version now
   home=$(sed -n 's/^CMAKE_HOME_DIRECTORY:INTERNAL=//p' "$cache")
@@ -17,24 +17,24 @@ foreign() {
   version=$(sed -n 's/^CMAKE_CACHE_\(MAJOR\|MINOR\|PATCH\)_VERSION:INTERNAL=//p' "$cache" | paste -sd .)
   version=$(sed -n 's/^set(CMAKE_CXX_COMPILER_VERSION "\(.*\)")$/\1/p' \
     "$build/CMakeFiles/$version/CMakeCXXCompiler.cmake" 2>/dev/null || true)
-  # The same folder under another name (a symbolic link) is no other tree.
+  # The same folder under another name (a symbolic link) counts as the same tree.
   if [ ! "$home" -ef . ]; then
     echo "the tree ${home:-unknown}"
   elif [ ! "$folder" -ef "$build" ]; then
     echo "the build folder ${folder:-unknown}"
   elif ! now=$("$compiler" -dumpfullversion -dumpversion 2>/dev/null); then
-    echo "the compiler ${compiler:-unknown}, which is not here"
+    echo "the compiler ${compiler:-unknown}, which does not exist"
   elif [ "$now" != "$version" ]; then
-    echo "version ${version:-unknown} of $compiler, which is $now here"
+    echo "version ${version:-unknown} of $compiler, which is now $now"
   fi
 }
 
-# Plugins that others may write to are refused at load, so the tree is built with umask 022.
+# Plugins that other users can write are not loaded, so the tree is built with umask 022.
 umask 022
 if [ -f "$cache" ]; then
   was=$(foreign)
   if [ -n "$was" ]; then
-    echo "$build was configured for $was: it is configured again, and built from the start" >&2
+    echo "$build was configured for $was: configuring and building from scratch" >&2
     cmake --fresh -S . -B "$build" -G Ninja -DCMAKE_BUILD_TYPE=Release
     cmake --build "$build" --target clean
     exit

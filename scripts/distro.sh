@@ -1,17 +1,20 @@
 #!/usr/bin/env bash
-# distro.sh SUITE: the two commands of the README on a fresh system of that release (bookworm, trixie).
+# distro.sh SUITE: runs the two commands of the README on a fresh system of that release (bookworm,
+# trixie).
 #
-# debootstrap makes the smallest system of SUITE in a new folder. In it, as the README says: git and make are
-# installed, the last commit of this tree is cloned, `make run` is started until its endpoint answers, `make
-# test` is run. Nothing is installed from anywhere else than the release's own packages (and npm's, for tests).
-# The last line has both times. Needs root; the system is in namespaces of its own (mounts, processes), which
+# debootstrap creates a minimal system of SUITE in a new folder. In it, as in the README, git and
+# make are installed, the last commit of this tree is cloned, `make run` is started until its
+# endpoint answers, and `make test` is run. Packages come only from the release (and from npm for
+# tests). The last line shows both times. Requires root; the system runs in private namespaces
+# (mounts, processes) that end with the script. It uses this machine's network.
 # end with the script. The network is this machine's.
 #
-# The mirrors and settings of this machine's apt are used. In the environment:
-#   DISTRO_DIR      where the folder is made (default /var/tmp), about 6 GB
-#   DISTRO_MIRROR   the mirror (default: what this machine's apt uses, else http://deb.debian.org/debian)
-#   DISTRO_CCACHE   a folder for the compiler's cache: not a fresh system any more, for use while developing
-#   DISTRO_KEEP=1   leaves the folder
+# The mirrors and settings of this machine's apt are used. Environment variables:
+#   DISTRO_DIR      parent folder of the system (default /var/tmp), about 6 GB
+#   DISTRO_MIRROR   the mirror (default: that of this machine's apt, else
+#   http://deb.debian.org/debian)
+#   DISTRO_CCACHE   a compiler cache, for development only (the system is then not fresh)
+#   DISTRO_KEEP=1   keeps the folder
 #   DISTRO_ONLY=run ends after `make run`
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -24,7 +27,7 @@ fail() {
   exit 1
 }
 
-# The inner half: this script once more, in namespaces of its own, then as the first program of the system.
+# The inner part: this script again, in private namespaces, then as the first program of the system.
 if [ "${1:-}" = --enter ]; then
   root=$2
   mount --bind "$root" "$root"
@@ -36,7 +39,7 @@ if [ "${1:-}" = --enter ]; then
   mount -t proc proc proc
   [ -z "${DISTRO_CCACHE:-}" ] || mount --bind "$DISTRO_CCACHE" ccache
   mkdir -p old
-  # No chroot: no process in one can enter a user namespace, as sandboxes do.
+  # No chroot: a process in a chroot cannot enter a user namespace, which sandboxes need.
   pivot_root . old
   exec env -i HOME=/root TERM=dumb LANG=C.UTF-8 PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin \
     ${DISTRO_CCACHE:+CCACHE_DIR=/ccache} ${http_proxy:+http_proxy="$http_proxy"} ${https_proxy:+https_proxy="$https_proxy"} \
@@ -47,7 +50,7 @@ fi
 [[ $suite =~ ^[a-z]+$ ]] || { echo "usage: $0 SUITE (bookworm, trixie)" >&2; exit 2; }
 [ "$(id -u)" = 0 ] || fail "only root can make a system: sudo $0 $suite"
 git rev-parse --verify -q HEAD >/dev/null || fail "$tree is no clone of a repository: there is no commit to try"
-[ -z "$(git status --porcelain --untracked-files=no)" ] || echo "distro.sh: what is not committed is not tried" >&2
+[ -z "$(git status --porcelain --untracked-files=no)" ] || echo "distro.sh: uncommitted changes are not included" >&2
 scripts/install-packages.sh distro
 [ -e "/usr/share/debootstrap/scripts/$suite" ] || fail "debootstrap knows no suite $suite (bookworm, trixie)"
 
@@ -59,7 +62,7 @@ mkdir -p "$tree/build-distro"
 root=$(mktemp -d "${DISTRO_DIR:-/var/tmp}/bulkhead-$suite.XXXXXX")
 finish() {
   if [ "${DISTRO_KEEP:-}" = 1 ]; then
-    echo "distro.sh: the system is left in $root" >&2
+    echo "distro.sh: the system is kept in $root" >&2
   else
     rm -rf --one-file-system "$root"
   fi
@@ -77,17 +80,17 @@ http_proxy=${proxy:-${http_proxy:-}} debootstrap --variant=minbase "$suite" "$ro
 # Proxies, time-outs and checks, but neither this machine's packages nor its credentials.
 apt-config dump 2>/dev/null | grep -E '^Acquire::(http|https|Retries|Check|ForceIPv)[^ ]* "' >"$root/etc/apt/apt.conf.d/90host" || true
 cp -L /etc/resolv.conf "$root/etc/resolv.conf"
-# Whom this machine trusts (an intercepting proxy), for npm.
+# The certificates that this machine trusts (an intercepting proxy), for npm.
 cp -L /etc/ssl/certs/ca-certificates.crt "$root/machine-ca.crt" 2>/dev/null || : >"$root/machine-ca.crt"
 printf '127.0.0.1 localhost\n::1 localhost\n' >"$root/etc/hosts"
 git bundle create -q "$root/bulkhead.bundle" HEAD
 mkdir -p "$root/ccache"
 
 cat >"$root/trial.sh" <<'TRIAL'
-# Runs in the fresh system, as root, without a terminal.
+# Runs in the fresh system as root without a terminal.
 set -euo pipefail
 cd /root
-port=8808  # what make run listens on by default
+port=8808  # default port of make run
 since=$SECONDS
 # answers PORT: `initialize` on the endpoint has a result.
 answers() {
@@ -101,7 +104,7 @@ answers() {
 }
 more=()
 if (exec 3<>/dev/tcp/127.0.0.1/$port) 2>/dev/null; then
-  port=18808  # this machine's own gateway has the other one
+  port=18808  # the default port may belong to a gateway of this machine
   more=("LISTEN=127.0.0.1:$port")
 fi
 
@@ -118,7 +121,7 @@ until answers $port 2>/dev/null; do
   sleep 1
 done
 echo "@@ TIME run $((SECONDS - since))"
-kill -TERM -- -$run  # a job in the background ignores SIGINT
+kill -TERM -- -$run  # a background job ignores SIGINT
 wait $run || true
 [ "${DISTRO_ONLY:-}" != run ] || exit 0
 
@@ -142,6 +145,6 @@ if [ -n "$DISTRO_ONLY" ]; then
 fi
 seconds() { sed -n "s/^@@ TIME $1 //p" "$log"; }
 summary=$(grep -E '^[0-9]+% tests passed' "$log" | tail -1 || true)
-# What ctest lists as not run, with its reason.
+# The tests that ctest did not run, with the reason.
 grep -E '^SKIP |\(Skipped\)' "$log" | sort -u || true
 echo "$suite: make run answered after $(seconds run) s, make test passed after $(seconds test) s (${summary:-not run})"

@@ -1,9 +1,11 @@
 #!/usr/bin/env bash
-# install-packages.sh SET...: the one list of Debian packages this tree needs.
+# install-packages.sh SET...: installs the Debian packages that this tree needs; the only list of
+# them.
 #
-# Quick when everything is there: one dpkg-query and no apt call. An entry "a|b" is also satisfied
-# by b, a command or a file that somebody installed another way. "a,b": the name of a package differs
-# between releases (Debian 12, Debian 13, Ubuntu 24.04); the first that the release has is installed.
+# Quick if everything is installed: one dpkg-query and no apt call. An entry "a|b" is also satisfied
+# by b, a command or file that was installed in another way. "a,b": the package's name differs
+# between releases (Debian 12, Debian 13, Ubuntu 24.04); the first that the release has is
+# installed.
 set -euo pipefail
 
 declare -A sets=(
@@ -23,12 +25,12 @@ declare -A sets=(
 wanted=()
 for set in "$@"; do
   [ -n "${sets[$set]:-}" ] || { echo "$0: no set named $set (there are: ${!sets[*]})" >&2; exit 2; }
-  # shellcheck disable=SC2206  # the lists are words on purpose
+  # shellcheck disable=SC2206  # the lists are split into words on purpose
   wanted+=(${sets[$set]})
 done
 
 if ! command -v dpkg-query >/dev/null; then
-  echo "This is not a Debian system; make sure that you have: ${wanted[*]%%|*}" >&2
+  echo "This is not a Debian system; install: ${wanted[*]%%|*}" >&2
   exit 0
 fi
 
@@ -59,9 +61,9 @@ done
 as_root=()
 if [ "$(id -u)" != 0 ]; then
   if ! command -v sudo >/dev/null; then
-    echo "These packages are missing, and neither root nor sudo is at hand to install them:" >&2
+    echo "These packages are missing, and installing them requires root or sudo:" >&2
     echo "  apt-get install ${missing[*]}" >&2
-    echo "(of names that a comma joins: the one that this release has)" >&2
+    echo "(for names joined by a comma: the one that this release has)" >&2
     exit 1
   fi
   as_root=(sudo)
@@ -69,7 +71,7 @@ fi
 export DEBIAN_FRONTEND=noninteractive
 "${as_root[@]}" apt-get update -qq </dev/null
 
-# Before the update a fresh machine knows no package at all.
+# Before the update a fresh machine has no package list.
 chosen=()
 for packages in "${missing[@]}"; do
   IFS=, read -ra names_of_entry <<<"$packages"
@@ -82,7 +84,7 @@ for packages in "${missing[@]}"; do
     # shellcheck disable=SC1091
     release=$(. /etc/os-release && echo "${PRETTY_NAME:-unknown}")
     echo "This system ($release) has none of the packages ${packages//,/, }. Bulkhead is built on Debian 12," >&2
-    echo "Debian 13 and Ubuntu 24.04; elsewhere install one of them yourself." >&2
+    echo "Debian 13 and Ubuntu 24.04; on other systems install one of them manually." >&2
     exit 1
   fi
   chosen+=("$package")

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Names what this kernel lacks that tests use, one "SKIP feature: reason" a line. Never fails: the
-# tests themselves leave out the part that needs the feature.
+# Prints the kernel features that tests use and this kernel lacks, one "SKIP feature: reason" per
+# line. Never fails: the tests skip the parts that need a missing feature.
 set -u
 
 skip() { echo "SKIP $1: $2"; }

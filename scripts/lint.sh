@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# What a reviewer should not have to look for: format, shell mistakes, and the rules of this tree.
+# Checks format, shell scripts and the rules of HACKING.md.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 bad=0
@@ -9,13 +9,13 @@ git ls-files '*.cpp' '*.hpp' '*.h' '*.c' | xargs -r clang-format-19 --dry-run -W
 { git ls-files '*.sh'; echo .ci/run; } | xargs -r shellcheck -S warning || bad=1
 
 if git grep -nE '#include *[<"](\.\./)*(core|host)/' -- plugins sdk; then
-  complain "plugins/ and sdk/ see the SDK only"
+  complain "plugins/ and sdk/ must include the SDK only"
 fi
 rooms=(common command_line keep sources service supervisor gateway records approve commands)
 for i in "${!rooms[@]}"; do
   for later in "${rooms[@]:i+1}"; do
     if git grep -n "#include \"$later/" -- "host/${rooms[i]}" ':!*_test.cpp'; then
-      complain "host/${rooms[i]} comes before host/$later, and does not include it (HACKING.md)"
+      complain "host/${rooms[i]} must not include host/$later (HACKING.md)"
     fi
   done
 done
@@ -29,18 +29,18 @@ corporation formats|layers
 formats corporation|layers
 END
 if git grep -nIE '\b(TODO|FIXME|XXX)\b' -- core host plugins sdk; then
-  complain "left open: finish it, remove it, or file it as an issue"
+  complain "unfinished: complete it, remove it, or file an issue"
 fi
 if git grep -nE '\bco_(await|return|yield)\b' -- '*.cpp' '*.hpp'; then
   complain "g++ 12.2 miscompiles coroutines"
 fi
-# Phrases that have a plain term; the files are those that have been rewritten, and the list only grows.
+# Phrases that have a plain term. The list of files only grows.
 plain=(README.md HACKING.md SECURITY.md CHANGELOG.md docs tests/README.md host/command_line 'core/route/*.hpp'
   core/corporation core/formats core/layers 'core/profile/*.cpp')
 phrases='\b((are|is) (others?|another)( one)? now|of no use|useless|whoever|nobody|any more|meanwhile|(is|are|was) told'
 phrases+='|(has heard|hear) of|what becomes of|(goes|go) on|lets? go|on record|good order|the way of (a|one|the)'
 phrases+='|a person (is|was|has been) asked|finds? no place|found no place|whole again)\b'
 if git grep -niE "$phrases" -- "${plain[@]}" ':!*_test.cpp'; then
-  complain "write it in plain terms: name the subject, use the standard word (HACKING.md)"
+  complain "use plain terms: name the subject, use the standard word (HACKING.md)"
 fi
 exit $bad

@@ -1,7 +1,6 @@
 #!/usr/bin/env bash
-# The third tier, for the record: every fuzzer for FUZZ_SECONDS of processor time, the soak, then both commands of
-# the README on fresh systems of Debian 12 and 13.
-# FUZZERS="scan sse" runs only those fuzzers.
+# The third test tier: every fuzzer for FUZZ_SECONDS of processor time, the soak, then both commands
+# of the README on fresh systems of Debian 12 and 13. FUZZERS="scan sse" runs only those fuzzers.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 seconds=${FUZZ_SECONDS:-900}
@@ -12,11 +11,12 @@ scripts/install-packages.sh build full
 cmake --preset fuzz >/dev/null
 cmake --build build-fuzz -j "$jobs" --target fuzzers
 
-# libFuzzer counts seconds on the wall, and a busy machine gives it less: it runs in pieces until
-# it has had its processor time. What a piece finds new, the next one starts with.
+# libFuzzer counts wall time, and a busy machine gives it less processor time: it runs in parts
+# until it has used its processor time. Each part starts with the inputs that the previous one
+# found.
 fuzz() {
   local name=$1 log="build-fuzz/$1.log" spent=0 corpora seeds piece units
-  corpora=("build-fuzz/corpus/$name")  # what is new goes into the first
+  corpora=("build-fuzz/corpus/$name")  # new inputs go into the first
   mkdir -p "${corpora[0]}" build-fuzz/findings
   for seeds in "tests/fuzz/corpus/$name" "tests/fuzz/corpus/${name%_fuzz}"; do
     [ ! -d "$seeds" ] || corpora+=("$seeds")
@@ -26,7 +26,7 @@ fuzz() {
   [ ! -f "tests/fuzz/$name.dict" ] || dict=("-dict=tests/fuzz/$name.dict")
   while [ "$spent" -lt "$seconds" ]; do
     piece=$((seconds - spent < 60 ? seconds - spent : 60))
-    # -timeout: one input; -rss_limit_mb: an input that makes the parser allocate without bound.
+    # -timeout: per input; -rss_limit_mb: detects unlimited allocation by the parser.
     "build-fuzz/fuzz/$name" "${corpora[@]}" -max_total_time="$piece" -timeout=10 \
       -rss_limit_mb=2048 -max_len=65536 -print_final_stats=1 "${dict[@]}" \
       -artifact_prefix="build-fuzz/findings/$name-" >>"$log" 2>&1 || {
@@ -34,8 +34,8 @@ fuzz() {
       echo "FINDING in $name, see build-fuzz/findings" >&2
       return 1
     }
-    times >"build-fuzz/$name.times"  # not in a pipe: that would be another process's
-    spent=$(awk 'NR == 2 {  # user and system time of the children that this shell has waited for
+    times >"build-fuzz/$name.times"  # not in a pipe, which would be another process
+    spent=$(awk 'NR == 2 {  # user and system time of children
       for (i = 1; i <= 2; i++) { split($i, part, /[ms]/); sum += part[1] * 60 + part[2] }
       print int(sum)
     }' "build-fuzz/$name.times")

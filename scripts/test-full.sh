@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# The second tier: what is run before an issue is called resolved. Builds go to build-*/ beside
-# build/; each step says its name, and the first failure ends the run. TIDY_BASE: the commit since
-# which files count as changed for clang-tidy (default: what tidy-changed.sh finds).
+# The second test tier, run before an issue is resolved. Builds are in build-*/ beside build/; each
+# step prints its name, and the first failure ends the run. TIDY_BASE: the base commit for the files
+# that clang-tidy checks (default: see tidy-changed.sh).
 set -euo pipefail
 cd "$(dirname "$0")/.."
 jobs=${JOBS:-$(nproc)}
@@ -18,16 +18,16 @@ cmake --build build-asan -j "$jobs"
 ASAN_SYMBOLIZER_PATH=/usr/bin/llvm-symbolizer-19 \
   UBSAN_OPTIONS=print_stacktrace=1:halt_on_error=1 \
   ctest --test-dir build-asan -j "$jobs" --output-on-failure -LE e2e
-# The program and its plugins; what they report as they end makes the test that ran them fail.
+# The program and its plugins; a report at their end makes the test fail that ran them.
 ASAN_SYMBOLIZER_PATH=/usr/bin/llvm-symbolizer-19 \
   UBSAN_OPTIONS=print_stacktrace=1:halt_on_error=1 \
   ctest --test-dir build-asan -j "$jobs" --output-on-failure -L e2e -E '^e2e_speed$'
 
-# ThreadSanitizer's run-time has a thread of its own, with which no process can enter a user namespace,
-# and does not survive a child on its parent's memory: tests that start sandboxes (no_tsan) are left
-# out. So nothing but review watches the threads that start children (core/sandbox/starters.cpp): they take
-# a plan from a queue under one lock and give it back under it; between, nobody else looks at the
-# plan but for the words that it names.
+# ThreadSanitizer's run-time has its own thread, so no process can enter a user namespace, and it
+# does not support a child on its parent's memory. Tests that start sandboxes (no_tsan) are skipped.
+# The threads that start children (core/sandbox/starters.cpp) are therefore checked by review only:
+# they take a plan from a queue under one lock and return it under the same lock; in between, other
+# threads access only the plan's atomic members.
 step "ThreadSanitizer"
 cmake --preset tsan >/dev/null
 cmake --build build-tsan -j "$jobs"

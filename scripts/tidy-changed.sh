@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# tidy-changed.sh BUILD [BASE]: clang-tidy over the .cpp files that differ from BASE (default: the
-# remote's main branch, else the last commit's parent, else the whole tree).
+# tidy-changed.sh BUILD [BASE]: runs clang-tidy on the .cpp files that differ from BASE (default:
+# the remote's main branch, else the last commit's parent, else the whole tree).
 set -euo pipefail
 build=${1:?the build folder with compile_commands.json}
 base=${2:-$(git merge-base HEAD origin/main 2>/dev/null || true)}
@@ -15,8 +15,8 @@ if [ ${#files[@]} -eq 0 ]; then
   echo "nothing changed since $base"
   exit 0
 fi
-# A file that was clean is not looked at again before it, something that it includes, or what is
-# checked has changed.
+# A file without findings is checked again only if the file, its includes or the checks have
+# changed.
 mkdir -p "$build/tidy-clean"
 tidy_one() {  # BUILD CHECKS FILE
   local whole key
@@ -31,7 +31,7 @@ tidy() {  # EXTRA-CHECKS, files on the input
 }
 status=0
 printf '%s\n' "${files[@]}" | { grep -v '_test\.cpp$' || true; } | tidy '' || status=1
-# It does not know that REQUIRE(x) ends a test.
+# clang-tidy does not know that REQUIRE(x) ends a test.
 printf '%s\n' "${files[@]}" | { grep '_test\.cpp$' || true; } |
   tidy '-bugprone-unchecked-optional-access' || status=1
 exit $status

@@ -1,5 +1,5 @@
-// RapidJSON's GenericStringRef has an assignment operator that writes const members: clang refuses
-// the header, g++ what uses the operator. Deleted, or declared without a body, it does no harm.
+// RapidJSON's GenericStringRef has an assignment operator that writes const members: clang rejects
+// the header, g++ rejects code that uses the operator. Deleted or without a body, it is harmless.
 #include <rapidjson/document.h>
 
 using Ref = rapidjson::GenericStringRef<char>;

@@ -1,4 +1,4 @@
-// A probe prints the name of each defect that a library shows, one a line.
+// A probe prints the name of each defect of a library, one per line.
 #pragma once
 
 #include <sys/resource.h>
@@ -7,7 +7,7 @@
 
 #include <cstdio>
 
-// Runs `fine` in a process of its own: false, or a signal, is the defect.
+// Runs `fine` in a child process; false or a signal shows the defect.
 inline void probe(const char *defect, bool (*fine)()) {
   std::fflush(stdout);
   const pid_t child = ::fork();

@@ -21,7 +21,7 @@ bool parse(const std::string &text, Handler *handler) {
   return !reader.Parse<flags>(stream, *handler).IsError();
 }
 
-// CVE-2024-38517: the exponent minus the digits behind the point is less than INT_MIN.
+// CVE-2024-38517: the exponent minus the number of digits after the point is less than INT_MIN.
 bool exponent() {
   Handler handler;
   return parse<0>("1." + std::string(100, '0') + "1e-2147483639", &handler) && handler.number == 0;
@@ -33,7 +33,7 @@ bool low_surrogate() {
   return !parse<0>("\"\\uDC00\"", &handler) && !parse<0>("\"\\udfff x\"", &handler);
 }
 
-// Numbers of more than a double's digits get values that have nothing to do with them.
+// Numbers with more digits than a double get unrelated values.
 bool full_precision() {
   Handler handler;
   constexpr unsigned flags = rapidjson::kParseFullPrecisionFlag;

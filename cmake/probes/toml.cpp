@@ -1,4 +1,4 @@
-// With the settings of core/profile/toml.hpp.
+// Uses the settings of core/profile/toml.hpp.
 #undef NDEBUG
 #define TOML_ASSERT(expression) (static_cast<bool>(expression) ? void() : __builtin_trap())
 #define TOML_EXCEPTIONS 0
@@ -12,7 +12,7 @@
 
 namespace {
 
-// A text that is to be refused with an error.
+// A text that must be rejected with an error.
 bool refused(const std::string &text) {
   const toml::parse_result result = toml::parse(text);
   return !result && !result.error().description().empty();
@@ -31,7 +31,7 @@ bool header_assertion() {
   return refused("[/") && refused("[[=]]\n");
 }
 
-// A dotted key may have any number of parts, each a table in the one before it.
+// A dotted key may have any number of parts, each a table in the previous one.
 bool dotted_depth() {
   std::string key = "a";
   for (int i = 0; i < 1000; ++i) key += ".a";
