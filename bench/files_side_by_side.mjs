@@ -1,5 +1,6 @@
-// builtin-files (in the gateway, over stdio, confined) and @modelcontextprotocol/server-filesystem on
-// the same files in one run: tools, latency, memory, and what each does with a hostile workspace.
+// Compares builtin-files (in the gateway, over stdio, confined) with
+// @modelcontextprotocol/server-filesystem on the same files in one run: tools, latency, memory, and
+// behaviour in a hostile workspace.
 //   node bench/files_side_by_side.mjs [CALLS]     (default: 200 for each figure)
 import { execFileSync } from 'node:child_process';
 import { mkdirSync, mkdtempSync, readFileSync, readdirSync, renameSync, rmSync, symlinkSync, truncateSync, writeFileSync } from 'node:fs';
@@ -11,7 +12,7 @@ const calls = Number(process.argv[2] ?? 200);
 const dir = mkdtempSync(join(tmpdir(), 'bulkhead-side-'));
 const work = join(dir, 'work');
 const outside = join(dir, 'outside');
-const callBound = 5000; // milliseconds; what takes longer hangs
+const callBound = 5000; // milliseconds; slower calls count as hanging
 
 function fill() {
   rmSync(work, { recursive: true, force: true });
@@ -31,7 +32,7 @@ function fill() {
   writeFileSync(join(work, 'n'.repeat(255)), 'long');
 }
 
-// ---- the two ---------------------------------------------------------------------------------
+// ---- servers ---------------------------------------------------------------------------------
 
 function bulkhead() {
   const home = join(dir, 'home');
@@ -83,7 +84,7 @@ function memory(pid) {
     try {
       kib += Number(/^Pss:\s+(\d+)/m.exec(readFileSync(`/proc/${one}/smaps_rollup`, 'utf8'))[1]);
     } catch {
-      // it has ended
+      // the process has ended
     }
   }
   return kib / 1024;
@@ -129,14 +130,14 @@ async function hostile(start) {
     await peer.client.initialize();
     out[what] = shown(await bounded(peer.client.tool(...make(peer))));
     const alive = await bounded(peer.client.tool(...peer.read('d1/f1.txt')));
-    if (alive === 'hangs' || alive instanceof Error) out[what] += ' (and does not answer any more)';
+    if (alive === 'hangs' || alive instanceof Error) out[what] += ' (and no longer answers)';
     await bounded(peer.client.close());
     peer.client.child.kill('SIGKILL');
   }
   return { ...out, ...(await races(start)) };
 }
 
-// A folder turns into a link to the outside and back, while files in it are read and written.
+// A folder is replaced by a link to the outside and back while files in it are read and written.
 async function races(start) {
   const peer = start();
   await peer.client.initialize();
@@ -149,10 +150,10 @@ async function races(start) {
       try {
         symlinkSync(outside, join(work, 'race'));
       } catch {
-        // a write has made the folder anew
+        // a write has created the folder again
       }
       await new Promise(setImmediate);
-      // A write may have made the folder anew in between.
+      // A write may have created the folder again in between.
       rmSync(join(work, 'race'), { recursive: true, force: true, maxRetries: 50, retryDelay: 1 });
       try {
         renameSync(join(work, 'race-real'), join(work, 'race'));

@@ -1,6 +1,7 @@
-// How long a client waits for an npm server that npx starts: directly and behind `bulkhead stdio`, with empty
-// caches and with full ones, interleaved. Needs npx and the registry. Milliseconds from the client's first byte:
-// the list has the server's tools, and the first call is answered.
+// The time that a client waits for an npm server started by npx: directly and behind `bulkhead
+// stdio`, with empty and with filled caches, interleaved. Needs npx and the registry. Milliseconds
+// from the client's first byte until the list has the server's tools, and until the first call is
+// answered.
 //
 //   BULKHEAD_BUILD=build tests/e2e/run.sh bench/first_start.mjs [ROUNDS]
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
@@ -21,7 +22,8 @@ async function start(command, args, home) {
   let tools = [];
   while (tools.length === 0) {
     tools = await client.toolNames();
-    if (tools.length === 0) await sleep(20); // a list without it; a real client waits for list_changed
+    if (tools.length === 0) await sleep(20); // the server is not listed yet; a real client waits
+                                             // for list_changed
   }
   const listed = performance.now() - began;
   await client.tool(tools[0], call);

@@ -1,4 +1,4 @@
-// What micro_framed calls the gateway with: one connection and one call under way each.
+// The clients of micro_framed: one connection and one in-flight call each.
 #pragma once
 
 #include <netinet/in.h>
@@ -25,7 +25,7 @@ using Clock = std::chrono::steady_clock;
 
 constexpr std::size_t message_bytes = 64;
 
-// One connection with one call under way. Each answer is checked for the call's own number.
+// One connection with one in-flight call. Each answer is checked for the call's own number.
 class Client {
  public:
   explicit Client(int fd) : fd_(fd) {}
@@ -38,7 +38,7 @@ class Client {
     started_ = Clock::now();
     send_text(request(++number_));
   }
-  // True: the answer is whole; *us is how long it took.
+  // Returns true if the answer is complete; *us is the duration of the call.
   bool readable(double *us) {
     char buffer[8192];
     const ssize_t n = ::recv(fd_, buffer, sizeof buffer, 0);
@@ -56,7 +56,7 @@ class Client {
 
  protected:
   static std::string mark(std::uint64_t number) { return "call " + std::to_string(number) + " "; }
-  // `more`: further arguments, each behind a comma.
+  // `more`: further arguments, each preceded by a comma.
   static std::string json(std::uint64_t number, std::string_view more = {}) {
     const std::string text = mark(number);
     return R"({"jsonrpc":"2.0","id":)" + std::to_string(number) +
@@ -64,18 +64,18 @@ class Client {
            std::string(message_bytes - text.size(), '.') + '"' + std::string(more) + "}}}";
   }
   virtual std::string request(std::uint64_t number) = 0;
-  // Whether it is the answer to that call.
+  // True if this is the answer to that call.
   virtual bool right(std::string_view answer, std::uint64_t number) const {
     return answer.find(mark(number)) != std::string_view::npos;
   }
-  // Size of the answer at the front of `in`; 0: not all of it is there.
+  // The size of the answer at the front of `in`; 0: incomplete.
   virtual std::size_t whole(std::string_view in) const = 0;
   void send_text(std::string_view text) const {
     if (::send(fd_, text.data(), text.size(), MSG_NOSIGNAL) != static_cast<ssize_t>(text.size())) {
       die("send");
     }
   }
-  // Blocking, for the handshake.
+  // Blocking; used for the handshake.
   std::string receive() {
     std::string in;
     char buffer[8192];
@@ -133,7 +133,7 @@ class FramedClient : public Client {
   }
 };
 
-// Its calls are such that tests/judges' policy refuses them.
+// Makes calls that the policy of tests/judges rejects.
 class BlockedClient final : public FramedClient {
  public:
   using FramedClient::FramedClient;

@@ -1,4 +1,4 @@
-// The gateway that micro_framed measures: a process of its own, on a processor of its own.
+// The gateway that micro_framed measures: a separate process on a separate processor.
 #pragma once
 
 #include <fcntl.h>
@@ -32,8 +32,8 @@ inline void pin(int cpu) {
   ::sched_setaffinity(0, sizeof set, &set);
 }
 
-// How it runs: in one process or in compartments, with which policy (a plugin's path; empty: none,
-// so everything is allowed), and with what more in its profile.
+// The configuration: single process or compartments, the policy (a plugin's path; empty: none, so
+// everything is allowed), and additions to its profile.
 struct Setup {
   bool compartments = false;
   std::string policy = {}, more = {};
@@ -41,7 +41,8 @@ struct Setup {
 
 class Gateway {
  public:
-  // Returns when it takes connections. `folder` is there, empty, and this gateway's alone.
+  // Returns when the gateway accepts connections. `folder` exists, is empty and is used by this
+  // gateway only.
   Gateway(const char *program, std::string folder, const Setup &setup = {})
       : folder_(std::move(folder)) {
     const std::string config = folder_ + "/gateway.toml";
@@ -87,7 +88,7 @@ class Gateway {
 
   std::string socket_path() const { return folder_ + "/frames.sock"; }
   std::uint16_t port() const { return port_; }
-  // User and system time since the start, of one process.
+  // User and system time of one process since the start.
   double cpu_us() const {
     std::ifstream file("/proc/" + std::to_string(pid_) + "/stat");
     std::string text((std::istreambuf_iterator<char>(file)), {});

@@ -1,4 +1,4 @@
-// Many clients of one gateway, each with one call under way: calls per second, latency, and the
+// Many clients of one gateway, each with one in-flight call: calls per second, latency, and the
 // gateway's processor time per call.
 #pragma once
 
@@ -43,7 +43,7 @@ Cell measure(const Gateway &gateway, int clients, double seconds) {
   for (;;) {
     epoll_event events[64];
     const int n = ::epoll_wait(epoll, events, 64, 5000);
-    if (n <= 0) throw std::runtime_error("the gateway does not answer any more");
+    if (n <= 0) throw std::runtime_error("the gateway no longer answers");
     for (int i = 0; i < n; ++i) {
       auto *client = static_cast<Client *>(events[i].data.ptr);
       double us = 0;
@@ -81,7 +81,7 @@ inline Cell median_of(const std::vector<Cell> &cells) {
   return {of(&Cell::per_second), of(&Cell::p50_us), of(&Cell::p99_us), of(&Cell::cpu_us)};
 }
 
-// A folder for a while.
+// A temporary folder.
 class Folder {
  public:
   Folder() {

@@ -1,6 +1,7 @@
-// node large_messages.mjs PROGRAM FAKE_MCP [MB] [rounds]: the delay of a ping sent each 10 ms, whether answers come or not,
-// beside three clients that send calls of MB megabytes of small values one after another; without rules, and with a rule
-// that reads arguments and results, in turn. Prints medians and maxima in milliseconds, and the most memory.
+// node large_messages.mjs PROGRAM FAKE_MCP [MB] [rounds]: the delay of a ping sent every 10 ms,
+// independent of answers, beside three clients that send calls of MB megabytes of small values one
+// after another; without rules and with a rule that reads arguments and results, in turn. Prints
+// medians and maxima in milliseconds, and the maximum memory.
 import { spawn } from 'node:child_process';
 import fs from 'node:fs';
 import http from 'node:http';
@@ -51,7 +52,7 @@ const memory = (pid) => {
       const status = fs.readFileSync(`/proc/${name}/status`, 'utf8');
       if (Number(name) !== pid && Number(/^PPid:\s+(\d+)/m.exec(status)[1]) !== pid) continue;
       sum += Number(/^VmRSS:\s+(\d+)/m.exec(status)?.[1] ?? 0);
-    } catch { /* it has ended */ }
+    } catch { /* the process has ended */ }
   }
   return sum / 1024;
 };
@@ -70,7 +71,7 @@ async function measure(withRules) {
     url = /http:\/\/127\.0\.0\.1:\d+\/mcp/.exec(said)?.[0];
     await new Promise((done) => setTimeout(done, 10));
   }
-  // The senders are processes of their own: what they write must not hold up the pings' clock.
+  // The senders are separate processes, so that their writes do not delay the pings.
   const senders = Array.from({ length: SENDERS }, () => spawn(process.execPath, [process.argv[1], program, fake, megabytes, '0', url], { stdio: ['ignore', 'pipe', 'inherit'] }));
   const counts = senders.map(() => '');
   senders.forEach((sender, i) => sender.stdout.on('data', (data) => (counts[i] += data)));

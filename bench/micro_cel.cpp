@@ -1,4 +1,4 @@
-// What one evaluation of a typical condition costs. Prints nanoseconds, best of several rounds.
+// The cost of one evaluation of a typical condition in nanoseconds, best of several rounds.
 #include <algorithm>
 #include <chrono>
 #include <cstdio>

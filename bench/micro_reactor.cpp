@@ -1,6 +1,6 @@
-// What a readiness costs: the same echo loop on core/reactor, and on Asio in its two ways. Prints
-// processor time (user and system) of this process per round trip with a forked echo process, and
-// the number of loop iterations. Medians of five runs each.
+// The cost of a readiness event: the same echo loop on core/reactor and on Asio in two modes.
+// Prints this process's processor time (user and system) per round trip with a forked echo process,
+// and the number of loop iterations. Medians of five runs each.
 #include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
@@ -27,7 +27,7 @@ double cpu_us() {
          static_cast<double>(u.ru_utime.tv_usec + u.ru_stime.tv_usec);
 }
 
-// An echo process behind a socket; ends with the socket.
+// An echo process behind a socket; ends when the socket closes.
 struct Echo {
   int fd = -1;
   pid_t child = -1;
@@ -76,7 +76,7 @@ double own() {
   return (cpu_us() - start) / rounds;
 }
 
-// Asio the usual way: async_read_some, which tries to read before it waits.
+// Asio's usual mode: async_read_some, which tries to read before it waits.
 double asio_read() {
   Echo echo;
   boost::asio::io_context io(1);
@@ -99,7 +99,7 @@ double asio_read() {
   return (cpu_us() - start) / rounds;
 }
 
-// Asio with readiness only: async_wait, then an own read.
+// Asio with readiness only: async_wait, then a read by the caller.
 double asio_wait() {
   Echo echo;
   boost::asio::io_context io(1);

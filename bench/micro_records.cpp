@@ -1,11 +1,11 @@
-// What the session database costs: calls per second of the gateway's own `echo` over frames without
-// telemetry, with mode "batch" and with mode "full", in turns within one run.
+// The cost of the session database: calls per second of the gateway's builtin `echo` over frames
+// without telemetry, with mode "batch" and with mode "full", in turns within one run.
 //
-// Starts the program named by BULKHEAD in compartments (so that records are kept by a process of
-// their own), pinned to one processor, and calls from another. Arguments: seconds per cell (default
-// 3), repetitions (3), clients (16). Prints medians, ratios to "off", and the goal with what was
-// seen: "batch" at least 90 % of "off". Records and calls share one processor here, so this is the
-// price of a record in processor time; a gateway that is not busy has it elsewhere.
+// Starts the program named by BULKHEAD in compartments (so that a separate process writes the
+// records), pinned to one processor, and calls from another. Arguments: seconds per cell (default
+// 3), repetitions (3), clients (16). Prints medians, ratios to "off", and the goal with the
+// measured value: "batch" at least 90 % of "off". Records and calls share one processor here, so
+// this is the processor time of a record; an idle gateway spends it on another processor.
 #include <cstdio>
 #include <cstdlib>
 #include <stdexcept>

@@ -1,8 +1,8 @@
-// What one row of the session database costs in processor time, step by step: SQLite alone (the
-// same table, columns and settings, and nothing of ours), the store (rows in a chain of hashes),
-// and the writer (masked, through its queue and thread, with signatures). So it shows what a record
-// can cost at least. Argument: rows of a step (default 60000). Prints the medians of three, in
-// microseconds a row; the first one also without the two indexes of the table.
+// The processor time of one row of the session database, step by step: SQLite alone (the same
+// table, columns and settings), the store (rows in a hash chain), and the writer (masking, queue
+// and thread, signatures). The first step is the minimum cost of a record. Argument: rows per step
+// (default 60000). Prints medians of three in microseconds per row; the first step also without the
+// two indexes of the table.
 #include <bulkhead/abi/ext/policy.h>
 #include <bulkhead/abi/ext/telemetry.h>
 #include <sodium.h>
@@ -35,9 +35,9 @@ constexpr std::uint64_t base_ns = 1'790'000'000'000'000'000, step_ns = 50'000;
 class Folder {
  public:
   Folder() {
-    const char *home = std::getenv("HOME");  // not /tmp, which may be memory
+    const char *home = std::getenv("HOME");  // not /tmp, which may be in memory
     std::string name = std::string(home == nullptr ? "." : home) + "/micro-rows-XXXXXX";
-    if (::mkdtemp(name.data()) == nullptr) throw std::runtime_error("no folder can be made");
+    if (::mkdtemp(name.data()) == nullptr) throw std::runtime_error("cannot create a folder");
     path_ = name;
   }
   ~Folder() {
@@ -59,7 +59,7 @@ double processor_us() {
   return us(used.ru_utime) + us(used.ru_stime);
 }
 
-// A call of `echo` with 1 KB in both directions.
+// A call of `echo` with 1 KB in each direction.
 Row row_of(std::uint64_t number) {
   std::string text;
   while (text.size() < 1'000)
@@ -99,7 +99,7 @@ void sqlite_alone(std::uint64_t rows, bool indexes) {
     must(db.run(sql.c_str()) == SQLITE_OK, sql + ": " + db.message());
   };
   must(db.open(folder.path() + "/a.db", SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE) == SQLITE_OK,
-       "a file cannot be made");
+       "cannot create a file");
   run("PRAGMA page_size = 32768; PRAGMA cache_size = -8192; PRAGMA journal_mode = WAL;"
       "PRAGMA synchronous = NORMAL; PRAGMA wal_autocheckpoint = " +
       std::to_string(Store::log_bytes / 32768));

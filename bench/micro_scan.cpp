@@ -1,5 +1,5 @@
-// What one scan of a message costs, beside simdjson's DOM and RapidJSON's SAX on the same bytes.
-// Prints nanoseconds per message (best of several rounds) and gigabytes per second.
+// The cost of one scan of a message, compared with simdjson's DOM and RapidJSON's SAX on the same
+// bytes. Prints nanoseconds per message (best of several rounds) and gigabytes per second.
 #include <rapidjson/memorystream.h>
 #include <rapidjson/reader.h>
 #include <simdjson.h>
@@ -17,7 +17,7 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-// Best time of one f() in nanoseconds over rounds of about 20 ms.
+// The best time of one f() in nanoseconds over rounds of about 20 ms.
 template <class F>
 double best_ns(F &&f) {
   double best = 1e30;
@@ -38,7 +38,7 @@ double best_ns(F &&f) {
 
 void check(bool ok) {
   if (!ok) {
-    std::fputs("a parser refused the message\n", stderr);
+    std::fputs("a parser rejected the message\n", stderr);
     std::exit(1);
   }
 }
@@ -88,7 +88,7 @@ std::string filled(const std::string &pattern, std::size_t size) {
   return text;
 }
 
-// About 1 KB with a structure, as a client sends it.
+// About 1 KB with nested structure, as a client sends it.
 std::string small_call() {
   std::string items;
   for (int i = 0; i < 12; ++i) {

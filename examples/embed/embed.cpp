@@ -1,4 +1,4 @@
-// embed PLUGIN_FOLDER: a host inside this program, with two plugins, of which it calls a tool each.
+// embed PLUGIN_FOLDER: runs a host inside this program with two plugins and calls one tool of each.
 #include <cstdio>
 #include <string>
 #include <string_view>
@@ -17,7 +17,7 @@ int failed(std::string_view what) {
 int main(int argc, char **argv) {
   if (argc != 2) return failed("usage: embed PLUGIN_FOLDER");
 
-  // A profile can be read with load_profile(), or simply be written here.
+  // A profile can be loaded with load_profile() or built here.
   bulkhead::Profile profile;
   profile.plugin_dirs = {argv[1]};
   for (const std::string name : {"hello-tools", "hello-tools-c"}) {
@@ -36,10 +36,10 @@ int main(int argc, char **argv) {
   if (!host) return failed(host.error().text);
   if (auto started = (*host)->start(); !started) return failed(started.error().text);
 
-  // A client inside the program takes the same way as one behind a transport.
+  // A client inside the program uses the same request path as one behind a transport.
   std::string answer;
   auto client = (*host)->connect([&](std::string_view message) {
-    if (message.find("\"id\":") != message.npos) answer = message;  // else a notification
+    if (message.find("\"id\":") != message.npos) answer = message;  // otherwise a notification
   });
   const auto ask = [&](const std::string &message) {
     answer.clear();
