@@ -17,7 +17,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-const std::atomic<bool> go_on{false};
+const std::atomic<bool> never_stop{false};
 
 struct Folder {
   std::string path;
@@ -26,7 +26,7 @@ struct Folder {
     REQUIRE(::mkdtemp(name) != nullptr);
     path = name;
   }
-  ~Folder() { remove_folder(path, go_on); }
+  ~Folder() { remove_folder(path, never_stop); }
   std::string operator/(const std::string &name) const { return path + "/" + name; }
 };
 
@@ -52,7 +52,7 @@ void dig(const std::string &top, int depth) {
 }
 
 template <class F>
-bool comes_true(F condition) {
+bool becomes_true(F condition) {
   for (int i = 0; i < 2'000 && !condition(); ++i) std::this_thread::sleep_for(10ms);
   return condition();
 }
@@ -92,16 +92,16 @@ TEST_CASE("measure_folder() counts each file once and follows no link") {
   put_file(folder / "outside", 1 << 20);
   put_file(folder / "cache/a/b/file", 100'000);
   fs::create_symlink(folder / "outside", folder / "cache/link");
-  const std::uint64_t one = measure_folder(folder / "cache", go_on).bytes;
+  const std::uint64_t one = measure_folder(folder / "cache", never_stop).bytes;
   CHECK(one >= 100'000);
   CHECK(one < 1 << 20);
   fs::create_hard_link(folder / "cache/a/b/file", folder / "cache/same");
-  const CacheSize two = measure_folder(folder / "cache", go_on);
+  const CacheSize two = measure_folder(folder / "cache", never_stop);
   CHECK(two.bytes < one + 50'000);
   CHECK(two.whole);
-  CHECK(measure_folder(folder / "none", go_on).bytes == 0);
+  CHECK(measure_folder(folder / "none", never_stop).bytes == 0);
   dig(folder / "deep", most_cache_depth + 1);
-  CHECK_FALSE(measure_folder(folder / "deep", go_on).whole);
+  CHECK_FALSE(measure_folder(folder / "deep", never_stop).whole);
 }
 
 TEST_CASE("remove_folder() removes deep and unreadable folders and nothing outside") {
@@ -113,10 +113,10 @@ TEST_CASE("remove_folder() removes deep and unreadable folders and nothing outsi
   fs::create_directory_symlink(folder / "outside", folder / "cache/closed/link");
   ::chmod((folder / "cache/closed/in").c_str(), 0);
   ::chmod((folder / "cache/closed").c_str(), 0500);
-  CHECK(remove_folder(folder / "cache", go_on));
+  CHECK(remove_folder(folder / "cache", never_stop));
   CHECK_FALSE(fs::exists(folder / "cache"));
   CHECK(fs::exists(folder / "outside/file"));
-  CHECK(remove_folder(folder / "cache", go_on));  // it no longer exists
+  CHECK(remove_folder(folder / "cache", never_stop));  // it no longer exists
 }
 
 TEST_CASE("a cache above its limit is emptied before the next start of its server") {
@@ -128,8 +128,8 @@ TEST_CASE("a cache above its limit is emptied before the next start of its serve
   w.bounds->started("s", 1 << 20);
   w.bounds->started("other", 0);
   w.bounds->started("third", 1 << 20);
-  REQUIRE(comes_true([&] { return w.marked(); }));
-  REQUIRE(comes_true([&] { return !w.last_line().empty(); }));
+  REQUIRE(becomes_true([&] { return w.marked(); }));
+  REQUIRE(becomes_true([&] { return !w.last_line().empty(); }));
   CHECK(
       w.last_line() ==
       "server \"s\": its cache has 2 MiB, more than its cache_bytes (1 MiB); it is emptied before "
@@ -140,7 +140,7 @@ TEST_CASE("a cache above its limit is emptied before the next start of its serve
   w.bounds->make_room("s");
   CHECK_FALSE(fs::exists(w.folder / "s"));
   CHECK_FALSE(w.marked());
-  CHECK(comes_true([&] { return !w.trash(); }));
+  CHECK(becomes_true([&] { return !w.trash(); }));
   CHECK(fs::exists(w.folder / "other/file"));
   CHECK(w.log.size() == 2);
 }
@@ -152,11 +152,11 @@ TEST_CASE("a cache moved aside during its measurement is not marked") {
     put_file(w.folder / "s/large", 2 << 20);
     for (int i = 0; i < 10'000; ++i) std::ofstream(w.folder / ("s/" + std::to_string(i)));
     w.bounds->started("s", 1 << 20);
-    REQUIRE(comes_true([&] { return w.marked(); }));
+    REQUIRE(becomes_true([&] { return w.marked(); }));
     w.bounds->ended("s");  // starts a measurement, which outlasts the next two lines
     w.bounds->make_room("s");
     REQUIRE_FALSE(fs::exists(w.folder / "s"));
-    REQUIRE(comes_true([&] { return !w.trash(); }));  // removed after the measurement
+    REQUIRE(becomes_true([&] { return !w.trash(); }));  // removed after the measurement
     CHECK_FALSE(w.marked());
   }
 }
@@ -167,7 +167,7 @@ TEST_CASE("marks and unremoved caches are handled by the next process") {
   put_file(w.folder / "s/file", 2 << 20);
   put_file(w.folder / ".old-1-1/left/file", 10);
   w.bounds->started("s", 1 << 20);
-  REQUIRE(comes_true([&] { return w.marked() && !w.trash(); }));
+  REQUIRE(becomes_true([&] { return w.marked() && !w.trash(); }));
   w.bounds.reset();
   w.start();
   w.bounds->make_room("s");
@@ -180,9 +180,9 @@ TEST_CASE("a cache back within its limit is kept") {
   put_file(w.folder / "s/file", 2 << 20);
   put_file(w.folder / "s/kept", 10);
   w.bounds->started("s", 1 << 20);
-  REQUIRE(comes_true([&] { return w.marked(); }));
+  REQUIRE(becomes_true([&] { return w.marked(); }));
   fs::remove(w.folder / "s/file");
-  REQUIRE(comes_true([&] { return !w.marked(); }));
+  REQUIRE(becomes_true([&] { return !w.marked(); }));
   w.bounds->ended("s");
   w.bounds->make_room("s");
   CHECK(fs::exists(w.folder / "s/kept"));

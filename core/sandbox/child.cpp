@@ -95,7 +95,7 @@ pid_t pid_for_parent() {
 // Maps the user's own id into the user namespace; no other id exists there. The /proc files of a
 // process that is not dumpable belong to root, so the process (the gateway's memory is shared) is
 // dumpable while they are written.
-void take_identity(ChildPlan *plan) {
+void map_identity(ChildPlan *plan) {
   const int dumpable = ::prctl(PR_GET_DUMPABLE);
   if (dumpable != 1) ::prctl(PR_SET_DUMPABLE, 1);
   const bool good = write_file("/proc/self/setgroups", "deny") &&
@@ -418,7 +418,7 @@ BULKHEAD_CHILD_SIDE int run_server(void *arg) {
 
 // Uses unshare(), not clone(): if a kernel or setting has no such namespace, the others are still
 // created. Segments and queues in the namespace end with its last process.
-void leave_shared_kernel_objects(ChildPlan *plan) {
+void unshare_kernel_objects(ChildPlan *plan) {
   if (plan->own_ipc && ::unshare(CLONE_NEWIPC) != 0) plan->ipc_error = errno;
   if (::unshare(CLONE_NEWUTS) != 0) plan->uts_error = errno;
   if (!plan->ipc_needed || (plan->ipc_error == 0 && plan->uts_error == 0)) return;
@@ -428,10 +428,10 @@ void leave_shared_kernel_objects(ChildPlan *plan) {
 
 // Sets up the user namespace and the view of the file system.
 void enter_namespaces(ChildPlan *plan) {
-  take_identity(plan);
+  map_identity(plan);
   plan->pid = pid_for_parent();
   reach(plan, SpawnPhase::identified);
-  leave_shared_kernel_objects(plan);
+  unshare_kernel_objects(plan);
   build_view(plan);
   if (plan->own_network) raise_loopback(plan);
   reach(plan, SpawnPhase::viewed);

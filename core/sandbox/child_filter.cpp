@@ -112,7 +112,7 @@ class Program {
       code_.push_back(refuse_with(EPERM));
       load(at_number);
     }
-    if (!network) keep_to_own_network();
+    if (!network) restrict_socket_families();
     code_.push_back(BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_ioctl, 0, 3));
     load(at_argument(1));
     code_.push_back(BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, TIOCSTI, 0, 1));
@@ -126,7 +126,7 @@ class Program {
   // Some socket families ignore the network namespace: vsock reaches the hypervisor and other
   // guests from any namespace. getaddrinfo() and similar functions need netlink for routes and
   // addresses.
-  void keep_to_own_network() {
+  void restrict_socket_families() {
     static constexpr std::uint32_t families[] = {AF_UNIX, AF_INET, AF_INET6};
     constexpr std::uint8_t count = sizeof families / sizeof *families;
     code_.push_back(BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_socket, 1, 0));

@@ -37,7 +37,7 @@ bool is_bind(const ViewStep &step) {
 }
 
 // A step that reduces these rights.
-bool takes_away(const ViewStep &step, std::uint64_t rights) {
+bool reduces_rights(const ViewStep &step, std::uint64_t rights) {
   const bool read_only = is_bind(step) && !step.writable;
   return is_cover(step) || (read_only && (rights & ll_write) != 0);
 }
@@ -47,7 +47,7 @@ void add_around(const std::string &top, const std::string &folder, std::uint64_t
                 const ChildView &view, Rules *rules) {
   bool whole = true;
   for (const ViewStep &step : view.steps) {
-    if (step.path == top || !takes_away(step, rights)) continue;
+    if (step.path == top || !reduces_rights(step, rights)) continue;
     if (step.path == folder) return;
     if (is_within(step.path, folder)) whole = false;
   }
@@ -62,7 +62,8 @@ void add_around(const std::string &top, const std::string &folder, std::uint64_t
 // change.
 bool holds_others(const ChildView &view, std::string_view folder) {
   return std::any_of(view.steps.begin(), view.steps.end(), [&](const ViewStep &step) {
-    return takes_away(step, ll_read_write) && step.path != folder && is_within(step.path, folder);
+    return reduces_rights(step, ll_read_write) && step.path != folder &&
+           is_within(step.path, folder);
   });
 }
 

@@ -111,7 +111,7 @@ TEST_CASE("threads, memory, name resolution and socket pairs still work") {
 }
 
 // True if this build omits the step because a sanitizer's run-time cannot work with it.
-bool goes_without(const char *step) {
+bool lacks_step(const char *step) {
   Confinement wish = reactor_role();
   wish.memory_bytes = 64U << 20;
   const std::string missing = in_child([&]() -> std::string {
@@ -122,7 +122,7 @@ bool goes_without(const char *step) {
 }
 
 TEST_CASE("a process that starts no programs can neither fork nor exec") {
-  if (goes_without("seccomp")) {
+  if (lacks_step("seccomp")) {
     WARN("SKIP confine_test: no seccomp in this build or kernel");
     return;
   }
@@ -134,7 +134,7 @@ TEST_CASE("a process that starts no programs can neither fork nor exec") {
 }
 
 TEST_CASE("only a role that writes files may clone them") {
-  if (goes_without("seccomp")) {
+  if (lacks_step("seccomp")) {
     WARN("SKIP confine_test: no seccomp in this build or kernel");
     return;
   }
@@ -159,7 +159,7 @@ TEST_CASE("only a role that writes files may clone them") {
 }
 
 TEST_CASE("limits are enforced and no core file is written") {
-  const bool no_memory_limit = goes_without("memory-limit");
+  const bool no_memory_limit = lacks_step("memory-limit");
   Confinement wish = reactor_role();
   wish.descriptors = 64;
   wish.memory_bytes = 64U << 20;

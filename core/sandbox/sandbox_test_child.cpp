@@ -131,7 +131,7 @@ bool use_memory(const std::string &megabytes) {
 }
 
 // A daemon: a separate session, its parent has ended, all inherited descriptors are closed.
-bool leave_daemon(const std::string &path) {
+bool start_daemon(const std::string &path) {
   const pid_t pid = ::fork();
   if (pid != 0) return ::waitpid(pid, nullptr, 0) == pid;
   ::setsid();
@@ -278,7 +278,7 @@ const std::pair<std::string_view, Attempt> attempts[] = {
      [](const std::string &id) { return ::setuid(static_cast<uid_t>(std::stoi(id))) == 0; }},
     {"forks", fork_many},
     {"memory", use_memory},
-    {"daemon", leave_daemon},
+    {"daemon", start_daemon},
     {"fill",
      [](const std::string &path) {
        const int fd = ::open(path.c_str(), O_WRONLY | O_CREAT, 0600);

@@ -99,7 +99,7 @@ bh_status Spawner::spawn(const bh_spawn &request, bh_child *out, bh_error *error
   bh_status status = prepare(*launch, error);
   if (status != BH_OK) return status;
   status = start(launch, out, error);
-  if (status == BH_OK || launch == nullptr || !can_do_without_namespaces(*launch)) return status;
+  if (status == BH_OK || launch == nullptr || !may_retry_without_namespaces(*launch)) return status;
   // Retries, and from now on starts, without namespaces.
   auto again = std::make_unique<Launch>();
   again->server = launch->server;
@@ -115,16 +115,16 @@ bh_status Spawner::spawn(const bh_spawn &request, bh_child *out, bh_error *error
 namespace {
 
 // Steps that a kernel or its configuration may reject altogether.
-bool is_of_namespaces(SpawnStep step) {
+bool is_namespace_step(SpawnStep step) {
   return step == SpawnStep::clone || step == SpawnStep::identity || step == SpawnStep::mounts ||
          step == SpawnStep::network || step == SpawnStep::init;
 }
 
 }  // namespace
 
-bool Spawner::can_do_without_namespaces(Launch &launch) {
+bool Spawner::may_retry_without_namespaces(Launch &launch) {
   if (!launch.plan.namespaces || options_.require) return false;
-  if (!is_of_namespaces(launch.plan.failed) || launch.plan.error == ENOMEM ||
+  if (!is_namespace_step(launch.plan.failed) || launch.plan.error == ENOMEM ||
       launch.plan.error == EAGAIN)
     return false;
   namespaces_ = false;
@@ -143,7 +143,7 @@ bh_status Spawner::refuse(const Launch &launch, bh_error *error) const {
 }
 
 // True if a reactor can be notified when a child is ready.
-bool Spawner::can_go_on_meanwhile() {
+bool Spawner::can_start_asynchronously() {
   if (options_.reactor == nullptr) return false;
   if (watch_ != 0) return true;
   if (!starters_) starters_ = std::make_unique<Starters>();
@@ -157,7 +157,7 @@ bool Spawner::can_go_on_meanwhile() {
 // True: the start continues asynchronously after the required steps have succeeded.
 bool Spawner::begin(Launch &launch) {
   ChildPlan &plan = launch.plan;
-  if (can_go_on_meanwhile() && starters_->start(&plan)) {
+  if (can_start_asynchronously() && starters_->start(&plan)) {
     // Once one child has completed them, the kernel is known to support these steps.
     const bool sure = proven_ || !plan.namespaces;
     wait_for(plan, sure ? SpawnPhase::identified : SpawnPhase::viewed);
@@ -250,7 +250,7 @@ void Spawner::settle(Child &child) {
     bh_error why = bh::make_error();
     const bh_status code = failure(launch, &why);
     child.failure = Error{code, std::string(bh::text(why))};
-    can_do_without_namespaces(launch);  // affects the next start
+    may_retry_without_namespaces(launch);  // affects the next start
   }
   child.launch.reset();
 }
@@ -282,7 +282,7 @@ bh_status Spawner::failure(const Launch &launch, bh_error *error) const {
                       who + "cannot be started: " + (plan.what != nullptr ? plan.what : "a path") +
                           " in its sandbox: " + why);
     default:
-      if (options_.require && plan.namespaces && is_of_namespaces(plan.failed)) {
+      if (options_.require && plan.namespaces && is_namespace_step(plan.failed)) {
         return bh::fail(error, BH_E_UNSUPPORTED, who + not_all_of_it("namespaces (" + why + ")"));
       }
       return bh::fail(error, options_.require ? BH_E_UNSUPPORTED : BH_E_UNAVAILABLE,

@@ -103,7 +103,7 @@ class Spawner {
   bh_status start(std::unique_ptr<Launch> &launch, bh_child *out, bh_error *error);
   void fill_plan(Launch &launch);
   bool begin(Launch &launch);
-  bool can_go_on_meanwhile();
+  bool can_start_asynchronously();
   bh_status hand_out(std::unique_ptr<Launch> launch, bool ready, bh_child *out, bh_error *error);
   void settle(Child &child);
   void note_lacks(const ChildPlan &plan);
@@ -114,7 +114,7 @@ class Spawner {
   void prepare_groups(Launch &launch);
   void choose_folder(Launch &launch);
   bh_status failure(const Launch &launch, bh_error *error) const;
-  bool can_do_without_namespaces(Launch &launch);
+  bool may_retry_without_namespaces(Launch &launch);
   void lacks(std::string_view what, std::string_view why);
   void lacks(Launch &launch, std::string_view what, std::string_view why);
   bh_status refuse(const Launch &launch, bh_error *error) const;
