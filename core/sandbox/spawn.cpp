@@ -67,7 +67,7 @@ void Spawner::log(std::int32_t level, std::string_view text) const {
   if (options_.log) options_.log(level, text);
 }
 
-void Spawner::lacks(std::string_view what, std::string_view why) {
+void Spawner::report_missing(std::string_view what, std::string_view why) {
   if (std::find(missing_.begin(), missing_.end(), what) != missing_.end()) return;
   missing_.emplace_back(what);
   log(BH_LOG_WARN, "the sandbox of servers is incomplete: " + std::string(what) + " is missing (" +
@@ -128,18 +128,20 @@ bool Spawner::may_retry_without_namespaces(Launch &launch) {
       launch.plan.error == EAGAIN)
     return false;
   namespaces_ = false;
-  lacks("namespaces", name_of(launch.plan.error));
+  report_missing("namespaces", name_of(launch.plan.error));
   return true;
 }
 
-void Spawner::lacks(Launch &launch, std::string_view what, std::string_view why) {
-  launch.lacks.append(launch.lacks.empty() ? "" : ", ").append(what).append(" (").append(why) +=
-      ')';
-  lacks(what, why);
+void Spawner::report_missing(Launch &launch, std::string_view what, std::string_view why) {
+  launch.missing_parts.append(launch.missing_parts.empty() ? "" : ", ")
+      .append(what)
+      .append(" (")
+      .append(why) += ')';
+  report_missing(what, why);
 }
 
 bh_status Spawner::refuse(const Launch &launch, bh_error *error) const {
-  return bh::fail(error, BH_E_UNSUPPORTED, launch.who() + not_all_of_it(launch.lacks));
+  return bh::fail(error, BH_E_UNSUPPORTED, launch.who() + incomplete_sandbox(launch.missing_parts));
 }
 
 // True if a reactor can be notified when a child is ready.
@@ -234,18 +236,18 @@ bh_status Spawner::hand_out(std::unique_ptr<Launch> launch, bool ready, bh_child
   return BH_E_LIMIT;
 }
 
-void Spawner::note_lacks(const ChildPlan &plan) {
-  if (plan.groups_failed) lacks("process-limit", "its control group cannot be entered");
+void Spawner::report_missing_parts(const ChildPlan &plan) {
+  if (plan.groups_failed) report_missing("process-limit", "its control group cannot be entered");
   if (plan.namespaces && plan.failed == SpawnStep::none && !plan.processes_hidden)
-    lacks("own-proc", "/proc cannot be mounted here");
-  if (plan.ipc_error != 0) lacks("ipc-namespace", name_of(plan.ipc_error));
-  if (plan.uts_error != 0) lacks("uts-namespace", name_of(plan.uts_error));
+    report_missing("own-proc", "/proc cannot be mounted here");
+  if (plan.ipc_error != 0) report_missing("ipc-namespace", name_of(plan.ipc_error));
+  if (plan.uts_error != 0) report_missing("uts-namespace", name_of(plan.uts_error));
 }
 
 // Called when a start is over.
 void Spawner::settle(Child &child) {
   Launch &launch = *child.launch;
-  note_lacks(launch.plan);
+  report_missing_parts(launch.plan);
   if (launch.plan.failed != SpawnStep::none) {
     bh_error why = bh::make_error();
     const bh_status code = failure(launch, &why);
@@ -273,8 +275,8 @@ bh_status Spawner::failure(const Launch &launch, bh_error *error) const {
     case SpawnStep::ipc:
       return bh::fail(
           error, BH_E_UNSUPPORTED,
-          who + not_all_of_it((plan.ipc_error != 0 ? "ipc-namespace (" : "uts-namespace (") + why +
-                              ")"));
+          who + incomplete_sandbox((plan.ipc_error != 0 ? "ipc-namespace (" : "uts-namespace (") +
+                                   why + ")"));
     case SpawnStep::program:
       break;
     case SpawnStep::view:
@@ -283,7 +285,8 @@ bh_status Spawner::failure(const Launch &launch, bh_error *error) const {
                           " in its sandbox: " + why);
     default:
       if (options_.require && plan.namespaces && is_namespace_step(plan.failed)) {
-        return bh::fail(error, BH_E_UNSUPPORTED, who + not_all_of_it("namespaces (" + why + ")"));
+        return bh::fail(error, BH_E_UNSUPPORTED,
+                        who + incomplete_sandbox("namespaces (" + why + ")"));
       }
       return bh::fail(error, options_.require ? BH_E_UNSUPPORTED : BH_E_UNAVAILABLE,
                       who + "cannot be started: " + why + " (step " +

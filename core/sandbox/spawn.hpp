@@ -106,7 +106,7 @@ class Spawner {
   bool can_start_asynchronously();
   bh_status hand_out(std::unique_ptr<Launch> launch, bool ready, bh_child *out, bh_error *error);
   void settle(Child &child);
-  void note_lacks(const ChildPlan &plan);
+  void report_missing_parts(const ChildPlan &plan);
   void on_finished();
   bh_status prepare(Launch &launch, bh_error *error);
   bh_status prepare_sandbox(Launch &launch, bh_error *error);
@@ -115,8 +115,8 @@ class Spawner {
   void choose_folder(Launch &launch);
   bh_status failure(const Launch &launch, bh_error *error) const;
   bool may_retry_without_namespaces(Launch &launch);
-  void lacks(std::string_view what, std::string_view why);
-  void lacks(Launch &launch, std::string_view what, std::string_view why);
+  void report_missing(std::string_view what, std::string_view why);
+  void report_missing(Launch &launch, std::string_view what, std::string_view why);
   bh_status refuse(const Launch &launch, bh_error *error) const;
   void log(std::int32_t level, std::string_view text) const;
   void end_orphans();

@@ -26,7 +26,7 @@ struct Spawner::Launch {
   std::vector<ChildMount> mounts;
   std::string uid_map, gid_map, scratch_options, cache;
   ServerGroups::Group group;
-  std::string lacks;  // missing parts of its sandbox, readable text
+  std::string missing_parts;  // missing parts of its sandbox, readable text
   OwnedFd in, out, err, child_in, child_out, child_err, exit_report, landlock;
   ChildPlan plan;
 
@@ -48,7 +48,7 @@ inline OwnedFd above_standard(int fd) {
   return OwnedFd(::fcntl(fd, F_DUPFD_CLOEXEC, 3));
 }
 
-inline std::string not_all_of_it(std::string_view lacks) {
+inline std::string incomplete_sandbox(std::string_view lacks) {
   return "is not started: isolation.mode is \"require\", and this machine lacks parts of its "
          "sandbox: " +
          std::string(lacks);

@@ -141,7 +141,7 @@ bh_status Spawner::prepare_sandbox(Launch &launch, bh_error *error) {
   prepare_groups(launch);
   launch.plan.own_ipc = !launch.policy.host_ipc;
   launch.plan.ipc_needed = options_.require;
-  if (options_.require && !launch.lacks.empty()) return refuse(launch, error);
+  if (options_.require && !launch.missing_parts.empty()) return refuse(launch, error);
   launch.plan.filter = &child_filter(launch.policy.mode == Mode::strict, launch.policy.network);
   return BH_OK;
 }
@@ -158,7 +158,7 @@ bh_status Spawner::prepare(Launch &launch, bh_error *error) {
   plan.confined = launch.policy.mode != Mode::off;
   plan.namespaces = plan.confined && namespaces_;
   if (plan.confined && !namespaces_ && options_.require) {
-    return bh::fail(error, BH_E_UNSUPPORTED, launch.who() + not_all_of_it("namespaces"));
+    return bh::fail(error, BH_E_UNSUPPORTED, launch.who() + incomplete_sandbox("namespaces"));
   }
   if (plan.confined && !namespaces_ && !launch.policy.network) {
     return bh::fail(error, BH_E_UNSUPPORTED,
@@ -222,13 +222,14 @@ void Spawner::choose_folder(Launch &launch) {
 void Spawner::prepare_groups(Launch &launch) {
   if (!groups_) groups_ = std::make_shared<ServerGroups>();
   if (::geteuid() == 0 && !groups_->counts_processes()) {
-    lacks(launch, "process-limit",
-          "no control group can be created, and no other limit counts processes of root");
+    report_missing(launch, "process-limit",
+                   "no control group can be created, and no other limit counts processes of root");
   }
   if (launch.policy.memory_bytes != 0 && !groups_->counts_memory()) {
-    lacks(launch, "memory-group",
-          "no control group can be created, so memory_bytes limits each process of a server "
-          "separately");
+    report_missing(
+        launch, "memory-group",
+        "no control group can be created, so memory_bytes limits each process of a server "
+        "separately");
   }
   // Plus one: the first process of the sandbox is the gateway's.
   launch.group = groups_->plan({launch.policy.processes + 1, launch.policy.memory_bytes});
@@ -246,19 +247,19 @@ bool Spawner::prepare_landlock(Launch &launch, Error *why) {
   if (ruleset) {
     launch.landlock = std::move(*ruleset);
     if (const int abi = landlock_abi(); abi < 6) {
-      lacks(launch, "landlock-scopes", "this kernel has Landlock ABI 5 or older");
+      report_missing(launch, "landlock-scopes", "this kernel has Landlock ABI 5 or older");
     }
     return true;
   }
   if (!options_.require && launch.plan.namespaces) {
-    lacks("landlock-files", ruleset.error().text);
+    report_missing("landlock-files", ruleset.error().text);
     return true;
   }
   if (!options_.require && launch.policy.mode == Mode::strict) {
     *why = ruleset.error();
     return false;
   }
-  lacks(launch, "landlock-files", ruleset.error().text);
+  report_missing(launch, "landlock-files", ruleset.error().text);
   return true;
 }
 
