@@ -54,12 +54,12 @@ std::uint64_t rights_of(PathRule::Access access) noexcept {
 }
 
 // One run of confine(): the requested confinement and its state so far.
-class Work {
+class ConfineRun {
  public:
-  explicit Work(const Confinement &wish) : wish_(wish) {}
+  explicit ConfineRun(const Confinement &confinement) : confinement_(confinement) {}
 
   Result<Enforced> run() {
-    const ConfineLayers &layers = wish_.layers;
+    const ConfineLayers &layers = confinement_.layers;
     if (layers.landlock) {
       if (auto ok = prepare_landlock(); !ok) return std::unexpected(ok.error());
     }
@@ -79,7 +79,7 @@ class Work {
       ruleset_.reset();
     }
     if (layers.seccomp) filter_calls();
-    if (wish_.mode == ConfineMode::require && !enforced_.missing.empty()) return refused();
+    if (confinement_.mode == ConfineMode::require && !enforced_.missing.empty()) return refused();
     return std::move(enforced_);
   }
 
@@ -89,7 +89,7 @@ class Work {
   void note(const char *word, bool worked) { worked ? done(word) : missing(word); }
 
   std::unexpected<Error> os_error(const std::string &what, int error) const {
-    return fail(BH_E_IO, wish_.role + ": cannot confine this process: " + what + ": " +
+    return fail(BH_E_IO, confinement_.role + ": cannot confine this process: " + what + ": " +
                              std::strerror(error));
   }
 
@@ -97,20 +97,20 @@ class Work {
     std::string words;
     for (const std::string &word : enforced_.missing) words += (words.empty() ? "" : ", ") + word;
     return fail(BH_E_UNSUPPORTED,
-                wish_.role + ": isolation is required, but this system lacks: " + words +
+                confinement_.role + ": isolation is required, but this system lacks: " + words +
                     " (mode = \"best-effort\" in [isolation] starts without them)");
   }
 
-  bool file_rules() const { return !(wish_.namespaces && wish_.paths.empty()); }
+  bool file_rules() const { return !(confinement_.namespaces && confinement_.paths.empty()); }
 
   LandlockRules rules() const {
     LandlockRules rules;
     if (!file_rules()) rules.fs = 0;
-    if (!wish_.network) return rules;
-    if (wish_.connect_ports.empty()) {
-      rules.net = wish_.exec ? 0 : ll_tcp_bind;
+    if (!confinement_.network) return rules;
+    if (confinement_.connect_ports.empty()) {
+      rules.net = confinement_.exec ? 0 : ll_tcp_bind;
     }
-    for (const std::uint16_t port : wish_.connect_ports) {
+    for (const std::uint16_t port : confinement_.connect_ports) {
       rules.ports.push_back({port, ll_tcp_connect});
     }
     return rules;
@@ -121,7 +121,7 @@ class Work {
   Result<void> prepare_landlock() {
     LandlockRules wanted = rules();
     std::vector<OwnedFd> opened;
-    for (const PathRule &rule : wish_.paths) {
+    for (const PathRule &rule : confinement_.paths) {
       int fd = rule.fd;
       if (fd < 0) {
         opened.emplace_back(::open(rule.path.c_str(), O_PATH | O_CLOEXEC));
@@ -136,7 +136,8 @@ class Work {
     // No Landlock, or a version older than all features that this role requests (Linux 6.1 has
     // neither TCP rules nor scopes). The missing parts are already noted.
     if (!ruleset && ruleset.error().code == BH_E_UNSUPPORTED) return {};
-    if (!ruleset) return fail(ruleset.error().code, wish_.role + ": " + ruleset.error().text);
+    if (!ruleset)
+      return fail(ruleset.error().code, confinement_.role + ": " + ruleset.error().text);
     ruleset_ = std::move(*ruleset);
     return {};
   }
@@ -153,33 +154,34 @@ class Work {
     const auto lower = [&](int resource, std::uint64_t value) {
       if (value != 0 && steps::limit(resource, value) != 0) good = false;
     };
-    lower(RLIMIT_NOFILE, wish_.descriptors);
-    lower(RLIMIT_FSIZE, wish_.file_bytes);
+    lower(RLIMIT_NOFILE, confinement_.descriptors);
+    lower(RLIMIT_FSIZE, confinement_.file_bytes);
     // A write beyond the limit must fail, not end the process.
-    if (wish_.file_bytes != 0) ::signal(SIGXFSZ, SIG_IGN);
-    if (wish_.memory_bytes != 0) {
-      note("memory-limit", !sanitized && steps::limit(RLIMIT_DATA, wish_.memory_bytes) == 0);
+    if (confinement_.file_bytes != 0) ::signal(SIGXFSZ, SIG_IGN);
+    if (confinement_.memory_bytes != 0) {
+      note("memory-limit", !sanitized && steps::limit(RLIMIT_DATA, confinement_.memory_bytes) == 0);
     }
     note("limits", good);
   }
 
   void isolate() {
-    if (!wish_.network) note("network-namespace", isolate_from(CLONE_NEWNET));
-    if (wish_.namespaces && !wish_.hide.empty()) {
-      note("mount-namespace", isolate_from(CLONE_NEWNS) && steps::hide_paths(wish_.hide) == 0);
+    if (!confinement_.network) note("network-namespace", isolate_from(CLONE_NEWNET));
+    if (confinement_.namespaces && !confinement_.hide.empty()) {
+      note("mount-namespace",
+           isolate_from(CLONE_NEWNS) && steps::hide_paths(confinement_.hide) == 0);
     }
   }
 
   void limit_processes() {
-    if (wish_.processes == 0) return;
+    if (confinement_.processes == 0) return;
     // Only if the kernel counts just the processes of this role. An ordinary user's other programs
     // would count too, except in a user namespace. A role that starts third-party programs gets no
     // user namespace for this: files of root appear to belong to nobody in it, which ssh and
     // others reject. The namespace comes first, because its own limit is derived from the current
     // one.
-    bool alone = own_user_namespace_ || (::geteuid() == 0 && wish_.ids);
-    if (!alone && ::geteuid() != 0 && !wish_.exec) alone = steps::own_user_namespace() == 0;
-    note("process-limit", alone && steps::limit(RLIMIT_NPROC, wish_.processes) == 0);
+    bool alone = own_user_namespace_ || (::geteuid() == 0 && confinement_.ids);
+    if (!alone && ::geteuid() != 0 && !confinement_.exec) alone = steps::own_user_namespace() == 0;
+    note("process-limit", alone && steps::limit(RLIMIT_NPROC, confinement_.processes) == 0);
   }
 
   bool isolate_from(int flag) {
@@ -193,15 +195,16 @@ class Work {
     if (const int error = steps::drop_bounding_set(); error != 0) {
       return os_error("dropping capabilities", error);
     }
-    if (wish_.ids && ::geteuid() == 0) {
-      if (const int error = steps::become(wish_.ids->first, wish_.ids->second); error != 0) {
-        return os_error("becoming user " + std::to_string(wish_.ids->first), error);
+    if (confinement_.ids && ::geteuid() == 0) {
+      if (const int error = steps::become(confinement_.ids->first, confinement_.ids->second);
+          error != 0) {
+        return os_error("becoming user " + std::to_string(confinement_.ids->first), error);
       }
       done("user");
     }
     // Root needs this capability to create user namespaces for children; executed programs do not
     // inherit it.
-    const bool root_with_children = wish_.namespaces && ::geteuid() == 0;
+    const bool root_with_children = confinement_.namespaces && ::geteuid() == 0;
     const std::uint64_t keep = root_with_children ? 1ULL << CAP_SETFCAP : 0;
     if (const int error = steps::drop_capabilities(keep); error != 0) {
       return os_error("dropping capabilities", error);
@@ -216,7 +219,7 @@ class Work {
     } else {
       note("not-dumpable", ::prctl(PR_SET_DUMPABLE, 0, 0, 0, 0) == 0);
     }
-    if (wish_.exec) return;  // third-party programs may compile code at run time
+    if (confinement_.exec) return;  // third-party programs may compile code at run time
     note("no-writable-code", ::prctl(pr_set_mdwe, mdwe_refuse_exec_gain, 0, 0, 0) == 0);
   }
 
@@ -227,14 +230,15 @@ class Work {
     }
     // Only a role that may write files needs to clone them.
     const bool writes = std::any_of(
-        wish_.paths.begin(), wish_.paths.end(),
+        confinement_.paths.begin(), confinement_.paths.end(),
         [](const PathRule &rule) { return rule.access == PathRule::Access::read_write; });
-    const auto program = seccomp_program(
-        {wish_.network, wish_.unix_sockets, wish_.exec, wish_.namespaces, wish_.debuggers, writes});
+    const auto program =
+        seccomp_program({confinement_.network, confinement_.unix_sockets, confinement_.exec,
+                         confinement_.namespaces, confinement_.debuggers, writes});
     note("seccomp", seccomp_install(program.data(), program.size()) == 0);
   }
 
-  const Confinement &wish_;
+  const Confinement &confinement_;
   Enforced enforced_;
   OwnedFd ruleset_;
   bool own_user_namespace_ = false;
@@ -242,8 +246,8 @@ class Work {
 
 }  // namespace
 
-Result<Enforced> confine(const Confinement &wish) {
-  return Work(wish).run();
+Result<Enforced> confine(const Confinement &confinement) {
+  return ConfineRun(confinement).run();
 }
 
 std::vector<PathRule> library_paths() {

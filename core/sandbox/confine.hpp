@@ -101,7 +101,7 @@ struct Enforced {
 // its uid_map makes itself dumpable first. Builds with a sanitizer get no seccomp filter and no
 // memory limit, and stay dumpable, because the sanitizer's run-time needs that; these parts are
 // reported as missing.
-Result<Enforced> confine(const Confinement &wish);
+Result<Enforced> confine(const Confinement &confinement);
 
 // Paths that later loaded code needs: shared libraries, /dev/null, random numbers, time zones.
 std::vector<PathRule> library_paths();

@@ -62,16 +62,16 @@ std::string join(const std::vector<std::string> &words) {
 }
 
 Confinement reactor_role() {
-  Confinement wish;
-  wish.role = "test";
-  wish.paths = library_paths();
-  if (::geteuid() == 0) wish.ids = {{65534, 65534}};
-  return wish;
+  Confinement confinement;
+  confinement.role = "test";
+  confinement.paths = library_paths();
+  if (::geteuid() == 0) confinement.ids = {{65534, 65534}};
+  return confinement;
 }
 
-std::string confined(const Confinement &wish, const std::function<std::string()> &body) {
+std::string confined(const Confinement &confinement, const std::function<std::string()> &body) {
   return in_child([&]() -> std::string {
-    const auto enforced = confine(wish);
+    const auto enforced = confine(confinement);
     if (!enforced) return "error: " + enforced.error().text;
     return body();
   });
@@ -80,9 +80,9 @@ std::string confined(const Confinement &wish, const std::function<std::string()>
 }  // namespace
 
 TEST_CASE("confine() reports the parts in force and the missing ones") {
-  const Confinement wish = reactor_role();
+  const Confinement confinement = reactor_role();
   const std::string said = in_child([&]() -> std::string {
-    const auto enforced = confine(wish);
+    const auto enforced = confine(confinement);
     if (!enforced) return "error: " + enforced.error().text;
     return "in force: " + join(enforced->in_force) + "missing: " + join(enforced->missing);
   });
@@ -93,10 +93,10 @@ TEST_CASE("confine() reports the parts in force and the missing ones") {
 }
 
 TEST_CASE("threads, memory, name resolution and socket pairs still work") {
-  Confinement wish = reactor_role();
-  wish.network = true;
-  for (const PathRule &rule : network_config_paths()) wish.paths.push_back(rule);
-  CHECK(confined(wish, []() -> std::string {
+  Confinement confinement = reactor_role();
+  confinement.network = true;
+  for (const PathRule &rule : network_config_paths()) confinement.paths.push_back(rule);
+  CHECK(confined(confinement, []() -> std::string {
           std::string out;
           std::thread([&out] { out += "thread "; }).join();
           std::vector<char> big(8U << 20, 'x');
@@ -112,10 +112,10 @@ TEST_CASE("threads, memory, name resolution and socket pairs still work") {
 
 // True if this build omits the step because a sanitizer's run-time cannot work with it.
 bool lacks_step(const char *step) {
-  Confinement wish = reactor_role();
-  wish.memory_bytes = 64U << 20;
+  Confinement confinement = reactor_role();
+  confinement.memory_bytes = 64U << 20;
   const std::string missing = in_child([&]() -> std::string {
-    const auto enforced = confine(wish);
+    const auto enforced = confine(confinement);
     return enforced ? " " + join(enforced->missing) : enforced.error().text;
   });
   return missing.find(" " + std::string(step) + " ") != std::string::npos;
@@ -160,11 +160,11 @@ TEST_CASE("only a role that writes files may clone them") {
 
 TEST_CASE("limits are enforced and no core file is written") {
   const bool no_memory_limit = lacks_step("memory-limit");
-  Confinement wish = reactor_role();
-  wish.descriptors = 64;
-  wish.memory_bytes = 64U << 20;
-  wish.file_bytes = 1U << 20;
-  CHECK(confined(wish, [&]() -> std::string {
+  Confinement confinement = reactor_role();
+  confinement.descriptors = 64;
+  confinement.memory_bytes = 64U << 20;
+  confinement.file_bytes = 1U << 20;
+  CHECK(confined(confinement, [&]() -> std::string {
           rlimit files{}, memory{}, core{};
           ::getrlimit(RLIMIT_NOFILE, &files);
           ::getrlimit(RLIMIT_DATA, &memory);
@@ -211,9 +211,9 @@ TEST_CASE("close_other_descriptors() keeps the listed descriptors") {
 }
 
 TEST_CASE("mode require fails and names the missing parts") {
-  Confinement wish = reactor_role();
-  wish.mode = ConfineMode::require;
-  const std::string said = confined(wish, [] { return std::string("all there"); });
+  Confinement confinement = reactor_role();
+  confinement.mode = ConfineMode::require;
+  const std::string said = confined(confinement, [] { return std::string("all there"); });
   INFO(said);
   const bool expected =
       said == "all there" || said.find("this system lacks: ") != std::string::npos;
@@ -240,12 +240,12 @@ TEST_CASE("a launcher can create namespaces with mounts for its children") {
     WARN("SKIP confine_test: no mount namespaces here");
     return;
   }
-  Confinement wish;
-  wish.role = "launcher";
-  wish.network = wish.exec = wish.namespaces = true;
-  wish.hide = {"/etc/passwd"};
+  Confinement confinement;
+  confinement.role = "launcher";
+  confinement.network = confinement.exec = confinement.namespaces = true;
+  confinement.hide = {"/etc/passwd"};
   // As the current user: root stays root and must be able to map itself.
-  CHECK(confined(wish, []() -> std::string {
+  CHECK(confined(confinement, []() -> std::string {
           if (std::ifstream("/etc/passwd").get() >= 0) {
             return "not hidden";
           }

@@ -15,7 +15,7 @@
 
 namespace bulkhead {
 
-struct SeccompWish {
+struct SeccompOptions {
   bool network = false;       // socket(), connect(), bind()
   bool unix_sockets = false;  // also Unix sockets
   // May start processes and programs: all calls except dangerous ones are allowed.
@@ -23,13 +23,13 @@ struct SeccompWish {
   bool namespaces = false;  // with exec: namespaces, mounts
   bool debuggers = false;   // with exec: ptrace and reading other processes' memory
   // FICLONE and syncfs: copies of files that share blocks, and durable writes.
-  bool keeps_files = false;
+  bool clones_files = false;
 };
 
 // A role that starts no programs gets an allow-list. Other calls fail with EPERM. Calls newer than
 // this list, and clone3, whose arguments a filter cannot read, fail with ENOSYS, so that libraries
 // use older calls. Calls under the convention of another architecture end the process.
-std::vector<sock_filter> seccomp_program(const SeccompWish &wish);
+std::vector<sock_filter> seccomp_program(const SeccompOptions &options);
 
 // Applies to all threads permanently; requires no_new_privs. Async-signal-safe. Returns 0 or an
 // errno value.

@@ -49,7 +49,7 @@ std::vector<seccomp::AllOf> any_of_values(unsigned argument,
   return out;
 }
 
-void add_files(CallList &list, const SeccompWish &wish) {
+void add_files(CallList &list, const SeccompOptions &options) {
   // Landlock decides on paths and rights. Calls that Landlock does not filter are not included:
   // chmod, chown, utimensat and setxattr by path.
   list.allow(
@@ -76,7 +76,7 @@ void add_files(CallList &list, const SeccompWish &wish) {
   list.allow_if(__NR_utimensat, {{is(1, 0)}});
   std::vector<seccomp::AllOf> controls = any_of_values(
       1, {FIONREAD, FIONBIO, FIOCLEX, FIONCLEX, TCGETS, TIOCGWINSZ, 0x8933 /* SIOCGIFINDEX */});
-  if (wish.keeps_files) {
+  if (options.clones_files) {
     controls.push_back({is(1, FICLONE)});
     list.allow({__NR_syncfs});
   }
@@ -179,7 +179,7 @@ void add_self(CallList &list) {
   list.allow_if(__NR_tgkill, {{is(0, self)}});
 }
 
-void add_sockets(CallList &list, const SeccompWish &wish) {
+void add_sockets(CallList &list, const SeccompOptions &options) {
   list.allow({__NR_recvfrom, __NR_recvmsg, __NR_recvmmsg, __NR_shutdown, __NR_getsockname,
               __NR_getpeername, __NR_getsockopt, __NR_accept, __NR_accept4, __NR_listen});
   // A connection opened by its first data bypasses Landlock's port check, and an inherited
@@ -195,10 +195,10 @@ void add_sockets(CallList &list, const SeccompWish &wish) {
   // No datagram pairs: they can be connected to any Unix socket in the file system.
   list.allow_if(__NR_socketpair, {{is(0, AF_UNIX), bits(1, socket_type_mask, SOCK_STREAM)},
                                   {is(0, AF_UNIX), bits(1, socket_type_mask, SOCK_SEQPACKET)}});
-  if (!wish.network && !wish.unix_sockets) return;
+  if (!options.network && !options.unix_sockets) return;
   list.allow({__NR_connect, __NR_bind});
   std::vector<seccomp::AllOf> families;
-  if (wish.network) {
+  if (options.network) {
     for (const std::uint32_t family : {AF_INET, AF_INET6}) {
       // TCP (explicit or default) and UDP only: Landlock does not filter the ports of other
       // protocols such as MPTCP and SCTP.
@@ -212,13 +212,13 @@ void add_sockets(CallList &list, const SeccompWish &wish) {
     }
     families.push_back({is(0, AF_NETLINK), is(2, 0)});  // getaddrinfo() uses it to list addresses
   }
-  if (wish.unix_sockets) families.push_back({is(0, AF_UNIX)});
+  if (options.unix_sockets) families.push_back({is(0, AF_UNIX)});
   list.allow_if(__NR_socket, std::move(families));
 }
 
 // For the launcher and, by inheritance, the servers that it starts, which are third-party
 // programs. Allows everything except the calls that only attacks and debuggers need.
-CallList everything_but_dangerous(const SeccompWish &wish) {
+CallList everything_but_dangerous(const SeccompOptions &options) {
   CallList list;
   list.otherwise = Answer::allow;
   list.last_known = nr_last_known;
@@ -258,12 +258,12 @@ CallList everything_but_dangerous(const SeccompWish &wish) {
   list.refuse({__NR_iopl, __NR_ioperm, __NR_modify_ldt, __NR_uselib, __NR_ustat, __NR_sysfs,
                __NR_kexec_file_load});
 #endif
-  if (!wish.debuggers) {
+  if (!options.debuggers) {
     list.refuse({__NR_ptrace, __NR_process_vm_readv, __NR_process_vm_writev});
   }
   // Characters pushed into a terminal would act as the user's input.
   list.allow_if(__NR_ioctl, {{is_not(1, TIOCSTI), is_not(1, TIOCLINUX)}});
-  if (!wish.namespaces) {
+  if (!options.namespaces) {
     list.refuse({__NR_unshare, __NR_setns, __NR_mount, __NR_umount2, __NR_pivot_root,
                  __NR_move_mount, __NR_mount_setattr, __NR_open_tree, __NR_fsopen, __NR_fsconfig,
                  __NR_fsmount, __NR_fspick, __NR_chroot, __NR_sethostname, __NR_setdomainname});
@@ -273,23 +273,23 @@ CallList everything_but_dangerous(const SeccompWish &wish) {
   return list;
 }
 
-CallList listed_only(const SeccompWish &wish) {
+CallList listed_only(const SeccompOptions &options) {
   CallList list;
   list.otherwise = Answer::refuse;
   list.last_known = nr_last_known;
-  add_files(list, wish);
+  add_files(list, options);
   add_waiting_and_time(list);
   add_memory_and_threads(list);
   add_self(list);
-  add_sockets(list, wish);
+  add_sockets(list, options);
   list.calls[__NR_clone3] = {Answer::unknown, {}};
   return list;
 }
 
 }  // namespace
 
-std::vector<sock_filter> seccomp_program(const SeccompWish &wish) {
-  return seccomp::assemble(wish.exec ? everything_but_dangerous(wish) : listed_only(wish));
+std::vector<sock_filter> seccomp_program(const SeccompOptions &options) {
+  return seccomp::assemble(options.exec ? everything_but_dangerous(options) : listed_only(options));
 }
 
 }  // namespace bulkhead

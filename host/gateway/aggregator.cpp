@@ -50,14 +50,14 @@ Result<std::optional<Guards>> take_guards(const Arguments &arguments) {
 // One process that connects to servers and starts them needs the privileges of the gateway's
 // aggregator and launcher together. Each started server has its own sandbox.
 Result<Enforced> confine_to_servers(const Profile &profile) {
-  Confinement wish;
-  wish.role = "aggregator";
-  wish.network = wish.unix_sockets = true;
-  wish.exec = wish.namespaces = true;
-  wish.hide = control_dirs();
-  wish.hide.push_back(profile.state_dir + "/secrets");
-  wish.mode = profile.isolation.require ? ConfineMode::require : ConfineMode::best_effort;
-  return confine(wish);
+  Confinement confinement;
+  confinement.role = "aggregator";
+  confinement.network = confinement.unix_sockets = true;
+  confinement.exec = confinement.namespaces = true;
+  confinement.hide = control_dirs();
+  confinement.hide.push_back(profile.state_dir + "/secrets");
+  confinement.mode = profile.isolation.require ? ConfineMode::require : ConfineMode::best_effort;
+  return confine(confinement);
 }
 
 // Opens and checks the plugins while files still show their owners: after confinement an ordinary
