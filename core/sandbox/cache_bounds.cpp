@@ -142,7 +142,7 @@ void CacheBounds::make_room(const std::string &server) {
   if (at != watched_.end() && at->second.running != 0)
     return;  // emptied when no process of the server runs
   const std::string away = options_.folder + "/" + std::string(trash_name) +
-                           std::to_string(::getpid()) + "-" + std::to_string(++put_away_);
+                           std::to_string(::getpid()) + "-" + std::to_string(++moved_aside_);
   const std::string cache = options_.folder + "/" + server;
   if (measuring_ == server) measuring_.clear();
   if (::rename(cache.c_str(), away.c_str()) == 0) {

@@ -76,7 +76,7 @@ class CacheBounds {
   std::atomic<bool> ending_{false};
   bool has_thread_ = false;
   pthread_t thread_{};
-  std::uint64_t put_away_ = 0;
+  std::uint64_t moved_aside_ = 0;
   std::mutex mutex_;  // guards the members below
   std::condition_variable changed_;
   std::map<std::string, Watched> watched_;

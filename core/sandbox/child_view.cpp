@@ -193,7 +193,7 @@ class Planner {
     step.kind = kind;
     step.path = path;
   }
-  void put_cover(const std::string &path) {
+  void add_cover(const std::string &path) {
     put(is_folder(path) ? Kind::empty_folder : Kind::empty_file, path);
   }
 
@@ -215,7 +215,7 @@ class Planner {
   void cover(const std::string &path) {
     const std::string real = real_place(path);
     if (real.empty() || holds_home(real)) return;
-    put_cover(real);
+    add_cover(real);
   }
 
   // Also hides a path that does not exist yet or is replaced later: see mirror_folders().
@@ -290,7 +290,7 @@ class Planner {
       const bool known =
           std::find(std::begin(system_tops), std::end(system_tops), name) != std::end(system_tops);
       if (known || entry.is_symlink(error) || steps_.contains(path)) continue;
-      put_cover(path);
+      add_cover(path);
     }
     for (const std::string_view path : secrets_of_root()) {
       if (is_covered(place_of(std::string(path)))) continue;
@@ -317,7 +317,7 @@ class Planner {
           ignored_.push_back(entry.first + " belongs to the gateway");
         return inside;
       });
-      put_cover(real);
+      add_cover(real);
     }
   }
 
@@ -454,7 +454,7 @@ class Planner {
     if (is_trusted(parent_of(named), folder) && may_grant_around(folder)) return show(folder, true);
     show(real, true);
     const bool in_hidden =
-        std::any_of(kept_apart().begin(), kept_apart().end(),
+        std::any_of(excluded_places().begin(), excluded_places().end(),
                     [&](const auto &at) { return is_within(real, at) && !is_shared(at); });
     if (in_hidden || is_closed(folder)) return;
     notes_.push_back("it can change the file " + real +
@@ -475,9 +475,10 @@ class Planner {
   // within a hidden place, and programs do not share it.
   bool may_grant_around(const std::string &folder) {
     if (is_closed(folder) || holds_home(folder)) return false;
-    return std::none_of(kept_apart().begin(), kept_apart().end(), [&](const std::string &at) {
-      return is_within(at, folder) || (is_within(folder, at) && !is_shared(at));
-    });
+    return std::none_of(excluded_places().begin(), excluded_places().end(),
+                        [&](const std::string &at) {
+                          return is_within(at, folder) || (is_within(folder, at) && !is_shared(at));
+                        });
   }
 
   bool is_shared(const std::string &at) const {
@@ -490,18 +491,18 @@ class Planner {
 
   // The hidden places so far, and the folders that programs share. The gateway's own files come
   // later: they exist and are covered wherever they are.
-  const std::set<std::string> &kept_apart() {
-    if (!kept_apart_.empty()) return kept_apart_;
-    kept_apart_ = hidden_;
+  const std::set<std::string> &excluded_places() {
+    if (!excluded_places_.empty()) return excluded_places_;
+    excluded_places_ = hidden_;
     for (const std::string &home : homes_) {
       for (const std::string_view name : shared_at_home()) {
-        kept_apart_.insert(joined(home, name));
+        excluded_places_.insert(joined(home, name));
         if (const std::string real = real_place(joined(home, name)); !real.empty()) {
-          kept_apart_.insert(real);
+          excluded_places_.insert(real);
         }
       }
     }
-    return kept_apart_;
+    return excluded_places_;
   }
 
   void grant_folder_named(const std::string &named) {
@@ -612,7 +613,7 @@ class Planner {
   std::vector<std::string> homes_;  // all home folders whose secrets are hidden
   // How many of them do not come from the server's definition.
   std::size_t gateways_homes_ = 0;
-  std::set<std::string> kept_apart_;       // see kept_apart()
+  std::set<std::string> excluded_places_;  // see excluded_places()
   std::map<std::string, ViewStep> steps_;  // sorted: parents come first
   std::set<std::string> hidden_;           // hidden paths, existing or not
   std::vector<std::string> placed_;        // mount targets of caches

@@ -171,7 +171,7 @@ bool Spawner::begin(Launch &launch) {
     return false;
   }
   const ChildStacks stacks;
-  stacks.give(&plan);
+  stacks.assign_to(&plan);
   start_child(&plan);
   return false;
 }

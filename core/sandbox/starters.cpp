@@ -77,7 +77,7 @@ void Starters::work() {
     --queued_;
     --idle_;
     lock.unlock();
-    stacks.give(plan);
+    stacks.assign_to(plan);
     start_child(plan);
     lock.lock();
     ++idle_;

@@ -28,7 +28,7 @@ class ChildStacks {
 
   ChildStacks() : memory_(std::make_unique_for_overwrite<std::byte[]>(2 * bytes)) {}
   // Sets the upper ends. (16-byte alignment is required by the calling conventions.)
-  void give(ChildPlan *plan) const noexcept {
+  void assign_to(ChildPlan *plan) const noexcept {
     plan->first_stack = memory_.get() + bytes;
     plan->second_stack = memory_.get() + 2 * bytes;
   }
