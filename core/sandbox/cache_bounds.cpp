@@ -86,7 +86,7 @@ CacheSize measure_folder(const std::string &path, const std::atomic<bool> &stop)
     const int at = ::dirfd(open.back().get());
     struct stat about{};
     if (++entries > most_cache_entries) {
-      size.whole = false;
+      size.complete = false;
       break;
     }
     if (::fstatat(at, entry->d_name, &about, AT_SYMLINK_NOFOLLOW) != 0) continue;
@@ -94,7 +94,7 @@ CacheSize measure_folder(const std::string &path, const std::atomic<bool> &stop)
     size.bytes += static_cast<std::uint64_t>(about.st_blocks) * 512 / names;
     if (!S_ISDIR(about.st_mode)) continue;
     if (open.size() >= static_cast<std::size_t>(most_cache_depth)) {
-      size.whole = false;
+      size.complete = false;
     } else if (Folder below = open_folder(at, entry->d_name)) {
       open.push_back(std::move(below));
     }
@@ -254,15 +254,16 @@ void CacheBounds::measure(std::unique_lock<std::mutex> &lock, const std::string 
 
 void CacheBounds::mark(const std::string &server, const CacheSize &size, std::uint64_t bound) {
   const std::string mark = mark_of(server);
-  if (size.bytes <= bound && size.whole) {
+  if (size.bytes <= bound && size.complete) {
     ::unlink(mark.c_str());  // the server has removed files itself
     return;
   }
   if (::access(mark.c_str(), F_OK) == 0) return;
   const OwnedFd made(::open(mark.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600));
-  const std::string much = size.whole ? in_megabytes(size.bytes) + ", more than its cache_bytes (" +
-                                            in_megabytes(bound) + ")"
-                                      : "more files or nested folders than are counted";
+  const std::string much =
+      size.complete
+          ? in_megabytes(size.bytes) + ", more than its cache_bytes (" + in_megabytes(bound) + ")"
+          : "more files or nested folders than are counted";
   options_.log(BH_LOG_WARN, "server \"" + server + "\": its cache has " + much +
                                 "; it is emptied before its next start");
 }

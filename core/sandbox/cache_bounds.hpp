@@ -26,7 +26,7 @@ namespace bulkhead {
 // Bytes on disk of all files below a folder; a file with n hard links counts 1/n for each of them.
 struct CacheSize {
   std::uint64_t bytes = 0;
-  bool whole = true;  // false: more entries or nested folders than are counted
+  bool complete = true;  // false: more entries or nested folders than are counted
 };
 inline constexpr std::uint64_t most_cache_entries = 1'000'000;
 inline constexpr int most_cache_depth = 64;

@@ -98,10 +98,10 @@ TEST_CASE("measure_folder() counts each file once and follows no link") {
   fs::create_hard_link(folder / "cache/a/b/file", folder / "cache/same");
   const CacheSize two = measure_folder(folder / "cache", never_stop);
   CHECK(two.bytes < one + 50'000);
-  CHECK(two.whole);
+  CHECK(two.complete);
   CHECK(measure_folder(folder / "none", never_stop).bytes == 0);
   dig(folder / "deep", most_cache_depth + 1);
-  CHECK_FALSE(measure_folder(folder / "deep", never_stop).whole);
+  CHECK_FALSE(measure_folder(folder / "deep", never_stop).complete);
 }
 
 TEST_CASE("remove_folder() removes deep and unreadable folders and nothing outside") {

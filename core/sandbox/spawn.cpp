@@ -314,10 +314,10 @@ bh_status Spawner::kill(bh_child_id id, std::int32_t signal) {
   // The first process forwards a signal to the server's process group. In a PID namespace its
   // death ends everything. Otherwise it receives end_all, which it handles once the server has
   // started.
-  const bool told = signal == SIGKILL && !child->namespaces;
-  const int sent = told ? ChildPlan::end_all : signal;
+  const bool via_init = signal == SIGKILL && !child->namespaces;
+  const int sent = via_init ? ChildPlan::end_all : signal;
   ::syscall(SYS_pidfd_send_signal, child->pidfd.get(), sent, nullptr, 0);
-  if (told) ::syscall(SYS_pidfd_send_signal, child->pidfd.get(), SIGCONT, nullptr, 0);
+  if (via_init) ::syscall(SYS_pidfd_send_signal, child->pidfd.get(), SIGCONT, nullptr, 0);
   return BH_OK;
 }
 

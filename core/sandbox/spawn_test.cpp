@@ -528,14 +528,15 @@ TEST_CASE("a granted file does not grant a folder with hidden places") {
     CHECK(run.later("write:" + w.home + "/" + name) != "ok");
     CHECK(run.later(place(name)) != "ok");
   }
-  const auto told = [&](const std::string &text) {
+  const auto notes_with = [&](const std::string &text) {
     return std::count_if(w.log.begin(), w.log.end(), [&](const std::string &line) {
       return line.find(text) != std::string::npos;
     });
   };
-  CHECK(told("not-there.json does not exist, and its folder is not granted instead") == 1);
-  CHECK(told("it can change the file " + w.home + "/.config/tool.json, but not replace it") == 1);
-  CHECK(told("/settings.json") == 0);
+  CHECK(notes_with("not-there.json does not exist, and its folder is not granted instead") == 1);
+  CHECK(notes_with("it can change the file " + w.home + "/.config/tool.json, but not replace it") ==
+        1);
+  CHECK(notes_with("/settings.json") == 0);
 }
 
 TEST_CASE("credentials are hidden in all homes: the account's, the gateway's and the server's") {
