@@ -74,7 +74,7 @@ class Audit {
     for (; !text.empty(); ++characters) {
       std::size_t size = 0;
       const char32_t c = first_character(text, &size);
-      take(c, text.substr(0, size));
+      append(c, text.substr(0, size));
       text.remove_prefix(size);
     }
     long_ = long_ || (may_be_long && characters > kLongDescription);
@@ -122,7 +122,7 @@ class Audit {
 
   // Adds a character to the text that patterns are matched against: lower case, one space for white
   // space.
-  void take(char32_t c, std::string_view bytes) {
+  void append(char32_t c, std::string_view bytes) {
     if (blank(c)) {
       if (!plain_.ends_with(' ')) plain_ += ' ';
     } else if (hidden_character(c)) {

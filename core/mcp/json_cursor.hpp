@@ -140,7 +140,7 @@ class Cursor {
   // The current byte, 0 at the end. (NUL is never valid.)
   char peek() const noexcept { return at_ < end_ ? *at_ : '\0'; }
 
-  bool take(char c) noexcept {
+  bool consume(char c) noexcept {
     if (at_ == end_ || *at_ != c) return false;
     ++at_;
     return true;

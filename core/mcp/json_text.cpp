@@ -31,9 +31,9 @@ bool for_each_item(std::string_view array, void *arg,
                    bool (*f)(void *arg, std::string_view item)) noexcept {
   Cursor cursor(array);
   cursor.skip_space();
-  if (!cursor.take('[')) return true;
+  if (!cursor.consume('[')) return true;
   cursor.skip_space();
-  bool more = !cursor.take(']');
+  bool more = !cursor.consume(']');
   while (more) {
     const char *start = cursor.at();
     if (!cursor.value(json::deepest)) return true;
@@ -52,9 +52,9 @@ bool for_each_member(std::string_view object, void *arg,
                      bool (*f)(void *arg, std::string_view key, std::string_view value)) noexcept {
   Cursor cursor(object);
   cursor.skip_space();
-  if (!cursor.take('{')) return true;
+  if (!cursor.consume('{')) return true;
   cursor.skip_space();
-  bool more = !cursor.take('}');
+  bool more = !cursor.consume('}');
   while (more) {
     std::string_view inside;
     if (!cursor.key(&inside)) return true;

@@ -16,7 +16,7 @@ enum class Verdict { valid, invalid, unsure };
 
 // Both libraries reject numbers beyond a double or 64-bit integer, and lone surrogate escapes; each
 // has a different nesting limit or none.
-inline bool may_be_beyond_bounds(std::string_view text) {
+inline bool may_exceed_limits(std::string_view text) {
   return std::count_if(text.begin(), text.end(), [](char c) { return c == '[' || c == '{'; }) > 900;
 }
 
@@ -32,7 +32,7 @@ inline bool has_long_integer(std::string_view text) {
 }
 
 inline Verdict ask_simdjson(simdjson::dom::parser *parser, std::string_view text) {
-  if (may_be_beyond_bounds(text)) return Verdict::unsure;
+  if (may_exceed_limits(text)) return Verdict::unsure;
   const simdjson::padded_string padded(text);
   switch (parser->parse(padded).error()) {
     case simdjson::SUCCESS:
@@ -74,7 +74,7 @@ inline Verdict ask_rapidjson(std::string_view text) {
   rapidjson::Reader reader;
   switch (reader.Parse<flags>(stream, handler).Code()) {
     case rapidjson::kParseErrorNone:
-      return may_be_beyond_bounds(text) ? Verdict::unsure : Verdict::valid;
+      return may_exceed_limits(text) ? Verdict::unsure : Verdict::valid;
     case rapidjson::kParseErrorNumberTooBig:
     case rapidjson::kParseErrorStringUnicodeSurrogateInvalid:
       return Verdict::unsure;

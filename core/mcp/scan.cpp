@@ -121,7 +121,7 @@ class Scanner {
     }
     if (first == '{') classify();
     if (!refused_) return true;
-    if (id_may_be_told()) error_->id = out_->id;
+    if (may_return_id()) error_->id = out_->id;
     return false;
   }
 
@@ -134,7 +134,7 @@ class Scanner {
     const json::Fault &fault = cursor_.fault();
     if (fault.what != json::too_deep) return report(not_json, fault.what, fault.at);
     report(not_valid, fault.what, fault.at);
-    if (id_may_be_told()) error_->id = out_->id;
+    if (may_return_id()) error_->id = out_->id;
     return false;
   }
 
@@ -146,7 +146,7 @@ class Scanner {
 
   // An error with the id of a response would look like the response to an unrelated request of the
   // peer that has the same id.
-  bool id_may_be_told() const noexcept {
+  bool may_return_id() const noexcept {
     return id_type_ != null_type && !id_unclear_ && (has_method_ || !(has_result_ || has_error_));
   }
 
@@ -219,9 +219,9 @@ bool Scanner::other_value(char first) noexcept {
 template <class F>
 bool Scanner::members(std::uint32_t level, MemberNames *names, F &&on_member) noexcept {
   if (level > max_depth_) return cursor_.fail(json::too_deep);
-  cursor_.take('{');
+  cursor_.consume('{');
   cursor_.skip_space();
-  bool more = !cursor_.take('}');
+  bool more = !cursor_.consume('}');
   while (more) {
     std::string_view inside;
     if (!cursor_.key(&inside)) return false;
