@@ -10,7 +10,7 @@
 #include <cstdlib>
 #include <memory>
 
-#include "base/give_back.hpp"
+#include "base/idle_memory.hpp"
 #include "compartment/approvals.hpp"
 #include "compartment/blocking_frame.hpp"
 #include "compartment/control.hpp"
@@ -248,7 +248,7 @@ class Runner final : public link::Channel::Receiver {
     listen_to_supervisor(host_->reactor());
     say_ready();
     send_status();
-    host_->reactor().on_rest(give_back_memory);
+    host_->reactor().on_rest(release_idle_memory);
     host_->run();
     say(control::finished, {});
     channel_->flush();
@@ -261,7 +261,7 @@ class Runner final : public link::Channel::Receiver {
     auto reactor = Reactor::create();
     if (!reactor) return std::unexpected(reactor.error());
     reactor_ = std::move(*reactor);
-    reactor_->on_rest(give_back_memory);
+    reactor_->on_rest(release_idle_memory);
     PluginRuntimeOptions options;
     options.checked_plugins = std::move(checked);
     options.services = services_;
@@ -287,7 +287,7 @@ class Runner final : public link::Channel::Receiver {
     auto reactor = Reactor::create();
     if (!reactor) return std::unexpected(reactor.error());
     reactor_ = std::move(*reactor);
-    reactor_->on_rest(give_back_memory);
+    reactor_->on_rest(release_idle_memory);
     auto service = make_service(*reactor_, std::move(listener), OwnedFd(control::request_fd),
                                 [this] { stopping_ = true; });
     listen_to_supervisor(*reactor_);

@@ -15,7 +15,7 @@
 #include <thread>
 #include <vector>
 
-#include "base/give_back.hpp"
+#include "base/idle_memory.hpp"
 
 using bulkhead::Reactor;
 
@@ -232,7 +232,7 @@ TEST_CASE("a process keeps working after it has released idle memory") {
     kept.emplace_back(1'000, static_cast<char>('a' + i % 26));
     const std::vector<std::string> dropped(10, std::string(5'000, 'x'));
   }
-  bulkhead::give_back_memory();
+  bulkhead::release_idle_memory();
   for (std::size_t i = 0; i < kept.size(); ++i) {
     REQUIRE(kept[i] == std::string(1'000, static_cast<char>('a' + i % 26)));
   }

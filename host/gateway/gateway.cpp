@@ -4,7 +4,7 @@
 #include <memory>
 #include <optional>
 
-#include "base/give_back.hpp"
+#include "base/idle_memory.hpp"
 #include "command_line/commands.hpp"
 #include "common/console.hpp"
 #include "common/peer.hpp"
@@ -89,7 +89,7 @@ class Gateway {
     started_ = true;
     front_.show_banner(host_->status());
     on_status();
-    host_->reactor().on_rest(give_back_memory);
+    host_->reactor().on_rest(release_idle_memory);
     host_->run();
     Console::get().progress("");
     return exit_ok;

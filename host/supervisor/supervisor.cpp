@@ -13,7 +13,7 @@
 #include <filesystem>
 #include <random>
 
-#include "base/give_back.hpp"
+#include "base/idle_memory.hpp"
 #include "common/paths.hpp"
 #include "common/signals.hpp"
 #include "compartment/status_archive.hpp"
@@ -95,7 +95,7 @@ Result<void> Supervisor::run() {
     if (auto started = start(*child); !started) return started;
   }
   look_after_all();
-  reactor_->on_rest(give_back_memory);
+  reactor_->on_rest(release_idle_memory);
   while (!done_) {
     if (stop_requested_.load(std::memory_order_relaxed) && !stopping_) stop_all();
     reactor_->poll(-1);

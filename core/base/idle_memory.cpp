@@ -1,4 +1,4 @@
-#include "base/give_back.hpp"
+#include "base/idle_memory.hpp"
 
 #include <link.h>
 #include <malloc.h>
@@ -37,7 +37,7 @@ int drop_clean_pages(dl_phdr_info *object, std::size_t /*size*/, void *arg) {
 
 }  // namespace
 
-void give_back_memory() noexcept {
+void release_idle_memory() noexcept {
 #if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
   ::malloc_trim(0);
 #endif

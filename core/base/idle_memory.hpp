@@ -7,6 +7,6 @@ namespace bulkhead {
 // of them were only needed to read the profile and to load plugins. Written data (relocated tables,
 // the heap in use) is not affected. Dropped pages are read from the page cache again, 16 per fault.
 // Takes about a millisecond for 20 MiB. Any thread.
-void give_back_memory() noexcept;
+void release_idle_memory() noexcept;
 
 }  // namespace bulkhead
