@@ -34,7 +34,7 @@ std::uint64_t jitter(std::uint64_t ms) {
   return ms - ms / 4 + random() % (ms / 2 + 1);
 }
 
-bool take_ready(std::string_view payload, control::Ready *out) {
+bool parse_ready(std::string_view payload, control::Ready *out) {
   control::Ready said;
   if (payload.size() > control::max_ready_bytes || !from_bytes(payload, &said)) return false;
   if (std::max(said.in_force.size(), said.missing.size()) > control::max_ready_parts) return false;
@@ -267,8 +267,8 @@ void Supervisor::join(Child &child) {
     if (other->slice.router || other->slice.service || other->leaving ||
         (&child != &endpoint && other.get() != &child))
       continue;
-    if (other->telemetry != 0) tell_telemetry_wants(*other);
-    if (other->given_up) tell_gave_up(*other);
+    if (other->telemetry != 0) send_telemetry_wants(*other);
+    if (other->given_up) report_given_up(*other);
     if (!other->running()) continue;
     auto pair = link::socket_pair();
     if (!pair) return log(LogLevel::error, "supervisor", pair.error().text);
@@ -319,7 +319,7 @@ void Supervisor::restart_unhealthy(std::string_view name) {
 void Supervisor::on_frame(Child &child, const link::Frame &frame, std::string_view payload) {
   switch (frame.kind) {
     case control::ready:
-      if (child.ready || !take_ready(payload, &child.enforced)) return;
+      if (child.ready || !parse_ready(payload, &child.enforced)) return;
       child.ready = true;
       child.servers_missing.clear();
       watch_over(child);
@@ -341,7 +341,7 @@ void Supervisor::on_frame(Child &child, const link::Frame &frame, std::string_vi
       status_known_ = true;
       if (hooks_.on_status) hooks_.on_status();
       // The endpoint sent what it has learned of tools before this frame.
-      if (frame.code == control::asked) pins_->when_written([this] { tell_status(); });
+      if (frame.code == control::asked) pins_->when_written([this] { notify_status(); });
       return;
     }
     case control::pong:
@@ -387,7 +387,7 @@ void Supervisor::ended(Child &child) {
   if (::waitpid(child.pid, &status, WNOHANG) != child.pid) return;
   if (child.slice.privileges.exec) ServerGroups::remove_leftovers();
   on_log(child, false);  // its last log lines
-  tell_left_out(child);
+  log_dropped_lines(child);
   reactor_->unwatch(std::exchange(child.pid_watch, 0));
   if (child.log_watch != 0) reactor_->unwatch(std::exchange(child.log_watch, 0));
   const bool was_ready = child.ready;
@@ -396,7 +396,7 @@ void Supervisor::ended(Child &child) {
   reactor_->timer_cancel(std::exchange(child.kill_timer, 0));
   on_definitions_taken(child, child.definitions_asked);
   if (child.slice.router) {
-    tell_status();
+    notify_status();
     refuse_approvals();
     finish_apply(
         fail(BH_E_UNAVAILABLE,
@@ -480,12 +480,12 @@ void Supervisor::give_up(Child &child, const std::string &reason) {
   if (child.slice.service) {
     if (service_.gone) service_.gone();
   } else if (children_.front()->running()) {
-    tell_gave_up(child);
+    report_given_up(child);
   }
   check_all_ready();
 }
 
-void Supervisor::tell_gave_up(const Child &child) {
+void Supervisor::report_given_up(const Child &child) {
   link::Frame frame;
   frame.kind = control::gave_up;
   children_.front()->control->send(frame,
@@ -494,7 +494,7 @@ void Supervisor::tell_gave_up(const Child &child) {
 
 // Sends the telemetry requirements to a new endpoint, which has not exchanged anything with the
 // compartment yet.
-void Supervisor::tell_telemetry_wants(const Child &child) {
+void Supervisor::send_telemetry_wants(const Child &child) {
   link::Frame frame;
   frame.kind = control::telemetry_wants;
   frame.code = child.telemetry;

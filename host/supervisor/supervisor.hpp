@@ -123,7 +123,7 @@ class Supervisor {
                           const OwnedFd &fd);
   void answer_service(Child &child, link::Frame frame, const ServiceAnswer &answer);
   void check_all_ready();
-  void tell_status();
+  void notify_status();
   static CompartmentStatus status_of(const Child &child);
   void end(Child &child);
   void watch_over(Child &child);
@@ -146,13 +146,13 @@ class Supervisor {
   void send_apply();
   void on_log(Child &child, bool over);
   bool may_log(Child &child, std::size_t bytes);
-  void tell_left_out(Child &child);
+  void log_dropped_lines(Child &child);
   std::string signature(const Child &child, const std::string &component) const;
   void ended(Child &child);
   void schedule(Child &child);
   void give_up(Child &child, const std::string &reason);
-  void tell_gave_up(const Child &child);
-  void tell_telemetry_wants(const Child &child);
+  void report_given_up(const Child &child);
+  void send_telemetry_wants(const Child &child);
   void make_hidden_folders() const;
   void stop_all();
   void stop_others();

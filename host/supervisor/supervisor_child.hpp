@@ -63,7 +63,7 @@ struct Supervisor::Child {
   std::uint64_t grace_ms = 0, kill_timer = 0;  // of this process
   // Unanswered pings of this process.
   std::uint32_t unanswered = 0;
-  std::uint64_t log_bytes = 0, log_since_ns = 0, lines_left_out = 0;  // recent log lines
+  std::uint64_t log_bytes = 0, log_since_ns = 0, dropped_lines = 0;  // recent log lines
   control::Ready enforced;
   std::vector<std::string> servers_missing;  // parts missing in the sandboxes of its servers
   std::uint32_t telemetry = 0;               // BH_TELEMETRY_... as last reported, for this slice

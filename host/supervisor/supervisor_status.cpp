@@ -28,16 +28,17 @@ void Supervisor::check_all_ready() {
 
 void Supervisor::ask_status(std::function<void()> done) {
   status_asked_.push_back(std::move(done));
-  if (!children_.front()->ready) return tell_status();
+  if (!children_.front()->ready) return notify_status();
   if (status_timer_ != 0) return;  // the pending answer serves all
   link::Frame frame;
   frame.kind = control::status_wanted;
   children_.front()->control->send(frame);
   status_timer_ = reactor_->timer_start(
-      this, max_status_ms, [](void *arg) { static_cast<Supervisor *>(arg)->tell_status(); }, this);
+      this, max_status_ms, [](void *arg) { static_cast<Supervisor *>(arg)->notify_status(); },
+      this);
 }
 
-void Supervisor::tell_status() {
+void Supervisor::notify_status() {
   reactor_->timer_cancel(std::exchange(status_timer_, 0));
   for (const auto &done : std::exchange(status_asked_, {})) done();
 }
@@ -102,16 +103,16 @@ bool Supervisor::may_log(Child &child, std::size_t bytes) {
   const std::uint64_t more = std::min(passed_ms, log_burst_bytes) * log_bytes_per_second / 1'000;
   child.log_bytes -= std::min(child.log_bytes, more);
   if (child.log_bytes + bytes > log_burst_bytes) {
-    ++child.lines_left_out;
+    ++child.dropped_lines;
     return false;
   }
   child.log_bytes += bytes;
-  tell_left_out(child);
+  log_dropped_lines(child);
   return true;
 }
 
-void Supervisor::tell_left_out(Child &child) {
-  const std::uint64_t count = std::exchange(child.lines_left_out, 0);
+void Supervisor::log_dropped_lines(Child &child) {
+  const std::uint64_t count = std::exchange(child.dropped_lines, 0);
   if (count == 0) return;
   log(LogLevel::warn, child.slice.name,
       std::to_string(count) + " log lines were dropped (rate limit)");
