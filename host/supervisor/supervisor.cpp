@@ -52,7 +52,7 @@ Result<std::unique_ptr<Supervisor>> Supervisor::create(std::vector<Slice> slices
   std::unique_ptr<Supervisor> out(
       new Supervisor(std::move(slices), std::move(state_dir), std::move(hooks)));
   out->reactor_ = std::move(*reactor);
-  out->make_keepers();
+  out->create_writers();
   return out;
 }
 
@@ -94,7 +94,7 @@ Result<void> Supervisor::run() {
   for (const auto &child : children_) {
     if (auto started = start(*child); !started) return started;
   }
-  look_after_all();
+  ping_all();
   reactor_->on_rest(release_idle_memory);
   while (!done_) {
     if (stop_requested_.load(std::memory_order_relaxed) && !stopping_) stop_all();
@@ -210,7 +210,7 @@ Result<void> Supervisor::start(Child &child) {
   child.control->send(frame, bytes, descriptor_for(child));
   ::explicit_bzero(bytes.data(), bytes.size());
   join(child);
-  watch_over(child);
+  set_deadline(child);
   return {};
 }
 
@@ -322,7 +322,7 @@ void Supervisor::on_frame(Child &child, const link::Frame &frame, std::string_vi
       if (child.ready || !parse_ready(payload, &child.enforced)) return;
       child.ready = true;
       child.servers_missing.clear();
-      watch_over(child);
+      set_deadline(child);
       child.failed_starts = 0;
       for (const std::string &part : child.enforced.missing) {
         log(LogLevel::warn, child.slice.name, "the kernel cannot enforce: " + part);
@@ -416,7 +416,7 @@ void Supervisor::ended(Child &child) {
     return;
   }
   if (!child.wanted) return;  // kept as a name without a process
-  if (std::exchange(child.replaced, false)) return start_again(child);
+  if (std::exchange(child.replaced, false)) return restart(child);
   std::string reason = child.failure.empty() ? describe_end(status) : child.failure;
   // A setting of the profile that cannot be fulfilled needs a change by the user, not a retry. The
   // caller reports it once.
@@ -455,12 +455,12 @@ void Supervisor::schedule(Child &child) {
       [](void *arg) {
         auto &it = *static_cast<Child *>(arg);
         it.timer = 0;
-        it.supervisor->start_again(it);
+        it.supervisor->restart(it);
       },
       &child);
 }
 
-void Supervisor::start_again(Child &child) {
+void Supervisor::restart(Child &child) {
   auto started = start(child);
   if (started) return;
   log(LogLevel::error, child.slice.name, started.error().text);

@@ -21,7 +21,7 @@ struct Supervisor::Child {
       child->supervisor->on_frame(*child, frame, payload);
     }
     void closed(link::Channel &, std::string_view) override {
-      child->supervisor->watch_over(*child);
+      child->supervisor->set_deadline(*child);
     }
   };
   struct RequestEnd final : link::Channel::Receiver {

@@ -22,11 +22,11 @@ void Supervisor::end(Child &child) {
   link::Frame frame;
   frame.kind = control::stop;
   child.control->send(frame);
-  watch_over(child);
+  set_deadline(child);
 }
 
 // Sets the deadline of what is currently awaited of the process, and replaces the previous one.
-void Supervisor::watch_over(Child &child) {
+void Supervisor::set_deadline(Child &child) {
   reactor_->timer_cancel(std::exchange(child.kill_timer, 0));
   if (!child.running()) return;
   const Profile &profile = child.slice.profile;
@@ -58,7 +58,7 @@ void Supervisor::watch_over(Child &child) {
       &child);
 }
 
-void Supervisor::look_after_all() {
+void Supervisor::ping_all() {
   for (const auto &child : children_) {
     if (!child->running() || !child->ready || child->ending || stopping_) continue;
     if (child->unanswered >= max_unanswered) {
@@ -72,7 +72,7 @@ void Supervisor::look_after_all() {
     child->control->send(frame);
   }
   reactor_->timer_start(
-      this, ping_ms, [](void *arg) { static_cast<Supervisor *>(arg)->look_after_all(); }, this);
+      this, ping_ms, [](void *arg) { static_cast<Supervisor *>(arg)->ping_all(); }, this);
 }
 
 }  // namespace bulkhead::program

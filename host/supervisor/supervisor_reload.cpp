@@ -43,7 +43,7 @@ void Supervisor::apply(std::vector<Slice> slices, std::function<void(Result<Appl
   }
   apply_done_ = std::move(done);
   ++apply_number_;
-  forget_left();
+  remove_ended();
   for (const auto &child : children_) child->wanted = false;
   for (Slice &slice : slices) {
     const auto at = std::find_if(children_.begin(), children_.end(), [&](const auto &child) {
@@ -77,7 +77,7 @@ void Supervisor::apply_to(Child &child, Slice slice) {
   // The new rules must be in force in this compartment before the endpoint applies its part.
   child.awaited = !same && is_policy(child.slice);
   const bool was_retired = std::exchange(child.retired, false);
-  if (!child.running()) return revive(child, was_retired);
+  if (!child.running()) return restart_if_wanted(child, was_retired);
   if (child.ending) {
     child.replaced = true;
     return;
@@ -90,7 +90,7 @@ void Supervisor::apply_to(Child &child, Slice slice) {
     frame.kind = control::definitions;
     frame.value = child.definitions_asked = apply_number_;
     child.control->send(frame, to_bytes(child.slice.definitions));
-    if (child.ready) watch_over(child);
+    if (child.ready) set_deadline(child);
   }
 }
 
@@ -110,11 +110,11 @@ void Supervisor::start_beside(Child &child, Slice next) {
   made.restarts = child.restarts;
   child.leaving = true;
   child.wanted = false;
-  start_again(made);
+  restart(made);
   end(child);
 }
 
-void Supervisor::forget_left() {
+void Supervisor::remove_ended() {
   std::erase_if(children_, [this](const auto &child) {
     const bool asks = std::any_of(secret_jobs_.begin(), secret_jobs_.end(),
                                   [&](const SecretJob &job) { return job.child == child.get(); });
@@ -129,17 +129,17 @@ void Supervisor::forget_left() {
 // Starts a compartment that earlier profiles did not need, or that may have been repaired. One that
 // waits for its restart starts with the new slice. The control compartment is not restarted, since
 // clients can no longer reach it.
-void Supervisor::revive(Child &child, bool was_retired) {
+void Supervisor::restart_if_wanted(Child &child, bool was_retired) {
   if (child.given_up ? child.slice.service : !was_retired) return;
   child.given_up = false;
   child.failed_starts = 0;
-  start_again(child);
+  restart(child);
 }
 
 void Supervisor::on_definitions_taken(Child &child, std::uint64_t number) {
   if (child.definitions_asked == 0 || child.definitions_asked != number) return;
   child.definitions_asked = 0;
-  watch_over(child);
+  set_deadline(child);
   send_apply();
 }
 

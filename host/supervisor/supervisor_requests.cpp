@@ -105,7 +105,7 @@ void Supervisor::on_request(Child &child, const link::Frame &frame, std::string_
 
 // The endpoint decides on calls by the pins that are stored here, so it may add pins and note
 // changes but not approve them: see PinStore::merge().
-void Supervisor::make_keepers() {
+void Supervisor::create_writers() {
   PinKeeper::Hooks hooks;
   hooks.warn = [this](std::string_view text) { log(LogLevel::warn, "pins", text); };
   hooks.kept = [this](std::vector<ToolPin> pins) {
