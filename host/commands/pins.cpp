@@ -9,11 +9,11 @@
 #include "common/console.hpp"
 #include "common/paths.hpp"
 #include "common/text.hpp"
-#include "keep/pin_store.hpp"
 #include "mcp/description_audit.hpp"
 #include "mcp/scan.hpp"
 #include "service/control_client.hpp"
 #include "sources/profile_source.hpp"
+#include "state/pin_store.hpp"
 
 namespace bulkhead::program {
 namespace {

@@ -8,11 +8,11 @@
 #include "common/paths.hpp"
 #include "common/text.hpp"
 #include "gateway/run_host.hpp"
-#include "keep/list_store.hpp"
-#include "keep/npm_cache.hpp"
 #include "mcp/scan.hpp"
 #include "sources/profile_source.hpp"
 #include "sources/snapshot.hpp"
+#include "state/list_store.hpp"
+#include "state/npm_cache.hpp"
 
 namespace bulkhead::program {
 namespace {

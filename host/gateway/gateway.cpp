@@ -13,12 +13,12 @@
 #include "embed/policy_watch.hpp"
 #include "gateway/gateway_front.hpp"
 #include "gateway/supervised_gateway.hpp"
-#include "keep/list_keeper.hpp"
-#include "keep/pin_keeper.hpp"
 #include "service/metrics_server.hpp"
 #include "service/service.hpp"
 #include "service/service_api.hpp"
 #include "sources/profile_source.hpp"
+#include "state/list_keeper.hpp"
+#include "state/pin_keeper.hpp"
 #include "supervisor/plan.hpp"
 
 namespace bulkhead::program {

@@ -20,6 +20,8 @@
 #include "sources/file_layers.hpp"
 #include "sources/plugin_check.hpp"
 #include "sources/project_file.hpp"
+#include "state/list_store.hpp"
+#include "state/pin_store.hpp"
 
 namespace bulkhead::program {
 namespace {

@@ -17,13 +17,13 @@
 #include "compartment/control.hpp"
 #include "compartment/slice.hpp"
 #include "host.hpp"
-#include "keep/list_keeper.hpp"
-#include "keep/pin_keeper.hpp"
 #include "link/channel.hpp"
 #include "plugin/dial_rules.hpp"
 #include "reactor/reactor.hpp"
 #include "service/service_protocol.hpp"
 #include "sources/snapshot.hpp"
+#include "state/list_keeper.hpp"
+#include "state/pin_keeper.hpp"
 
 namespace bulkhead::program {
 

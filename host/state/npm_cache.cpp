@@ -1,4 +1,4 @@
-#include "keep/npm_cache.hpp"
+#include "state/npm_cache.hpp"
 
 #include <fcntl.h>
 #include <sodium.h>

@@ -9,8 +9,8 @@
 #include <string>
 #include <string_view>
 
-#include "keep/list_store.hpp"
 #include "reactor/reactor.hpp"
+#include "state/list_store.hpp"
 
 namespace bulkhead::program {
 

@@ -1,4 +1,4 @@
-#include "keep/list_keeper.hpp"
+#include "state/list_keeper.hpp"
 
 #include <utility>
 

@@ -1,5 +1,5 @@
 // Tests of the pin store: private, atomic, approved only by permitted writers.
-#include "keep/pin_store.hpp"
+#include "state/pin_store.hpp"
 
 #include <sys/stat.h>
 
@@ -7,7 +7,7 @@
 #include <fstream>
 
 #include "common/test_folder.hpp"
-#include "keep/pin_keeper.hpp"
+#include "state/pin_keeper.hpp"
 
 using namespace bulkhead;
 using namespace bulkhead::program;

@@ -1,4 +1,4 @@
-#include "keep/pin_keeper.hpp"
+#include "state/pin_keeper.hpp"
 
 #include <iterator>
 #include <utility>

@@ -8,8 +8,8 @@
 #include <string_view>
 #include <vector>
 
-#include "keep/pin_store.hpp"
 #include "reactor/reactor.hpp"
+#include "state/pin_store.hpp"
 
 namespace bulkhead::program {
 

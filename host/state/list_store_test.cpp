@@ -1,5 +1,5 @@
 // Tests of the list store: one definition per file, private, limited, validated when read.
-#include "keep/list_store.hpp"
+#include "state/list_store.hpp"
 
 #include <sys/stat.h>
 
@@ -7,7 +7,7 @@
 #include <fstream>
 
 #include "common/test_folder.hpp"
-#include "keep/list_keeper.hpp"
+#include "state/list_keeper.hpp"
 
 using namespace bulkhead;
 using namespace bulkhead::program;

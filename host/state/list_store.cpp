@@ -1,4 +1,4 @@
-#include "keep/list_store.hpp"
+#include "state/list_store.hpp"
 
 #include <sodium.h>
 

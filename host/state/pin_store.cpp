@@ -1,4 +1,4 @@
-#include "keep/pin_store.hpp"
+#include "state/pin_store.hpp"
 
 #include <time.h>
 
