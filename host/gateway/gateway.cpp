@@ -17,8 +17,8 @@
 #include "service/service.hpp"
 #include "service/service_api.hpp"
 #include "sources/profile_source.hpp"
-#include "state/list_keeper.hpp"
-#include "state/pin_keeper.hpp"
+#include "state/list_writer.hpp"
+#include "state/pin_writer.hpp"
 #include "supervisor/plan.hpp"
 
 namespace bulkhead::program {
@@ -48,10 +48,10 @@ class Gateway {
     options.approval_hint = approval_hint;
     options.adopt_orphans = true;
     options.on_pins = [this](const std::vector<PinNews> &news) {
-      if (pins_ != nullptr) pins_->take(news);
+      if (pins_ != nullptr) pins_->add(news);
     };
     options.on_list = [this](const ListNews &news) {
-      if (lists_ != nullptr) lists_->take(news);
+      if (lists_ != nullptr) lists_->add(news);
     };
     auto metrics = front_.open_metrics(profile_.metrics_listen);
     if (!metrics) return front_.give_up(metrics.error());
@@ -61,15 +61,15 @@ class Gateway {
     auto host = Host::create(std::move(profile_), std::move(options));
     if (!host) return front_.give_up(host.error());
     host_ = std::move(*host);
-    PinKeeper::Hooks hooks;
+    PinWriter::Hooks hooks;
     hooks.warn = [this](std::string_view text) { front_.log(LogLevel::warn, "pins", text); };
-    pins_ = std::make_unique<PinKeeper>(host_->reactor(), state_dir, std::move(hooks));
-    pins_->use(profile);
-    lists_ = std::make_unique<ListKeeper>(
+    pins_ = std::make_unique<PinWriter>(host_->reactor(), state_dir, std::move(hooks));
+    pins_->set_profile(profile);
+    lists_ = std::make_unique<ListWriter>(
         host_->reactor(), state_dir,
-        ListKeeper::Hooks{
+        ListWriter::Hooks{
             [this](std::string_view text) { front_.log(LogLevel::warn, "lists", text); }, {}});
-    lists_->use(profile);
+    lists_->set_profile(profile);
     set_signalled_host(host_.get());
     const int code = start_and_run();
     set_signalled_host(nullptr);
@@ -129,8 +129,8 @@ class Gateway {
       const Profile profile = next.profile;
       auto report = host_->apply(std::move(next.profile));
       if (report) {
-        pins_->use(profile);
-        lists_->use(profile);
+        pins_->set_profile(profile);
+        lists_->set_profile(profile);
       }
       done(std::move(report));
     };
@@ -164,8 +164,8 @@ class Gateway {
   GatewayFront front_;
   Profile profile_;
   // Declared before host_, whose threads may still write to them.
-  std::unique_ptr<PinKeeper> pins_;
-  std::unique_ptr<ListKeeper> lists_;
+  std::unique_ptr<PinWriter> pins_;
+  std::unique_ptr<ListWriter> lists_;
   std::unique_ptr<Host> host_;
   std::unique_ptr<ServiceSocket> socket_;
   std::unique_ptr<Service> service_;

@@ -7,7 +7,7 @@
 #include <fstream>
 
 #include "common/test_folder.hpp"
-#include "state/list_keeper.hpp"
+#include "state/list_writer.hpp"
 
 using namespace bulkhead;
 using namespace bulkhead::program;
@@ -131,26 +131,26 @@ TEST_CASE("lists are limited: each, per server, and per profile") {
   CHECK(bytes == max_kept_lists_bytes);
 }
 
-TEST_CASE("the keeper stores news of the profile's current servers") {
+TEST_CASE("the writer stores news of the profile's current servers") {
   const TestFolder folder;
   Profile profile = profile_in(folder);
   recall_lists(&profile);
   const std::string definition = profile.servers[0].kept.definition;
   auto reactor = *Reactor::create();
   std::vector<std::string> told;
-  ListKeeper::Hooks hooks;
-  hooks.kept = [&](const std::string &server, const KeptLists &lists) {
+  ListWriter::Hooks hooks;
+  hooks.on_stored = [&](const std::string &server, const KeptLists &lists) {
     told.push_back(server + " " + std::to_string(lists.lists.size()));
   };
-  auto keeper = std::make_unique<ListKeeper>(*reactor, folder.path, std::move(hooks));
-  keeper->use(profile);
-  keeper->take({"s", "of another definition", {0, "text"}});
-  keeper->take({"unknown", definition, {0, "text"}});
+  auto writer = std::make_unique<ListWriter>(*reactor, folder.path, std::move(hooks));
+  writer->set_profile(profile);
+  writer->add({"s", "of another definition", {0, "text"}});
+  writer->add({"unknown", definition, {0, "text"}});
   CHECK(told.empty());
-  keeper->take({"s", definition, {0, "text"}});
-  keeper->take({"s", definition, {1, "other"}});
+  writer->add({"s", definition, {0, "text"}});
+  writer->add({"s", definition, {1, "other"}});
   CHECK(told == std::vector<std::string>{"s 1", "s 2"});
   reactor.reset();
-  keeper.reset();
+  writer.reset();
   CHECK(recalled(folder).lists.size() == 2);
 }

@@ -7,7 +7,7 @@
 #include <fstream>
 
 #include "common/test_folder.hpp"
-#include "state/pin_keeper.hpp"
+#include "state/pin_writer.hpp"
 
 using namespace bulkhead;
 using namespace bulkhead::program;
@@ -159,44 +159,44 @@ TEST_CASE("when_written() is called after all news are stored") {
   const TestFolder folder;
   auto reactor = Reactor::create();
   REQUIRE(reactor.has_value());
-  PinKeeper keeper(**reactor, folder.path, {});
-  keeper.use(profile_with());
-  int told = 0;
-  keeper.when_written([&] { ++told; });
-  CHECK(told == 1);
-  keeper.take({approved("a", '1')});
-  keeper.take({approved("b", '2')});
+  PinWriter writer(**reactor, folder.path, {});
+  writer.set_profile(profile_with());
+  int done = 0;
+  writer.when_written([&] { ++done; });
+  CHECK(done == 1);
+  writer.add({approved("a", '1')});
+  writer.add({approved("b", '2')});
   std::size_t there = 0;
-  keeper.when_written([&] {
-    ++told;
+  writer.when_written([&] {
+    ++done;
     there = PinStore(folder.path).read()->size();
   });
-  CHECK(told == 1);
-  while (told < 2) (*reactor)->poll(1000);
+  CHECK(done == 1);
+  while (done < 2) (*reactor)->poll(1000);
   CHECK(there == 2);
   reactor->reset();
 }
 
-TEST_CASE("a keeper writes one update at a time, and pending ones when it is destroyed") {
+TEST_CASE("a writer writes one update at a time, and pending ones when it is destroyed") {
   const TestFolder folder;
   auto reactor = Reactor::create();
   REQUIRE(reactor.has_value());
   std::vector<std::string> warnings;
   std::size_t known = 0;
-  PinKeeper::Hooks hooks;
+  PinWriter::Hooks hooks;
   hooks.warn = [&](std::string_view text) { warnings.emplace_back(text); };
-  hooks.kept = [&](const std::vector<ToolPin> &pins) { known = pins.size(); };
+  hooks.on_stored = [&](const std::vector<ToolPin> &pins) { known = pins.size(); };
   {
-    PinKeeper keeper(**reactor, folder.path, hooks);
-    keeper.use(profile_with());
-    keeper.take({approved("a", '1')});
-    keeper.take({approved("b", '2')});
+    PinWriter writer(**reactor, folder.path, hooks);
+    writer.set_profile(profile_with());
+    writer.add({approved("a", '1')});
+    writer.add({approved("b", '2')});
     while (known < 2) (*reactor)->poll(1000);
     CHECK(warnings.empty());
-    keeper.take(std::vector<PinNews>(PinKeeper::most_waiting + 1));
+    writer.add(std::vector<PinNews>(PinWriter::most_waiting + 1));
     CHECK(warnings.size() == 1);
-    keeper.take({approved("c", '3')});
-    keeper.take({approved("d", '4')});
+    writer.add({approved("c", '3')});
+    writer.add({approved("d", '4')});
     reactor->reset();
   }
   CHECK(PinStore(folder.path).read()->size() == 4);

@@ -22,8 +22,8 @@
 #include "reactor/reactor.hpp"
 #include "service/service_protocol.hpp"
 #include "sources/snapshot.hpp"
-#include "state/list_keeper.hpp"
-#include "state/pin_keeper.hpp"
+#include "state/list_writer.hpp"
+#include "state/pin_writer.hpp"
 
 namespace bulkhead::program {
 
@@ -171,8 +171,8 @@ class Supervisor {
   // State that one endpoint process leaves to the next; never read here.
   OwnedFd ledger_;
   std::list<SecretJob> secret_jobs_;  // used by the reactor's pool until it ends
-  std::unique_ptr<PinKeeper> pins_;   // likewise
-  std::unique_ptr<ListKeeper> lists_;
+  std::unique_ptr<PinWriter> pins_;   // likewise
+  std::unique_ptr<ListWriter> lists_;
   std::unique_ptr<Reactor> reactor_;
   std::vector<std::unique_ptr<Child>> children_;  // the endpoint is first
   std::map<std::string, OwnedFd> listeners_;      // by sockaddr

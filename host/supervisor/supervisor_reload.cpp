@@ -71,8 +71,8 @@ void Supervisor::apply_to(Child &child, Slice slice) {
   child.slice = std::move(slice);
   if (!same) child.telemetry = 0;  // its requirements may have changed
   if (child.slice.router) {
-    pins_->use(child.slice.profile);
-    return lists_->use(child.slice.profile);
+    pins_->set_profile(child.slice.profile);
+    return lists_->set_profile(child.slice.profile);
   }
   // The new rules must be in force in this compartment before the endpoint applies its part.
   child.awaited = !same && is_policy(child.slice);

@@ -106,33 +106,33 @@ void Supervisor::on_request(Child &child, const link::Frame &frame, std::string_
 // The endpoint decides on calls by the pins that are stored here, so it may add pins and note
 // changes but not approve them: see PinStore::merge().
 void Supervisor::create_writers() {
-  PinKeeper::Hooks hooks;
+  PinWriter::Hooks hooks;
   hooks.warn = [this](std::string_view text) { log(LogLevel::warn, "pins", text); };
-  hooks.kept = [this](std::vector<ToolPin> pins) {
+  hooks.on_stored = [this](std::vector<ToolPin> pins) {
     children_.front()->slice.profile.pinned = std::move(pins);  // used by the next process
   };
-  pins_ = std::make_unique<PinKeeper>(*reactor_, state_dir_, std::move(hooks));
-  pins_->use(children_.front()->slice.profile);
-  ListKeeper::Hooks list_hooks;
+  pins_ = std::make_unique<PinWriter>(*reactor_, state_dir_, std::move(hooks));
+  pins_->set_profile(children_.front()->slice.profile);
+  ListWriter::Hooks list_hooks;
   list_hooks.warn = [this](std::string_view text) { log(LogLevel::warn, "lists", text); };
-  list_hooks.kept = [this](const std::string &server, const KeptLists &lists) {
+  list_hooks.on_stored = [this](const std::string &server, const KeptLists &lists) {
     for (ServerDef &def : children_.front()->slice.profile.servers) {
       if (def.name == server) def.kept = lists;  // used by the next process
     }
   };
-  lists_ = std::make_unique<ListKeeper>(*reactor_, state_dir_, std::move(list_hooks));
-  lists_->use(children_.front()->slice.profile);
+  lists_ = std::make_unique<ListWriter>(*reactor_, state_dir_, std::move(list_hooks));
+  lists_->set_profile(children_.front()->slice.profile);
 }
 
 void Supervisor::on_pins(std::string_view payload) {
   std::vector<PinNews> news;
-  if (from_bytes(payload, &news) && news.size() <= max_pins_told) pins_->take(std::move(news));
+  if (from_bytes(payload, &news) && news.size() <= max_pins_told) pins_->add(std::move(news));
 }
 
 // The text comes from a server and is not parsed.
 void Supervisor::on_list(std::string_view payload) {
   ListNews news;
-  if (from_bytes(payload, &news)) lists_->take(std::move(news));
+  if (from_bytes(payload, &news)) lists_->add(std::move(news));
 }
 
 void Supervisor::on_secret(SecretJob &job) {

@@ -1,20 +1,20 @@
-#include "state/pin_keeper.hpp"
+#include "state/pin_writer.hpp"
 
 #include <iterator>
 #include <utility>
 
 namespace bulkhead::program {
 
-PinKeeper::PinKeeper(Reactor &reactor, const std::string &state_dir, Hooks hooks)
+PinWriter::PinWriter(Reactor &reactor, const std::string &state_dir, Hooks hooks)
     : reactor_(reactor), store_(state_dir), hooks_(std::move(hooks)) {}
 
-PinKeeper::~PinKeeper() {
+PinWriter::~PinWriter() {
   // The reactor has ended, so no result is reported.
   if (job_ != nullptr && !job_->worked) static_cast<void>(store_.merge(job_->news, job_->terms));
   if (!waiting_.empty()) static_cast<void>(store_.merge(waiting_, terms_));
 }
 
-void PinKeeper::take(std::vector<PinNews> news) {
+void PinWriter::add(std::vector<PinNews> news) {
   if (waiting_.size() + news.size() > most_waiting) {
     return hooks_.warn("too many tool definitions changed at once: some are not pinned");
   }
@@ -22,37 +22,37 @@ void PinKeeper::take(std::vector<PinNews> news) {
   if (job_ == nullptr) write();
 }
 
-void PinKeeper::when_written(std::function<void()> done) {
+void PinWriter::when_written(std::function<void()> done) {
   if (job_ == nullptr && !waiting_.empty()) write();  // the pool was full
   if (job_ == nullptr) return done();
   awaited_.push_back(std::move(done));
 }
 
-void PinKeeper::write() {
+void PinWriter::write() {
   job_ = std::make_unique<Job>();
-  job_->keeper = this;
+  job_->writer = this;
   job_->news = std::exchange(waiting_, {});
   job_->terms = terms_;
   const bh_status started = reactor_.run_blocking(
       this,
       [](void *arg) {
         auto &job = *static_cast<Job *>(arg);
-        job.outcome = job.keeper->store_.merge(job.news, job.terms);
+        job.outcome = job.writer->store_.merge(job.news, job.terms);
         job.worked = true;
       },
-      [](void *arg) { static_cast<Job *>(arg)->keeper->written(); }, job_.get());
+      [](void *arg) { static_cast<Job *>(arg)->writer->written(); }, job_.get());
   if (started == BH_OK) return;
   // The pool is full: retried with the next news.
   waiting_ = std::move(job_->news);
   job_.reset();
 }
 
-void PinKeeper::written() {
+void PinWriter::written() {
   const auto job = std::move(job_);
   if (!job->outcome) {
     hooks_.warn("cannot store pins: " + job->outcome.error().text);
-  } else if (hooks_.kept) {
-    hooks_.kept(PinStore::known(*job->outcome, job->terms));
+  } else if (hooks_.on_stored) {
+    hooks_.on_stored(PinStore::known(*job->outcome, job->terms));
   }
   if (!waiting_.empty()) write();
   if (job_ != nullptr) return;

@@ -1,13 +1,13 @@
-#include "state/list_keeper.hpp"
+#include "state/list_writer.hpp"
 
 #include <utility>
 
 namespace bulkhead::program {
 
-ListKeeper::ListKeeper(Reactor &reactor, const std::string &state_dir, Hooks hooks)
+ListWriter::ListWriter(Reactor &reactor, const std::string &state_dir, Hooks hooks)
     : reactor_(reactor), store_(state_dir), hooks_(std::move(hooks)) {}
 
-ListKeeper::~ListKeeper() {
+ListWriter::~ListWriter() {
   // The reactor has ended, so no result is reported.
   if (job_ != nullptr && !job_->worked) static_cast<void>(store_.write(job_->server, job_->lists));
   for (const std::string &server : waiting_) {
@@ -15,7 +15,7 @@ ListKeeper::~ListKeeper() {
   }
 }
 
-void ListKeeper::use(const Profile &profile) {
+void ListWriter::set_profile(const Profile &profile) {
   known_.clear();
   for (const ServerDef &def : profile.servers) {
     if (!def.kept.definition.empty()) known_[def.name] = def.kept;
@@ -23,29 +23,29 @@ void ListKeeper::use(const Profile &profile) {
   std::erase_if(waiting_, [this](const std::string &server) { return !known_.contains(server); });
 }
 
-void ListKeeper::take(ListNews news) {
+void ListWriter::add(ListNews news) {
   const auto at = known_.find(news.server);
   if (at == known_.end() || at->second.definition != news.definition) return;
   merge_kept_list(&at->second, std::move(news.list));
-  if (hooks_.kept) hooks_.kept(at->first, at->second);
+  if (hooks_.on_stored) hooks_.on_stored(at->first, at->second);
   waiting_.insert(at->first);
   if (job_ == nullptr) write();
 }
 
-void ListKeeper::write() {
+void ListWriter::write() {
   const std::string server = *waiting_.begin();
   job_ = std::make_unique<Job>();
-  job_->keeper = this;
+  job_->writer = this;
   job_->server = server;
   job_->lists = known_[server];
   const bh_status started = reactor_.run_blocking(
       this,
       [](void *arg) {
         auto &job = *static_cast<Job *>(arg);
-        job.outcome = job.keeper->store_.write(job.server, job.lists);
+        job.outcome = job.writer->store_.write(job.server, job.lists);
         job.worked = true;
       },
-      [](void *arg) { static_cast<Job *>(arg)->keeper->written(); }, job_.get());
+      [](void *arg) { static_cast<Job *>(arg)->writer->written(); }, job_.get());
   if (started == BH_OK) {
     waiting_.erase(server);
   } else {
@@ -53,7 +53,7 @@ void ListKeeper::write() {
   }
 }
 
-void ListKeeper::written() {
+void ListWriter::written() {
   const auto job = std::move(job_);
   if (!job->outcome) {
     hooks_.warn("the lists of server \"" + job->server +

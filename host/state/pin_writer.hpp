@@ -13,7 +13,7 @@
 
 namespace bulkhead::program {
 
-class PinKeeper {
+class PinWriter {
  public:
   // The limit of news that wait for the previous write. News beyond it are dropped and logged, and
   // are received again later.
@@ -22,25 +22,25 @@ class PinKeeper {
   struct Hooks {
     std::function<void(std::string_view text)> warn;
     // Called with the pins of the profile's servers after a write.
-    std::function<void(std::vector<ToolPin>)> kept;
+    std::function<void(std::vector<ToolPin>)> on_stored;
   };
 
   // The reactor is borrowed. It must be destroyed before this object: its threads may still write.
-  PinKeeper(Reactor &reactor, const std::string &state_dir, Hooks hooks);
-  ~PinKeeper();  // writes pending news
-  PinKeeper(const PinKeeper &) = delete;
-  PinKeeper &operator=(const PinKeeper &) = delete;
+  PinWriter(Reactor &reactor, const std::string &state_dir, Hooks hooks);
+  ~PinWriter();  // writes pending news
+  PinWriter(const PinWriter &) = delete;
+  PinWriter &operator=(const PinWriter &) = delete;
 
   // Sets the profile's servers and their pins; called at the start and after a reload.
-  void use(const Profile &profile) { terms_ = pin_terms(profile); }
-  void take(std::vector<PinNews> news);
-  // Calls `done` when everything that take() has received is stored or has failed: immediately, or
+  void set_profile(const Profile &profile) { terms_ = pin_terms(profile); }
+  void add(std::vector<PinNews> news);
+  // Calls `done` when everything that add() has received is stored or has failed: immediately, or
   // later from the loop. Never if this object is destroyed before.
   void when_written(std::function<void()> done);
 
  private:
   struct Job {
-    PinKeeper *keeper = nullptr;
+    PinWriter *writer = nullptr;
     std::vector<PinNews> news;
     PinTerms terms;
     Result<std::vector<StoredPin>> outcome;

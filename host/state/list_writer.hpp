@@ -14,28 +14,28 @@
 
 namespace bulkhead::program {
 
-class ListKeeper {
+class ListWriter {
  public:
   struct Hooks {
     std::function<void(std::string_view text)> warn;
     // Called with the stored lists of this server after a change.
-    std::function<void(const std::string &server, const KeptLists &lists)> kept;
+    std::function<void(const std::string &server, const KeptLists &lists)> on_stored;
   };
 
   // The reactor is borrowed. It must be destroyed before this object: its threads may still write.
-  ListKeeper(Reactor &reactor, const std::string &state_dir, Hooks hooks);
-  ~ListKeeper();  // writes pending lists
-  ListKeeper(const ListKeeper &) = delete;
-  ListKeeper &operator=(const ListKeeper &) = delete;
+  ListWriter(Reactor &reactor, const std::string &state_dir, Hooks hooks);
+  ~ListWriter();  // writes pending lists
+  ListWriter(const ListWriter &) = delete;
+  ListWriter &operator=(const ListWriter &) = delete;
 
   // Sets the profile's servers and their stored lists; called at the start and after a reload.
-  void use(const Profile &profile);
+  void set_profile(const Profile &profile);
   // Ignores news of a server that does not exist or has a different definition by now.
-  void take(ListNews news);
+  void add(ListNews news);
 
  private:
   struct Job {
-    ListKeeper *keeper = nullptr;
+    ListWriter *writer = nullptr;
     std::string server;
     KeptLists lists;
     Result<void> outcome;
