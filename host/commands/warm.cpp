@@ -35,7 +35,8 @@ std::string keep_servers(Profile &profile, const std::vector<std::string> &names
   return {};
 }
 
-// After recall_lists(), so that the lists are kept for the definitions as the gateway has them.
+// After load_stored_lists(), so that the lists are kept for the definitions as the gateway has
+// them.
 std::map<std::string, KeptLists> prepare(Profile &profile) {
   std::map<std::string, KeptLists> known;
   for (ServerDef &def : profile.servers) {
@@ -91,7 +92,7 @@ int run_warm(const Arguments &arguments) {
     return complain("no server is named " + none, exit_usage);
   }
   const std::size_t notes = profile.notes.size();
-  recall_lists(&profile);
+  load_stored_lists(&profile);
   for (std::size_t i = notes; i < profile.notes.size(); ++i) complain(profile.notes[i]);
   std::map<std::string, KeptLists> lists = prepare(profile);
   const ListStore store(profile.state_dir);

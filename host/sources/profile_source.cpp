@@ -344,7 +344,7 @@ std::expected<LoadedProfile, Lines> load_used(const Arguments &arguments, Transp
   give_launchers_time(out.profile);
   // Other commands query the servers themselves.
   const bool gateway = arguments.command == Command::serve || arguments.command == Command::stdio;
-  if (gateway) recall_lists(&out.profile);
+  if (gateway) load_stored_lists(&out.profile);
   return out;
 }
 

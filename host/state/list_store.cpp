@@ -67,7 +67,7 @@ Result<void> ListStore::write(const std::string &server, const KeptLists &lists)
   return write_private(folder_, server, std::string(head) + to_bytes(lists));
 }
 
-void recall_lists(Profile *profile) {
+void load_stored_lists(Profile *profile) {
   const ListStore store(profile->state_dir);
   std::string key;
   std::size_t bytes = 0;

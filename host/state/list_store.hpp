@@ -41,6 +41,6 @@ class ListStore {
 
 // Sets the stored lists of the profile's servers, at most max_kept_lists_bytes in total. An
 // unreadable file becomes a note; such a server is listed after its start.
-void recall_lists(Profile *profile);
+void load_stored_lists(Profile *profile);
 
 }  // namespace bulkhead::program

@@ -32,7 +32,7 @@ Profile profile_in(const TestFolder &folder, const ServerDef &def = lazy_server(
 
 KeptLists recalled(const TestFolder &folder, const ServerDef &def = lazy_server()) {
   Profile profile = profile_in(folder, def);
-  recall_lists(&profile);
+  load_stored_lists(&profile);
   return profile.servers[0].kept;
 }
 
@@ -91,7 +91,7 @@ TEST_CASE("a damaged, oversized or accessible file becomes a note and is not use
     std::ofstream(path, std::ios::trunc) << text;
   }
   Profile profile = profile_in(folder);
-  recall_lists(&profile);
+  load_stored_lists(&profile);
   CHECK(profile.servers[0].kept.lists.empty());
   CHECK(profile.servers[0].kept.definition == kept.definition);
   REQUIRE(profile.notes.size() == 1);
@@ -118,12 +118,12 @@ TEST_CASE("lists are limited: each, per server, and per profile") {
     profile.servers.push_back(lazy_server());
     profile.servers.back().name += std::to_string(i);
   }
-  recall_lists(&profile);
+  load_stored_lists(&profile);
   for (ServerDef &def : profile.servers) {
     merge_kept_list(&def.kept, {0, std::string(max_kept_list_bytes, 'x')});
     REQUIRE(store.write(def.name, def.kept).has_value());
   }
-  recall_lists(&profile);
+  load_stored_lists(&profile);
   std::size_t bytes = 0;
   for (const ServerDef &def : profile.servers) {
     for (const KeptList &list : def.kept.lists) bytes += list.text.size();
@@ -134,7 +134,7 @@ TEST_CASE("lists are limited: each, per server, and per profile") {
 TEST_CASE("the writer stores news of the profile's current servers") {
   const TestFolder folder;
   Profile profile = profile_in(folder);
-  recall_lists(&profile);
+  load_stored_lists(&profile);
   const std::string definition = profile.servers[0].kept.definition;
   auto reactor = *Reactor::create();
   std::vector<std::string> told;

@@ -113,7 +113,7 @@ struct KeyLess {
   }
 };
 
-void take_seen(const PinNews &news, StoredPin *pin) {
+void apply_seen(const PinNews &news, StoredPin *pin) {
   // A gateway without the approved definition reports the current one as approved.
   const bool by_itself = news.pin.seen.empty() && news.pin.hash != pin->pin.hash;
   pin->pin.seen = by_itself ? news.pin.hash : news.pin.seen;
@@ -135,7 +135,7 @@ StoredPin fresh(const PinNews &news, const std::string &file, bool may_approve) 
   pin.pin.tool = news.pin.tool;
   pin.first_seen = now();
   if (news.pin.hash.empty() || !may_approve) {
-    take_seen(news, &pin);
+    apply_seen(news, &pin);
     return pin;
   }
   pin.pin = news.pin;
@@ -230,7 +230,7 @@ Result<std::vector<StoredPin>> PinStore::merge(const std::vector<PinNews> &news,
       key.file = file->second;
       key.pin = one.pin;
       if (const auto at = by_key.find(&key); at != by_key.end()) {
-        take_seen(one, *at);
+        apply_seen(one, *at);
         continue;
       }
       const bool may_approve = terms.first_use.contains(one.pin.server) ||

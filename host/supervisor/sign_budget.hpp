@@ -17,7 +17,7 @@ class SignBudget {
   explicit SignBudget(std::uint64_t now_ns = 0) : earned_at_ns_(now_ns) {}
 
   // Returns true if a signature may be made now. now_ns: from a monotonic clock.
-  bool take(std::uint64_t now_ns) noexcept {
+  bool consume(std::uint64_t now_ns) noexcept {
     const std::uint64_t earned = (now_ns - earned_at_ns_) / interval_ns;
     left_ = std::min(burst, left_ + earned);
     earned_at_ns_ += earned * interval_ns;

@@ -10,7 +10,7 @@ constexpr std::uint64_t second = 1'000'000'000;
 
 std::uint64_t all_at(SignBudget *budget, std::uint64_t now_ns) {
   std::uint64_t n = 0;
-  while (n < 10 * SignBudget::burst && budget->take(now_ns)) ++n;
+  while (n < 10 * SignBudget::burst && budget->consume(now_ns)) ++n;
   return n;
 }
 
@@ -25,7 +25,7 @@ TEST_CASE("signatures are limited to a burst and then to a rate") {
   // Time between requests is neither lost nor counted twice.
   std::uint64_t n = 0;
   for (std::uint64_t ns = 0; ns < 10 * second; ns += second / 1000) {
-    n += budget.take(start + second + ns) ? 1 : 0;
+    n += budget.consume(start + second + ns) ? 1 : 0;
   }
   CHECK(n == 10 * SignBudget::per_second - 1);
 }

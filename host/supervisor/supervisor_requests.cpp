@@ -83,7 +83,8 @@ void Supervisor::on_request(Child &child, const link::Frame &frame, std::string_
     return refuse({BH_E_DENIED, "signatures are for telemetry plugins only"});
   }
   // The last signature before the end is always made; a process that asks for more is killed soon.
-  if (frame.kind == control::sign && !child.sign_budget.take(reactor_->now_ns()) && !child.ending) {
+  if (frame.kind == control::sign && !child.sign_budget.consume(reactor_->now_ns()) &&
+      !child.ending) {
     return refuse({BH_E_LIMIT, "too many signatures requested"});
   }
   if (secret.value.size() > max_secret_bytes)
