@@ -26,7 +26,7 @@ void stamp(int fd) {
 
 }  // namespace
 
-Result<OwnedFd> take_instance_lock(const std::string &path) {
+Result<OwnedFd> acquire_instance_lock(const std::string &path) {
   // Retries if another process replaced the file between open and lock.
   constexpr int attempts = 10;
   for (int i = 0; i < attempts; ++i) {

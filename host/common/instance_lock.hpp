@@ -12,6 +12,6 @@ namespace bulkhead::program {
 // on the open file, so a file left by an ended process is not locked. Empty: another process holds
 // the lock. An error: the file cannot be created or is not a plain file. The lock is held until the
 // descriptor is closed.
-Result<OwnedFd> take_instance_lock(const std::string &path);
+Result<OwnedFd> acquire_instance_lock(const std::string &path);
 
 }  // namespace bulkhead::program

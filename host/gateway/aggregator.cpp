@@ -28,7 +28,7 @@ struct Guards {
 
 // nullopt: another aggregator runs, so this one exits without an error. Nothing is read before: the
 // input belongs to the actual aggregator.
-Result<std::optional<Guards>> take_guards(const Arguments &arguments) {
+Result<std::optional<Guards>> acquire_guards(const Arguments &arguments) {
   Guards guards;
   // Process 1 ends with everything else anyway; 0: no parent is watched.
   const pid_t parent = arguments.parent_pid < 0 ? ::getppid() : arguments.parent_pid;
@@ -39,7 +39,7 @@ Result<std::optional<Guards>> take_guards(const Arguments &arguments) {
     guards.parent = std::move(*watched);
   }
   if (!arguments.lock_path.empty()) {
-    auto lock = take_instance_lock(arguments.lock_path);
+    auto lock = acquire_instance_lock(arguments.lock_path);
     if (!lock) return std::unexpected(lock.error());
     if (!*lock) return std::nullopt;
     guards.lock = std::move(*lock);
@@ -137,7 +137,7 @@ class Aggregator {
 }  // namespace
 
 int run_aggregator(const Arguments &arguments) {
-  auto guards = take_guards(arguments);
+  auto guards = acquire_guards(arguments);
   if (!guards) return complain(guards.error().text);
   std::optional<Guards> held = std::move(*guards);
   if (!held) return exit_ok;

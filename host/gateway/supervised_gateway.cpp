@@ -24,7 +24,7 @@ namespace {
 
 // The supervisor holds all secrets: no core file may contain them, and no other process of this
 // user may read its memory.
-void close_memory() {
+void protect_memory() {
   const rlimit none{0, 0};
   ::setrlimit(RLIMIT_CORE, &none);
   ::prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);
@@ -41,7 +41,7 @@ class SupervisedGateway {
   }
 
   int run() {
-    close_memory();
+    protect_memory();
     front_.begin();
     socket_ = front_.open_service_socket();
     // The control compartment reads what arrives at this socket.
@@ -147,7 +147,7 @@ class SupervisedGateway {
                     [](const std::string &line) { return !line.starts_with("policies."); });
       const std::vector<std::string> refused = report->needs_restart;
       report->needs_restart.insert(report->needs_restart.end(), fixed.begin(), fixed.end());
-      const bool kept = keep_policies(refused, &next);
+      const bool kept = restore_policies(refused, &next);
       report->policy_mark = next.policy_mark;
       report->policy = next.policy_mark.generation != profile_.policy_mark.generation
                            ? next.policy_mark.changes
@@ -173,7 +173,7 @@ class SupervisedGateway {
 
   // Keeps the policies of the endpoint that reject a new configuration at runtime ("policies.ID:
   // ..."). Returns true if there are any.
-  bool keep_policies(const std::vector<std::string> &refused, Profile *next) const {
+  bool restore_policies(const std::vector<std::string> &refused, Profile *next) const {
     bool any = false;
     for (PluginUse &use : next->policies) {
       const auto is_this = [&](const std::string &line) {

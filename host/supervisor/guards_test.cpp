@@ -22,23 +22,23 @@ TEST_CASE("A32 one process holds the lock; a leftover file does not") {
   const TestFolder folder;
   const std::string path = folder / "lock";
   std::ofstream(path) << "4194303\n";  // pid of a process that has ended
-  auto first = take_instance_lock(path);
+  auto first = acquire_instance_lock(path);
   REQUIRE(first);
   REQUIRE(*first);
   std::string stamped;
   std::getline(std::ifstream(path), stamped);
   CHECK(stamped == std::to_string(::getpid()));
   CHECK((::fcntl(first->get(), F_GETFD) & FD_CLOEXEC) != 0);
-  auto second = take_instance_lock(path);
+  auto second = acquire_instance_lock(path);
   REQUIRE(second);
   CHECK_FALSE(*second);
   first->reset();
-  second = take_instance_lock(path);
+  second = acquire_instance_lock(path);
   REQUIRE(second);
   CHECK(*second);
   // The first lock file was removed, so the next process creates another one.
   std::filesystem::remove(path);
-  auto third = take_instance_lock(path);
+  auto third = acquire_instance_lock(path);
   REQUIRE(third);
   CHECK(*third);
 }
@@ -51,7 +51,7 @@ TEST_CASE("A32 a lock path that is not the user's plain file is rejected and not
   REQUIRE(::mkfifo(fifo.c_str(), 0600) == 0);
   for (const std::string &path : {link, fifo, folder.path, folder / "none/lock"}) {
     INFO(path);
-    CHECK_FALSE(take_instance_lock(path).has_value());
+    CHECK_FALSE(acquire_instance_lock(path).has_value());
   }
   std::string text;
   std::getline(std::ifstream(victim), text);
