@@ -45,7 +45,7 @@ const ServerDef *find(const Profile &profile, std::string_view name) {
 }
 
 // The API permits fewer names than the profile.
-bool good_id(std::string_view id) {
+bool is_valid_id(std::string_view id) {
   return !id.empty() && id.size() <= 64 && std::all_of(id.begin(), id.end(), [](char c) {
     return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '-' || c == '_' || c == '.';
   });
@@ -77,7 +77,7 @@ Result<ProfileLayer> read_user_layer() {
 ConnectorChange add_connector(const Arguments &arguments, Transports transports,
                               const ServerEntry &entry) {
   const std::string &id = entry.id;
-  if (!good_id(id)) {
+  if (!is_valid_id(id)) {
     return refuse(BH_E_INVALID,
                   "an id has 1 to 64 characters: lower-case letters, digits, '-', '_' and '.'");
   }

@@ -22,7 +22,7 @@ ControlCompartment::ControlCompartment(Reactor &reactor, OwnedFd listener, Owned
   channel_.send(frame, std::string_view());
 }
 
-void ControlCompartment::take_metrics_listener(OwnedFd listener) {
+void ControlCompartment::on_metrics_listener(OwnedFd listener) {
   if (!listener || metrics_) return;
   metrics_.emplace(reactor_, std::move(listener),
                    [this](ServiceRequest request, const std::string &value, ServiceReply reply) {
@@ -54,7 +54,7 @@ void ControlCompartment::ask(ServiceRequest request, const std::string &value, S
 void ControlCompartment::frame(link::Channel &, const link::Frame &frame, std::string_view payload,
                                OwnedFd fd) {
   if (frame.kind == static_cast<std::uint16_t>(ServiceRequest::metrics_listener)) {
-    return take_metrics_listener(std::move(fd));
+    return on_metrics_listener(std::move(fd));
   }
   const auto at = waiting_.find(frame.exchange);
   if (at == waiting_.end()) return;

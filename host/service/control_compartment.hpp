@@ -26,7 +26,7 @@ class ControlCompartment final : public link::Channel::Receiver {
 
  private:
   void admit(int fd, std::function<void(bool)> done);
-  void take_metrics_listener(OwnedFd listener);
+  void on_metrics_listener(OwnedFd listener);
   void ask(ServiceRequest request, const std::string &value, ServiceReply reply, int fd = -1);
   void frame(link::Channel &channel, const link::Frame &frame, std::string_view payload,
              OwnedFd fd) override;

@@ -175,7 +175,7 @@ void ControlServer::read_more(Connection &connection) {
   while (connection.state == State::reading) {
     const ssize_t n = ::recv(connection.fd, buffer.data(), buffer.size(), 0);
     if (n > 0) {
-      consume(connection, {buffer.data(), static_cast<std::size_t>(n)});
+      process_input(connection, {buffer.data(), static_cast<std::size_t>(n)});
     } else if (n == 0 || (errno != EAGAIN && errno != EINTR)) {
       return close(connection);  // gone before its request was complete
     } else if (errno == EAGAIN) {
@@ -185,7 +185,7 @@ void ControlServer::read_more(Connection &connection) {
 }
 
 // Answers the request, or waits for more input.
-void ControlServer::consume(Connection &connection, std::string_view in) {
+void ControlServer::process_input(Connection &connection, std::string_view in) {
   const RequestFeed::Result result = connection.feed->feed(in);
   if (result == RequestFeed::Result::error) return answer(connection, refusal(*connection.feed));
   if (!connection.feed->head_known()) return;
@@ -193,7 +193,7 @@ void ControlServer::consume(Connection &connection, std::string_view in) {
   if (refused.status != 0) return answer(connection, refused);
   if (result == RequestFeed::Result::request) return hand_over(connection);
   const bool waits = connection.feed->head().expects_continue;
-  if (waits && !std::exchange(connection.told_to_continue, true) &&
+  if (waits && !std::exchange(connection.sent_continue, true) &&
       ::send(connection.fd, http_codec::continue_head.data(), http_codec::continue_head.size(),
              MSG_NOSIGNAL) < 0) {
     close(connection);

@@ -70,7 +70,7 @@ class ControlServer {
     std::string answer;
     std::size_t sent = 0;
     std::uint64_t watch = 0, timer = 0;
-    bool told_to_continue = false;  // "100 Continue" is sent once
+    bool sent_continue = false;  // "100 Continue" is sent once
   };
 
   void accept_all();
@@ -79,7 +79,7 @@ class ControlServer {
   Connection *find(std::size_t slot, std::uint64_t number);
   void on_ready(Connection &connection, std::uint32_t events);
   void read_more(Connection &connection);
-  void consume(Connection &connection, std::string_view in);
+  void process_input(Connection &connection, std::string_view in);
   void hand_over(Connection &connection);
   void answer(Connection &connection, const ControlAnswer &answer);
   void write_more(Connection &connection);

@@ -231,17 +231,17 @@ void Service::applied(Job &job, Result<ApplyReport> report) {
   }
   if (job.what != What::reload) return finish(std::move(job.change.answer));
   job.deadline_ns = reactor_.now_ns() + settle_ms * 1'000'000u;
-  wait_quiet();
+  wait_settled();
 }
 
 // Waits until the change has settled: new servers are ready or have failed, old ones have ended.
-void Service::wait_quiet() {
+void Service::wait_settled() {
   backend_.look([this, alive = std::weak_ptr(alive_)](const HostStatus &status) {
-    if (!alive.expired()) looked(status);
+    if (!alive.expired()) on_host_status(status);
   });
 }
 
-void Service::looked(const HostStatus &status) {
+void Service::on_host_status(const HostStatus &status) {
   const Job &job = *jobs_.front();
   if ((status.settled && status.drained) || reactor_.now_ns() >= job.deadline_ns) {
     return finish(answer_with(Reloaded{job.report, job.notes, not_connected(status, job.report)}));
@@ -251,7 +251,7 @@ void Service::looked(const HostStatus &status) {
       [](void *arg) {
         auto &self = *static_cast<Service *>(arg);
         self.timer_ = 0;
-        self.wait_quiet();
+        self.wait_settled();
       },
       this);
 }

@@ -68,8 +68,8 @@ class Service {
   void start_next();
   void prepared(Job &job);
   void applied(Job &job, Result<ApplyReport> report);
-  void wait_quiet();
-  void looked(const HostStatus &status);
+  void wait_settled();
+  void on_host_status(const HostStatus &status);
   void finish(ServiceAnswer answer);
 
   Reactor &reactor_;
