@@ -35,7 +35,7 @@ namespace {
 // free memory at the end of the heap, to the kernel each time, and the next call takes page faults
 // for them again: with 100 KB in an argument that is 40 % of a call's processor time. This keeps at
 // most kept_bytes instead.
-void keep_freed_memory() {
+void limit_memory_trimming() {
   constexpr int kept_bytes = 8 << 20, mapped_alone_bytes = 4 << 20;
   ::mallopt(M_TRIM_THRESHOLD, kept_bytes);
   ::mallopt(M_MMAP_THRESHOLD, mapped_alone_bytes);
@@ -105,7 +105,7 @@ int run(const Arguments &arguments) {
 
 int main(int argc, char **argv) {
   using namespace bulkhead::program;
-  keep_freed_memory();
+  limit_memory_trimming();
   // Started by the supervisor only, so help does not show it.
   if (argc == 3 && std::string_view(argv[1]) == "compartment") {
     return bulkhead::run_compartment(make_control_compartment);

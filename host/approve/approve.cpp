@@ -46,7 +46,7 @@ bool ask(const std::string &question) {
   char c = 0;
   while (true) {
     const ssize_t n = ::read(STDIN_FILENO, &c, 1);
-    if (n < 0 && errno == EINTR && !stop_was_asked()) continue;
+    if (n < 0 && errno == EINTR && !stop_requested()) continue;
     if (n <= 0) {
       write_stdout("\n");
       return false;

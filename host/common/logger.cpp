@@ -105,8 +105,8 @@ void Logger::write_file(LogLevel level, std::string_view line) {
 }
 
 bool Logger::first_time(const std::string &line) {
-  if (said_.size() >= max_said) said_.clear();
-  return said_.insert(line).second;
+  if (shown_.size() >= max_shown_lines) shown_.clear();
+  return shown_.insert(line).second;
 }
 
 void Logger::show(LogLevel level, const std::string &line) {

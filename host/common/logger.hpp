@@ -5,7 +5,7 @@
 // the lock rotates.
 //
 // A server that stays broken fails in the same way at each retry. Standard error therefore shows
-// equal lines once (among the last max_said different lines), unless it shows everything.
+// equal lines once (among the last max_shown_lines different lines), unless it shows everything.
 //
 // Thread: any. If the disk is full, log lines are lost; calls are not affected.
 #pragma once
@@ -29,7 +29,7 @@ class Logger {
   static constexpr int max_files = 3;
   static constexpr std::size_t max_line_bytes = 8192;
   static constexpr std::size_t max_held_bytes = 64u << 10;
-  static constexpr std::size_t max_said = 256;
+  static constexpr std::size_t max_shown_lines = 256;
 
   Logger(LogLevel file_level, LogLevel console_level)
       : file_level_(file_level), console_level_(console_level) {}
@@ -59,7 +59,7 @@ class Logger {
   bool first_time(const std::string &line);  // requires mutex_
 
   std::mutex mutex_;
-  std::set<std::string, std::less<>> said_;
+  std::set<std::string, std::less<>> shown_;
   std::string held_;
   bool holding_ = false;
   LogLevel file_level_, console_level_;

@@ -60,7 +60,7 @@ void on_signal(int) {
 }
 
 // True if the terminal of the start was closed since; then SIGHUP reports its hang-up.
-bool terminal_gone() noexcept {
+bool terminal_closed() noexcept {
   if (terminal_fd < 0) return false;
   pollfd look{terminal_fd, 0, 0};
   return ::poll(&look, 1, 0) > 0 && (look.revents & (POLLHUP | POLLERR | POLLNVAL)) != 0;
@@ -69,7 +69,7 @@ bool terminal_gone() noexcept {
 void on_hang_up(int signal) {
   const int saved = errno;
   const int fd = reload_fd.load();
-  if (fd < 0 || terminal_gone()) {
+  if (fd < 0 || terminal_closed()) {
     on_signal(signal);
   } else {
     const std::uint64_t one = 1;
@@ -120,7 +120,7 @@ void install_signal_handlers() {
   ::sigaction(SIGHUP, &action, nullptr);
 }
 
-void remove_when_killed(const std::string &path) noexcept {
+void remove_file_on_kill(const std::string &path) noexcept {
   files_owner.store(::getpid());
   for (KilledFile &file : socket_files) {
     if (file.used.load() || path.size() >= sizeof file.path) continue;
@@ -130,7 +130,7 @@ void remove_when_killed(const std::string &path) noexcept {
   }
 }
 
-void was_removed(const std::string &path) noexcept {
+void unregister_file(const std::string &path) noexcept {
   for (KilledFile &file : socket_files) {
     if (file.used.load() && path == file.path) file.used.store(false);
   }
@@ -147,7 +147,7 @@ void set_signalled_host(Host *host) noexcept {
   set_signalled([](void *arg) { static_cast<Host *>(arg)->request_stop(); }, host);
 }
 
-bool stop_was_asked() noexcept {
+bool stop_requested() noexcept {
   return asked.load() > 0;
 }
 

@@ -17,9 +17,9 @@ namespace bulkhead::program {
 void install_signal_handlers();
 
 // Registers a socket file that is removed if this process is ended at once; at most 64 per process.
-// was_removed() unregisters it. One thread.
-void remove_when_killed(const std::string &path) noexcept;
-void was_removed(const std::string &path) noexcept;
+// unregister_file() unregisters it. One thread.
+void remove_file_on_kill(const std::string &path) noexcept;
+void unregister_file(const std::string &path) noexcept;
 
 // Sets the async-signal-safe function that signals call; null: a signal ends the process.
 void set_signalled(void (*stop)(void *), void *arg) noexcept;
@@ -31,7 +31,7 @@ void set_signalled_host(Host *host) noexcept;
 void watch_reload_signal(Reactor &reactor, void *arg, void (*fn)(void *arg));
 
 // True if a signal has requested a stop.
-bool stop_was_asked() noexcept;
+bool stop_requested() noexcept;
 
 // Raises the soft limit of open files to the hard limit: 4096 sessions and 200 servers exceed the
 // usual 1024. Children inherit it.

@@ -157,7 +157,7 @@ class Gateway {
 
   void report() {
     report_pending_ = false;
-    if (!stop_was_asked()) front_.show_progress(host_->status(), host_->settled());
+    if (!stop_requested()) front_.show_progress(host_->status(), host_->settled());
   }
 
   const Arguments arguments_;

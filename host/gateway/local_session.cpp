@@ -60,9 +60,9 @@ LocalSession::Answer LocalSession::request(std::string_view method, std::string_
   mcp::append_quoted(&message, method);
   message.append(R"(,"params":)").append(params).append("}");
   client_->send(message);
-  host_.run_until([this] { return answered_ || stop_was_asked(); }, timeout_ms);
+  host_.run_until([this] { return answered_ || stop_requested(); }, timeout_ms);
   if (answered_) return std::move(answer_);
-  if (stop_was_asked()) return std::unexpected(Failure{"interrupted", ""});
+  if (stop_requested()) return std::unexpected(Failure{"interrupted", ""});
   return std::unexpected(
       Failure{"no answer to " + std::string(method) + " within " + duration(timeout_ms), ""});
 }

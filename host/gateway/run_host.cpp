@@ -75,7 +75,7 @@ Result<void> ShortRun::start(Profile profile) {
 void ShortRun::wait_settled() {
   waiting_ = true;
   show_progress();
-  host_->run_until([this] { return host_->settled() || stop_was_asked(); }, settle_ms_);
+  host_->run_until([this] { return host_->settled() || stop_requested(); }, settle_ms_);
   waiting_ = false;
   Console::get().progress("");
 }

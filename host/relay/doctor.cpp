@@ -36,7 +36,7 @@ class Doctor {
   int run() {
     const bool there = device() && reachable() && introduced();
     if (!there) {
-      say("", "The other checks need the connection and were skipped.");
+      print("", "The other checks need the connection and were skipped.");
       return 1;
     }
     notifications();
@@ -49,7 +49,7 @@ class Doctor {
   }
 
  private:
-  void say(std::string_view mark, std::string_view text) {
+  void print(std::string_view mark, std::string_view text) {
     std::string line = std::string(mark) + std::string(text);
     // The endpoint's text may contain terminal control characters, including C1 (U+0080 to U+009F).
     for (std::size_t i = 0; i < line.size(); ++i) {
@@ -61,18 +61,18 @@ class Doctor {
     write_output(line + "\n");
   }
   bool good(const std::string &text) {
-    say("ok    ", text);
+    print("ok    ", text);
     return true;
   }
   bool bad(const std::string &text, std::string_view what_to_do) {
     failed_ = true;
-    say("FAIL  ", text);
-    say("      ", what_to_do);
+    print("FAIL  ", text);
+    print("      ", what_to_do);
     return false;
   }
   void warn(const std::string &text, std::string_view what_to_do) {
-    say("warn  ", text);
-    say("      ", what_to_do);
+    print("warn  ", text);
+    print("      ", what_to_do);
   }
 
   bool device() {
@@ -149,11 +149,11 @@ class Doctor {
 
   // Returns the answer to `id` (empty: one without id). On failure prints a line and returns an
   // empty text.
-  std::string ask_anything(const std::string &message, std::string_view id, const char *what) {
+  std::string request_any(const std::string &message, std::string_view id, const char *what) {
     if (relay_.send(message)) {
       if (auto text = relay_.answer(id)) return *text;
     }
-    if (const std::string stray = relay_.take_stray(); !stray.empty()) {
+    if (const std::string stray = relay_.next_stray(); !stray.empty()) {
       bad(std::string(what) + ": not answered with its id, but with " + stray.substr(0, 200),
           "The endpoint must answer a request once, with the id of the request.");
       return {};
@@ -165,7 +165,7 @@ class Doctor {
   }
   // The same for answers that only the endpoint can give: -32001 comes from the relay itself.
   std::string ask(const std::string &message, std::string_view id, const char *what) {
-    std::string text = ask_anything(message, id, what);
+    std::string text = request_any(message, id, what);
     const auto error = mcp::member(text, "error");
     if (mcp::member(error, "code") != "-32001") return text;
     bad(std::string(what) +
@@ -205,7 +205,7 @@ class Doctor {
     relay_.send(R"({"jsonrpc":"2.0","method":"$/progress","params":{}})");
     const std::string text = ask(2, "ping", "{}", "ping");
     if (text.empty()) return;
-    const std::string stray = relay_.take_stray();
+    const std::string stray = relay_.next_stray();
     if (stray.empty()) {
       good("notifications are not answered, ping is");
     } else {
@@ -251,12 +251,12 @@ class Doctor {
            "Clients may reject them; correct the server.");
     }
     if (seen.without_properties > 0) {
-      say("      ",
-          "Of these, " + std::to_string(seen.without_properties) + " take no arguments by name.");
+      print("      ",
+            "Of these, " + std::to_string(seen.without_properties) + " take no arguments by name.");
     }
     if (seen.without_annotations > 0) {
-      say("      ", "Of these, " + std::to_string(seen.without_annotations) +
-                        " have no annotations: clients treat them as destructive.");
+      print("      ", "Of these, " + std::to_string(seen.without_annotations) +
+                          " have no annotations: clients treat them as destructive.");
     }
     if (seen.badly_described > 0) {
       warn(std::to_string(seen.badly_described) + " tools have no useful description",
@@ -269,7 +269,7 @@ class Doctor {
     if (text.empty()) return;
     const bool right = mcp::member(mcp::member(text, "error"), "code") == "-32700";
     const bool goes_on = still_answers(4);
-    const std::string stray = relay_.take_stray();
+    const std::string stray = relay_.next_stray();
     if (right && goes_on && stray.empty()) {
       good("invalid JSON is answered with -32700, and the next request works");
     } else if (!right || !stray.empty()) {
@@ -281,8 +281,8 @@ class Doctor {
 
   void too_large() {
     const std::string text =
-        ask_anything(request(5, "ping", "{\"x\":\"" + std::string(oversize, 'x') + "\"}"), "5",
-                     "a message that is too large");
+        request_any(request(5, "ping", "{\"x\":\"" + std::string(oversize, 'x') + "\"}"), "5",
+                    "a message that is too large");
     if (text.empty()) return;
     const auto code = mcp::member(mcp::member(text, "error"), "code");
     if (code == "-32001") {

@@ -57,7 +57,7 @@ std::optional<std::string> RelayChild::answer(std::string_view id) {
   return std::nullopt;
 }
 
-std::string RelayChild::take_stray() {
+std::string RelayChild::next_stray() {
   return std::exchange(stray_, {});
 }
 

@@ -30,7 +30,7 @@ class RelayChild {
   // method are skipped, and other answers are strays. nullopt: time-out, or the relay has ended.
   std::optional<std::string> answer(std::string_view id);
   // The first unexpected answer since the last call; empty: none.
-  std::string take_stray();
+  std::string next_stray();
   // Closes its input and waits for it; returns its exit code, -1 if it did not exit by itself.
   int end();
 

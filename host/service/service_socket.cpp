@@ -49,7 +49,7 @@ Result<std::unique_ptr<ServiceSocket>> ServiceSocket::open(std::string path) {
     ::unlink(unready.c_str());
     return fail(BH_E_INTERNAL, describe_errno(path, why));
   }
-  remove_when_killed(path);
+  remove_file_on_kill(path);
   return std::unique_ptr<ServiceSocket>(new ServiceSocket(std::move(fd), std::move(path)));
 }
 
@@ -70,7 +70,7 @@ Result<std::unique_ptr<ServiceSocket>> ServiceSocket::open_in(
 
 ServiceSocket::~ServiceSocket() {
   ::unlink(path_.c_str());
-  was_removed(path_);
+  unregister_file(path_);
 }
 
 }  // namespace bulkhead::program

@@ -78,7 +78,7 @@ Supervisor::~Supervisor() {
   }
   for (const std::string &path : socket_files_) {
     ::unlink(path.c_str());
-    was_removed(path);
+    unregister_file(path);
   }
   reactor_->forget(this);
 }

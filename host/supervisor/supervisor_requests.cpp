@@ -258,7 +258,7 @@ Result<OwnedFd> Supervisor::listen(const Child &child, const control::Listen &wa
     kept = std::move(*opened);
     const std::size_t before = socket_files_.size();
     remember_socket_file(wanted.address, &socket_files_);
-    if (socket_files_.size() > before) remove_when_killed(socket_files_.back());
+    if (socket_files_.size() > before) remove_file_on_kill(socket_files_.back());
   }
   OwnedFd copy(::fcntl(kept.get(), F_DUPFD_CLOEXEC, 3));
   if (!copy) return fail(BH_E_LIMIT, "no file descriptor is available");
