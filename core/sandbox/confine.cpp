@@ -176,7 +176,7 @@ class ConfineRun {
     if (confinement_.processes == 0) return;
     // Only if the kernel counts just the processes of this role. An ordinary user's other programs
     // would count too, except in a user namespace. A role that starts third-party programs gets no
-    // user namespace for this: files of root appear to belong to nobody in it, which ssh and
+    // user namespace for this: files of root appear to belong to user 65534 in it, which ssh and
     // others reject. The namespace comes first, because its own limit is derived from the current
     // one.
     bool alone = own_user_namespace_ || (::geteuid() == 0 && confinement_.ids);

@@ -61,7 +61,7 @@ Result<Enforced> confine_to_servers(const Profile &profile) {
 }
 
 // Opens and checks the plugins while files still show their owners: after confinement an ordinary
-// user is in a user namespace, in which root's files appear to belong to nobody. A plugin that
+// user is in a user namespace, in which root's files appear to belong to 65534. A plugin that
 // cannot be opened fails later, where it is known whether it is required.
 std::map<std::string, CheckedLibrary> check_plugins(const Profile &profile) {
   std::map<std::string, CheckedLibrary> checked;

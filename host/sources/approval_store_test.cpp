@@ -81,7 +81,7 @@ TEST_CASE("approvals are stored and read unchanged, one per server") {
 
 TEST_CASE("F11 a revoked approval is removed") {
   Stored all;
-  CHECK(all.store.remove("/repo/.mcp.json", "nobody").value() == 0);
+  CHECK(all.store.remove("/repo/.mcp.json", "unknown").value() == 0);
   CHECK(all.store.remove("/repo/.mcp.json", "weather").value() == 1);
   CHECK(all.count() == 2);
   CHECK(all.store.remove("/repo/.mcp.json", "").value() == 1);

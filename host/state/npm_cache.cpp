@@ -132,7 +132,7 @@ bool write_new(const OwnedFd &folder, const std::string &name, std::string_view 
   while (!content.empty()) {
     const ssize_t n = ::write(fd.get(), content.data(), content.size());
     if (n <= 0) {
-      ::unlinkat(folder.get(), name.c_str(), 0);  // a partial file would be useless to npm
+      ::unlinkat(folder.get(), name.c_str(), 0);  // npm cannot use a partial file
       return false;
     }
     content.remove_prefix(static_cast<std::size_t>(n));

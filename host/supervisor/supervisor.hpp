@@ -147,7 +147,7 @@ class Supervisor {
   void on_log(Child &child, bool over);
   bool may_log(Child &child, std::size_t bytes);
   void log_dropped_lines(Child &child);
-  std::string signature(const Child &child, const std::string &component) const;
+  std::string log_component(const Child &child, const std::string &component) const;
   void ended(Child &child);
   void schedule(Child &child);
   void give_up(Child &child, const std::string &reason);
@@ -156,7 +156,7 @@ class Supervisor {
   void make_hidden_folders() const;
   void stop_all();
   void stop_others();
-  bool holds(const Child &child, const std::string &instance) const;
+  bool has_instance(const Child &child, const std::string &instance) const;
   bool signs(const Child &child, const std::string &instance) const;
   Result<OwnedFd> on_socket_request(const Child &child, const link::Frame &frame,
                                     std::string_view payload);

@@ -39,7 +39,7 @@ bool sees_all_users(pid_t pid) {
 }
 
 // True if this sockaddr is a Unix socket at one of the paths.
-bool names(const std::vector<std::string> &paths, std::string_view address) {
+bool names_address(const std::vector<std::string> &paths, std::string_view address) {
   return std::any_of(paths.begin(), paths.end(), [&](const std::string &path) {
     sockaddr_un at{};
     at.sun_family = AF_UNIX;
@@ -75,7 +75,7 @@ void Supervisor::on_request(Child &child, const link::Frame &frame, std::string_
   // denied. A process that drains beside its successor keeps its slice, and its calls may need
   // secrets. A signing process still has to make its last checkpoint.
   const bool ending = child.ending && !child.leaving && frame.kind != control::sign;
-  if (ending || !from_bytes(payload, &secret) || !holds(child, secret.instance) ||
+  if (ending || !from_bytes(payload, &secret) || !has_instance(child, secret.instance) ||
       !is_plain_name(secret.name)) {
     return refuse({BH_E_DENIED, "that instance is not in this compartment"});
   }
@@ -172,7 +172,7 @@ void Supervisor::SecretJob::work() {
 
 // Compartments can access only the secrets of their plugins. A tools plugin may have the name of a
 // transport ("http") or of a policy; the secrets of that name do not belong to the tools plugin.
-bool Supervisor::holds(const Child &child, const std::string &instance) const {
+bool Supervisor::has_instance(const Child &child, const std::string &instance) const {
   const Slice &endpoint = children_.front()->slice;
   const auto is = [&](const PluginUse &use) { return use.id == instance; };
   const auto has = [&](const std::vector<PluginUse> &uses) {
@@ -216,7 +216,7 @@ Result<OwnedFd> Supervisor::on_socket_request(const Child &child, const link::Fr
   if (!from_bytes(payload, &wanted)) return fail(BH_E_INVALID, "invalid socket address");
   if (!child.slice.router) {
     const bool may = !child.ending && frame.kind != control::listen &&
-                     names(child.slice.privileges.dial, wanted.address);
+                     names_address(child.slice.privileges.dial, wanted.address);
     if (!may) {
       return fail(BH_E_DENIED, "the profile does not name this socket for this compartment");
     }

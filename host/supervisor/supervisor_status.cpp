@@ -120,7 +120,7 @@ void Supervisor::log_dropped_lines(Child &child) {
 
 // The component of a log line: a compartment may use the names of its plugins, and the endpoint
 // those of the core, which no other compartment has.
-std::string Supervisor::signature(const Child &child, const std::string &component) const {
+std::string Supervisor::log_component(const Child &child, const std::string &component) const {
   const auto has_plugin = [&](const Slice &slice) {
     return std::any_of(slice.plugins.begin(), slice.plugins.end(),
                        [&](const SlicePlugin &plugin) { return plugin.use.id == component; });
@@ -152,7 +152,7 @@ void Supervisor::on_log(Child &child, bool over) {
       log(LogLevel::warn, child.slice.name, text);
     } else if (from_bytes(text.substr(1), &line)) {
       const auto level = std::clamp(line.level, 0, static_cast<std::int32_t>(LogLevel::error));
-      log(static_cast<LogLevel>(level), signature(child, line.component), line.text);
+      log(static_cast<LogLevel>(level), log_component(child, line.component), line.text);
     }
   }
 }
