@@ -32,7 +32,7 @@ bool is_utf8(std::string_view text) noexcept {
   return true;
 }
 
-// What both directions refuse in the same words.
+// Checks shared by encoder and decoder.
 Fault check(const Frame &frame) noexcept {
   if (frame.stream == 0 && !frame.notification) return Fault::stream_zero;
   if (frame.stream != 0 && frame.notification) return Fault::notification_stream;

@@ -11,7 +11,7 @@
 //   16      4     length of the payload
 //   20            process name (UTF-8), then payload
 //
-// All integers are big-endian. Another program's wire format: nothing here may be "improved".
+// All integers are big-endian. The format is defined by another program and cannot be changed here.
 #pragma once
 
 #include <cstddef>
@@ -22,31 +22,32 @@
 namespace mcp_frame {
 
 inline constexpr std::size_t length_bytes = 4;   // the total length itself
-inline constexpr std::size_t header_bytes = 16;  // what it counts beside name and payload
+inline constexpr std::size_t header_bytes = 16;  // the header after the total length
 inline constexpr std::size_t min_total = header_bytes;
 inline constexpr std::size_t max_total = (1u << 20) + 4096;
 inline constexpr std::size_t max_name = 128;
 inline constexpr std::size_t max_head = length_bytes + header_bytes + max_name;
-inline constexpr std::size_t sniff_bytes = 6;  // enough to see that a stream carries frames
+inline constexpr std::size_t sniff_bytes = 6;  // the decision of looks_like_frame needs this many
+                                               // bytes
 
-// Why a frame is refused.
+// Reasons to reject a frame.
 enum class Fault : std::uint8_t {
   none,
-  total_too_small,  // these two leave no way to find the next frame
+  total_too_small,  // after these two, the next frame cannot be located
   total_too_large,
   magic,
   version,
   header_length,
   reserved_flags,
   stream_zero,          // stream 0 without the notification flag
-  notification_stream,  // the flag with another stream than 0
+  notification_stream,  // the flag with a stream other than 0
   name_too_long,
   name_not_utf8,
   length_mismatch  // the total length is not the sum of the parts
 };
 std::string_view text(Fault fault) noexcept;
 
-// What is in a frame. The texts are borrowed.
+// A decoded frame, or one to encode. The texts are borrowed.
 struct Frame {
   std::uint32_t stream = 0;
   bool notification = false;
@@ -54,22 +55,22 @@ struct Frame {
   std::string_view payload;
 };
 
-// Could these be the first bytes of a frame? `in` holds at least sniff_bytes.
+// True if `in`, at least sniff_bytes long, may begin with a frame.
 bool looks_like_frame(std::string_view in) noexcept;
 
-// The total length at the beginning of `in`, which holds at least length_bytes.
+// The total length field of `in`, which has at least length_bytes.
 std::uint32_t total_length(std::string_view in) noexcept;
 
-// Reads one whole frame; `in` is exactly it, its total length in range. Of a frame that is refused
-// out->stream is what stands where the stream stands, so that it can be answered.
+// Decodes one complete frame. `in` is exactly that frame, and its total length is in range. For a
+// rejected frame, out->stream is the content of the stream field, so that an error can be sent.
 Fault decode(std::string_view in, Frame *out) noexcept;
 
-// Writes everything before the payload to `to`, which has room for max_head bytes, and sets *size.
-// The payload itself is not looked at, only payload_bytes counts: it can follow from where it is.
+// Encodes everything before the payload to `to`, which must have room for max_head bytes, and sets
+// *size. Only payload_bytes of the payload is used; the caller sends the payload itself.
 Fault encode_head(const Frame &frame, std::size_t payload_bytes, char *to,
                   std::size_t *size) noexcept;
 
-// Appends one whole frame; nothing if it is refused.
+// Appends one complete frame, or nothing if the frame is rejected.
 Fault encode(const Frame &frame, std::string *out);
 
 }  // namespace mcp_frame

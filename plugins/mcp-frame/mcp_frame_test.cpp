@@ -38,7 +38,7 @@ std::string encoded(const Frame &frame) {
   return out;
 }
 
-// A good frame with one byte changed.
+// A valid frame with one byte changed.
 std::string with(std::string bytes, std::size_t at, int value) {
   return bytes.replace(at, 1, 1, static_cast<char>(value));
 }
@@ -57,7 +57,8 @@ struct Seen {
   friend bool operator==(const Seen &, const Seen &) = default;
 };
 
-// Everything that comes out when `bytes` arrive in pieces; `direct` uses room() where it is given.
+// All frames that are read when `bytes` arrive in pieces; `direct`: with room() where it is
+// available.
 std::vector<Seen> read_all(std::string_view bytes, std::size_t piece, bool direct = false) {
   FrameReader reader;
   std::vector<Seen> seen;
@@ -87,7 +88,7 @@ std::vector<Seen> read_all(std::string_view bytes, std::size_t piece, bool direc
 
 }  // namespace
 
-TEST_CASE("the golden vectors, both ways") {
+TEST_CASE("golden vectors are encoded and decoded") {
   CHECK(encoded({0, true, "x", "{}"}) == notification_bytes);
   CHECK(encoded({1, false, "claude", list_request}) == request_bytes);
   CHECK(request_bytes.size() == 72);
@@ -99,7 +100,7 @@ TEST_CASE("the golden vectors, both ways") {
   CHECK(frame.payload == list_request);
 }
 
-TEST_CASE("all refusals of the decoder, each with its reason") {
+TEST_CASE("the decoder rejects each invalid frame with its reason") {
   struct Row {
     std::string bytes;
     Step step;
@@ -130,7 +131,7 @@ TEST_CASE("all refusals of the decoder, each with its reason") {
       CHECK(seen[0].step == row.step);
       CHECK(seen[0].fault == row.fault);
       CHECK(seen[0].stream == row.stream);
-      if (row.step == Step::bad_frame) {  // the next frame is found
+      if (row.step == Step::bad_frame) {  // the next frame is still found
         REQUIRE(seen.size() == 2);
         CHECK(seen[1].payload == "{}");
       }
@@ -138,7 +139,7 @@ TEST_CASE("all refusals of the decoder, each with its reason") {
   }
 }
 
-TEST_CASE("the encoder refuses what the decoder refuses") {
+TEST_CASE("the encoder rejects what the decoder rejects") {
   std::string out;
   CHECK(encode({0, false, "x", "{}"}, &out) == Fault::stream_zero);
   CHECK(encode({5, true, "x", "{}"}, &out) == Fault::notification_stream);
@@ -149,7 +150,7 @@ TEST_CASE("the encoder refuses what the decoder refuses") {
   CHECK(out.empty());
 }
 
-TEST_CASE("the largest frame passes, and its memory goes back") {
+TEST_CASE("the largest frame is accepted, and its memory is released") {
   const std::string payload(1'052'656, 'p');
   const std::string bytes = encoded({7, false, "", payload}) + notification_bytes;
   for (const bool direct : {false, true}) {
@@ -162,7 +163,7 @@ TEST_CASE("the largest frame passes, and its memory goes back") {
   }
 }
 
-TEST_CASE("cuts anywhere change nothing") {
+TEST_CASE("frames are read independently of how the bytes are split") {
   const std::string bytes = request_bytes + notification_bytes + with(request_bytes, 6, 9) +
                             encoded({2, false, "", ""}) + request_bytes + with_total(3);
   const auto whole = read_all(bytes, bytes.size());
@@ -172,7 +173,7 @@ TEST_CASE("cuts anywhere change nothing") {
   }
 }
 
-TEST_CASE("a cut frame is seen, a length alone costs no memory") {
+TEST_CASE("a truncated frame is reported, and a length alone allocates no memory") {
   FrameReader reader;
   Frame frame;
   const std::string bytes = from_hex("00101000 4d43");
@@ -182,7 +183,7 @@ TEST_CASE("a cut frame is seen, a length alone costs no memory") {
   CHECK(reader.room().size() <= (128u << 10));
 }
 
-TEST_CASE("what looks like a frame") {
+TEST_CASE("first bytes that look like a frame") {
   CHECK(looks_like_frame(request_bytes));
   CHECK(looks_like_frame(from_hex("00101000 4d43")));
   CHECK_FALSE(looks_like_frame(from_hex("00101001 4d43")));
@@ -192,7 +193,7 @@ TEST_CASE("what looks like a frame") {
   CHECK_FALSE(looks_like_frame("GET / HTTP/1.1"));
 }
 
-TEST_CASE("process names are cleaned and cut between characters") {
+TEST_CASE("process names are sanitized and cut between characters") {
   CHECK(clean_process_name("my agent\tx") == "my_agent_x");
   CHECK(clean_process_name("") == "");
   CHECK(clean_process_name("a\x7F\xC2\x85z") == "a__z");
@@ -204,7 +205,7 @@ TEST_CASE("process names are cleaned and cut between characters") {
   CHECK(clean_process_name(std::string(200, 'n')).size() == 128);
 }
 
-TEST_CASE("the metadata line, written and read") {
+TEST_CASE("the metadata line is written and parsed") {
   const std::string line = metadata_line("CAPSEM_META", "my agent");
   CHECK(line == std::string(1, '\0') + "CAPSEM_META:my_agent\n");
   for (const char *prefix : {"CAPSEM_META", "BULKHEAD_META"}) {
@@ -223,7 +224,7 @@ TEST_CASE("the metadata line, written and read") {
   CHECK((is_metadata_prefix("OWN_2") && !is_metadata_prefix("own") && !is_metadata_prefix("")));
 }
 
-TEST_CASE("a connection without metadata line, and a line without end") {
+TEST_CASE("a connection without metadata line, and an unterminated line") {
   CHECK(parse_metadata(request_bytes.substr(0, 2)).state == Metadata::State::absent);
   CHECK(parse_metadata(std::string_view("\0", 1)).state == Metadata::State::more);
   CHECK(parse_metadata("{").state == Metadata::State::absent);

@@ -1,5 +1,5 @@
-// The line at the beginning of every connection: NUL, "CAPSEM_META:", a process name, newline.
-// For diagnosis only; the name inside each frame is the one that counts.
+// The metadata line at the beginning of every connection: NUL, "CAPSEM_META:", a process name,
+// newline. For diagnosis only; the process name in each frame is authoritative.
 #pragma once
 
 #include <cstddef>
@@ -10,30 +10,32 @@
 
 namespace mcp_frame {
 
-// Always understood. The first is the other program's, which we also write unless told otherwise.
+// Prefixes that are always accepted. The first belongs to the other program and is the default when
+// writing.
 inline constexpr std::string_view known_prefixes[] = {"CAPSEM_META", "BULKHEAD_META"};
 inline constexpr std::size_t max_prefix = 32;
 inline constexpr std::size_t max_metadata_line = 512;  // NUL and newline included
 
-// 1 to max_prefix of A-Z, 0-9 and _.
+// True for 1 to max_prefix characters of A-Z, 0-9 and _.
 bool is_metadata_prefix(std::string_view prefix) noexcept;
 
-// The name is cleaned.
+// The line to send. The process name is sanitized (clean_process_name).
 std::string metadata_line(std::string_view prefix, std::string_view process_name);
 
 struct Metadata {
   enum class State : std::uint8_t {
-    more,     // cannot be told yet
-    line,     // `in` starts with one
-    absent,   // `in` starts with something else, which may be a frame
-    too_long  // a line that does not end within max_metadata_line
+    more,     // more bytes are needed
+    line,     // `in` starts with a metadata line
+    absent,   // `in` starts with other bytes, which may be a frame
+    too_long  // the line does not end within max_metadata_line
   };
   State state = State::more;
-  std::size_t size = 0;   // of the line, with its newline
-  std::string_view name;  // borrowed from `in`; as the peer wrote it
+  std::size_t size = 0;   // of the line, including its newline
+  std::string_view name;  // borrowed from `in`, not sanitized
 };
 
-// Looks at the first bytes of a connection. `more_prefixes` are understood beside the known ones.
+// Parses the first bytes of a connection. `more_prefixes` are accepted in addition to
+// known_prefixes.
 Metadata parse_metadata(std::string_view in, std::span<const std::string> more_prefixes = {});
 
 }  // namespace mcp_frame

@@ -6,7 +6,8 @@
 namespace mcp_frame {
 namespace {
 
-// ASCII's control characters and the space, and the control characters of Latin-1 (C2 80 .. C2 9F).
+// Characters to replace: ASCII control characters and space, and Latin-1 control characters (C2 80
+// .. C2 9F).
 bool is_replaced(std::string_view character) noexcept {
   const auto first = static_cast<unsigned char>(character[0]);
   if (character.size() == 1) return first <= ' ' || first == 0x7F;

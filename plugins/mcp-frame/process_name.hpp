@@ -1,4 +1,4 @@
-// The name of the process that a message comes from, as it travels in frames.
+// The name of the process that sends a message, as encoded in frames.
 #pragma once
 
 #include <string>
@@ -6,8 +6,8 @@
 
 namespace mcp_frame {
 
-// Fit for a frame and for a log: control characters, spaces and what is not UTF-8 become '_'; at
-// most max_name bytes, cut on a character boundary. Empty stays empty.
+// Sanitizes a process name for frames and logs: control characters, spaces and invalid UTF-8 become
+// '_'; at most max_name bytes, cut between characters. An empty name stays empty.
 std::string clean_process_name(std::string_view name);
 
 }  // namespace mcp_frame
