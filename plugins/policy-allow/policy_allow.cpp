@@ -1,5 +1,5 @@
-// A policy that allows everything, and so costs nothing: needs() says that it reads and decides
-// nothing, and the host then does not ask.
+// A policy that allows everything without overhead: needs() declares that it reads and decides
+// nothing, so the host does not call it.
 #include <bulkhead/cpp/plugin.hpp>
 #include <bulkhead/cpp/tables.hpp>
 
@@ -24,7 +24,7 @@ class PolicyAllow {
 
   std::uint32_t needs() const noexcept { return 0; }
 
-  // A host that asks all the same gets the same answer.
+  // Hosts that call it anyway receive the same decision.
   bh_status decide(const bh_policy_request &, bh_verdict *out, bh_error *) { return allow(out); }
   bh_status observe(const bh_policy_request &, bh_str, bh_verdict *out, bh_error *) {
     return allow(out);
