@@ -11,7 +11,7 @@ namespace {
 
 using Writer = rapidjson::Writer<rapidjson::StringBuffer>;
 
-// Nothing: it is no text.
+// The text member `key`, or `usual` if it is absent; nullopt: the member is not a string.
 std::optional<std::string> text_of(const rapidjson::Value &json, const char *key,
                                    std::string_view usual) {
   const auto at = json.FindMember(key);
@@ -54,15 +54,16 @@ void put_answer(Writer &writer, const char *key, const Decision &decision) {
 std::expected<std::string, std::string> explain(const Lists &lists, std::string_view call) {
   rapidjson::Document json;
   json.Parse<rapidjson::kParseIterativeFlag>(call.data(), call.size());
-  if (json.HasParseError() || !json.IsObject()) return std::unexpected("a call is a JSON object");
+  if (json.HasParseError() || !json.IsObject())
+    return std::unexpected("the call must be a JSON object");
   const auto server = text_of(json, "server", ""), name = text_of(json, "name", "");
   const auto method = text_of(json, "method", "tools/call"),
              on = text_of(json, "on", "mcp.request");
   if (!server || !name || !method || !on) {
-    return std::unexpected("\"server\", \"name\", \"method\" and \"on\" are strings");
+    return std::unexpected("\"server\", \"name\", \"method\" and \"on\" must be strings");
   }
-  if (server->empty()) return std::unexpected("\"server\" is needed");
-  const bool judged = *on == "mcp.request";  // nothing else is
+  if (server->empty()) return std::unexpected("\"server\" is missing");
+  const bool judged = *on == "mcp.request";  // other events are not evaluated
   rapidjson::StringBuffer out;
   Writer writer(out);
   writer.StartObject();

@@ -1,4 +1,4 @@
-// What the lists say of a call that is described (bh.explain/1).
+// Explains the decision of the lists for a described call (bh.explain/1).
 #pragma once
 
 #include <expected>
@@ -9,7 +9,7 @@
 
 namespace bulkhead::lists {
 
-// `call` and the answer: see bh_explain. An error says what is wrong with the call.
+// For `call` and the answer see bh_explain. The error states what is invalid in `call`.
 std::expected<std::string, std::string> explain(const Lists &lists, std::string_view call);
 
 }  // namespace bulkhead::lists

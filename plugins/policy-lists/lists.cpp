@@ -27,7 +27,7 @@ std::optional<Permission> permission_of(const rapidjson::Value &value) {
 
 }  // namespace
 
-// One table of keys over those that were read before it.
+// Reads one table of keys and applies it over the tables that were read before.
 struct Reader {
   Lists &lists;
   std::string at;  // "" or "corp."
@@ -61,11 +61,12 @@ struct Reader {
 
   void unknown(std::string_view key) {
     if (key == "profile_rules") {
-      return fail("rules",
-                  "this policy does not judge by the profile's rules: say rules = false here, "
-                  "beside a policy that does");
+      return fail(
+          "rules",
+          "this policy does not evaluate the profile's rules: set rules = false here, beside a "
+          "policy that does");
     }
-    std::string text = "this key is not known; known:";
+    std::string text = "unknown key; known keys:";
     for (const std::string_view known : kKeys) text.append(" ").append(known);
     fail(key, text);
   }
@@ -74,7 +75,7 @@ struct Reader {
     const auto permission = permission_of(value);
     if (!permission || *permission == Permission::warn)
       return fail(key, "\"allow\" or \"block\" is needed");
-    // Nobody lifts a block of the other.
+    // A block of one layer cannot be lifted by the other.
     lists.block_all_ = lists.block_all_ || *permission == Permission::block;
   }
 
@@ -120,7 +121,7 @@ std::expected<Lists, std::string> Lists::load(std::string_view config_json) {
   constexpr unsigned flags = rapidjson::kParseIterativeFlag | rapidjson::kParseValidateEncodingFlag;
   config.Parse<flags>(config_json.data(), config_json.size());
   if (config.HasParseError() || !config.IsObject())
-    return std::unexpected("the configuration is no table");
+    return std::unexpected("the configuration is not a table");
   Lists lists;
   Reader user{lists, "", ""};
   user.read(config);
@@ -144,8 +145,8 @@ Decision Lists::decide(std::string_view server, std::string_view tool) const {
   std::string name(server);
   name.append("__").append(tool);
   const auto at = tools_.find(name);
-  // An entry speaks of the server before its first "__" and may be meant for another one here: then
-  // it makes nothing looser.
+  // An entry refers to the server before its first "__" and may be intended for a different server
+  // here. In that case it cannot permit more than the default.
   const bool meant = name.find("__") == server.size();
   if (at != tools_.end() && (meant || at->second > fallback_))
     return {at->second, "tool_permissions." + name};

@@ -1,11 +1,11 @@
-// Lists of servers and tools, and what they say of one call.
+// Lists of servers and tools, and their decision for one call.
 //
-// In this order: a global block; blocked servers; allowed servers, if any are named; the tool's own
-// permission; the default. Of each key the corporation's value counts before the user's.
+// Order: a global block; blocked servers; allowed servers, if any are listed; the permission of the
+// tool; the default. For each key, the corporation's value takes precedence over the user's.
 //
-// A tool is named server__tool, which can be read in several ways when either name has a "__" (a
-// server invents the names of its tools): such a name speaks of the server before its first "__".
-// For what else is spelt so it counts where it is stricter than the default.
+// A tool is named server__tool. This is ambiguous if either name contains "__" (a server chooses
+// the names of its tools): the entry refers to the server before its first "__". For other readings
+// of the same text, the entry applies only if it is stricter than the default.
 #pragma once
 
 #include <cstdint>
@@ -18,21 +18,22 @@
 
 namespace bulkhead::lists {
 
-enum class Permission : std::uint8_t { allow, warn, block };  // later ones are stricter
+enum class Permission : std::uint8_t { allow, warn, block };  // in order of strictness
 
 struct Decision {
   Permission permission = Permission::allow;
-  std::string rule;  // the key that decided; empty: none did
+  std::string rule;  // the key that decided; empty: none
 };
 
 class Lists {
  public:
-  // By the plugin's configuration, one JSON object. An error names the key.
+  // Reads the plugin's configuration, one JSON object. An error names the key.
   static std::expected<Lists, std::string> load(std::string_view config_json);
 
-  // `tool`: empty for what is no tool, of which the last two say nothing.
+  // Decides for one call. `tool` is empty if the call is not a tool call; then tool permissions and
+  // the default do not apply.
   Decision decide(std::string_view server, std::string_view tool) const;
-  // Everything is allowed, and nothing is warned of.
+  // True if everything is allowed without warnings.
   bool empty() const;
 
  private:

@@ -23,7 +23,7 @@ std::string decide(std::string_view config, std::string_view server, std::string
 
 }  // namespace
 
-TEST_CASE("E01: a blocked server comes before its tools' permissions") {
+TEST_CASE("E01: a blocked server takes precedence over its tools' permissions") {
   constexpr auto config =
       R"({"server_enabled":{"a":false},"tool_permissions":{"a__t":"allow"},"blocked_servers":["b"]})";
   CHECK(decide(config, "a", "t") == "block blocked_servers.a");
@@ -43,18 +43,18 @@ TEST_CASE("E03: the tool's permission, then the default") {
       R"({"default_tool_permission":"block","tool_permissions":{"a__t":"allow"}})";
   CHECK(decide(config, "a", "t") == "allow tool_permissions.a__t");
   CHECK(decide(config, "a", "u") == "block default_tool_permission");
-  CHECK(decide(config, "a", "") == "allow");  // a resource is no tool
+  CHECK(decide(config, "a", "") == "allow");  // a resource is not a tool
   CHECK(decide("{}", "a", "t") == "allow");
 }
 
-TEST_CASE("E04: warn lets it pass") {
+TEST_CASE("E04: warn allows the call") {
   CHECK(decide(R"({"tool_permissions":{"a__t":"warn"}})", "a", "t") ==
         "warn tool_permissions.a__t");
   CHECK(decide(R"({"default_tool_permission":"warn"})", "a", "t") ==
         "warn default_tool_permission");
 }
 
-TEST_CASE("E05: the corporation's value of a key counts before the user's") {
+TEST_CASE("E05: the corporation's value of a key takes precedence over the user's") {
   constexpr auto config = R"({"tool_permissions":{"a__t":"allow","a__u":"block"},
     "default_tool_permission":"allow","allowed_servers":["a","b"],"server_enabled":{"b":true},
     "corp":{"tool_permissions":{"a__t":"block"},"default_tool_permission":"warn",
@@ -65,7 +65,7 @@ TEST_CASE("E05: the corporation's value of a key counts before the user's") {
   CHECK(decide(config, "b", "t") == "block blocked_servers.b");
 }
 
-TEST_CASE("a global block beats everything, whoever set it") {
+TEST_CASE("a global block of either layer overrides everything") {
   CHECK(decide(R"({"global_policy":"block","tool_permissions":{"a__t":"allow"}})", "a", "t") ==
         "block global_policy");
   CHECK(decide(R"({"global_policy":"block","corp":{"global_policy":"allow"}})", "a", "t") ==
@@ -74,7 +74,7 @@ TEST_CASE("a global block beats everything, whoever set it") {
         "block global_policy");
 }
 
-TEST_CASE("a name that can be read in two ways allows one of them only") {
+TEST_CASE("an ambiguous tool name allows only one of its readings") {
   constexpr auto strict =
       R"({"default_tool_permission":"block","tool_permissions":{"a__b__c":"allow","a__b__w":"warn"}})";
   CHECK(decide(strict, "a", "b__c") == "allow tool_permissions.a__b__c");
@@ -82,7 +82,7 @@ TEST_CASE("a name that can be read in two ways allows one of them only") {
   CHECK(decide(strict, "a__b", "w") == "block default_tool_permission");
   CHECK(decide(R"({"default_tool_permission":"block","tool_permissions":{"a___x":"allow"}})", "a_",
                "x") == "block default_tool_permission");
-  // Whatever makes it stricter holds for all of them.
+  // An entry that is stricter applies to all readings.
   constexpr auto loose =
       R"({"tool_permissions":{"a__b__c":"block","a__b__w":"warn","a__b__ok":"allow"}})";
   CHECK(decide(loose, "a", "b__c") == "block tool_permissions.a__b__c");
@@ -95,7 +95,7 @@ TEST_CASE("a name that can be read in two ways allows one of them only") {
   CHECK(decide(warned, "a__b", "c") == "warn default_tool_permission");
 }
 
-TEST_CASE("what is refused") {
+TEST_CASE("invalid configurations are rejected") {
   CHECK(decide(R"({"tool_permission":{}})", "a", "t").starts_with("refused tool_permission: "));
   CHECK(decide(R"({"tool_permissions":{"a__t":"deny"}})", "a", "t") ==
         "refused tool_permissions.a__t: \"allow\", \"warn\" or \"block\" is needed");
@@ -105,11 +105,11 @@ TEST_CASE("what is refused") {
   CHECK(decide(R"({"corp":{"corp":{}}})", "a", "t").starts_with("refused corp.corp"));
   CHECK(decide(R"({"corp":1})", "a", "t") == "refused corp: a table is needed");
   CHECK(decide(R"({"server_enabled":{"a":1}})", "a", "t").starts_with("refused server_enabled"));
-  CHECK(decide("[]", "a", "t") == "refused the configuration is no table");
+  CHECK(decide("[]", "a", "t") == "refused the configuration is not a table");
   CHECK(decide(R"({"profile_rules":[]})", "a", "t").find("rules = false") != std::string::npos);
 }
 
-TEST_CASE("the plugin: what it needs, decides and takes while it runs") {
+TEST_CASE("the plugin reports its needs, decides, and accepts a policy reload") {
   bh::testing::FakeHost host;
   const bh_entry *entry = bh_static_entry_PolicyLists();
   const bh_plugin *plugin = nullptr;

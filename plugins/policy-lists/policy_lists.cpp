@@ -1,5 +1,5 @@
-// policy-lists: judges calls by lists of servers and tools. A second engine beside policy-rules, of
-// which a profile names one.
+// policy-lists: evaluates calls against lists of servers and tools. An alternative to policy-rules;
+// a profile names one of them.
 #include <bulkhead/abi/ext/draft/explain.h>
 #include <bulkhead/cpp/plugin.hpp>
 #include <bulkhead/cpp/tables.hpp>
@@ -75,7 +75,7 @@ class PolicyLists {
   }
 
   Lists lists_;
-  Decision decision_;  // its rule is borrowed until the next call
+  Decision decision_;  // the rule is borrowed until the next call
 };
 
 }  // namespace
