@@ -1,5 +1,5 @@
-// Growing bytes without initialisation: messages are read straight into it, and growth of a large
-// one moves pages instead of copying them (realloc does).
+// A growing byte buffer without initialization: messages are read directly into it, and growing a
+// large buffer moves pages instead of copying them (realloc).
 #pragma once
 
 #include <cstdint>
@@ -31,12 +31,12 @@ class Bytes {
   std::size_t capacity() const noexcept { return capacity_; }
   std::string_view view() const noexcept { return {p_, n_}; }
 
-  // Where `room()` bytes may be written; added(n) then takes the first n of them.
+  // Start of the room() writable bytes; added(n) appends the first n of them.
   char *tail() noexcept { return p_ + n_; }
   std::size_t room() const noexcept { return capacity_ - n_; }
   void added(std::size_t n) noexcept { n_ += n; }
 
-  // Room for `more` bytes; false when there is no memory, then nothing has changed.
+  // Makes room for `more` bytes. False: out of memory, the buffer is unchanged.
   bool reserve(std::size_t more) noexcept {
     if (room() >= more) return true;
     if (more > SIZE_MAX - n_) return false;

@@ -8,7 +8,7 @@
 namespace stdio_lines {
 namespace {
 
-// A kept buffer beyond this goes back when its line is done, so that many idle lanes stay small.
+// Larger buffers are released after their line, so that many idle lanes use little memory.
 constexpr std::size_t small_buffer = 16u << 10;
 
 ssize_t read_some(int fd, char *to, std::size_t room) {
@@ -105,7 +105,7 @@ bool LineReader::end_line(std::string_view rest, Scratch &scratch, LineSink &sin
   return go_on;
 }
 
-// n bytes were read straight behind the unfinished line.
+// Processes n bytes that were read directly behind the incomplete line.
 bool LineReader::grown(std::size_t n, Scratch &scratch, LineSink &sink) {
   const char *newline = find_newline({partial_.tail(), n});
   partial_.added(n);

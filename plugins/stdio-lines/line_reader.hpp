@@ -1,7 +1,7 @@
-// Cuts what a descriptor delivers into lines.
+// Splits the bytes of a descriptor into lines.
 //
-// A whole line is handed over where it was read to; only a line that one read did not finish is
-// copied, and a long one is read directly into its own buffer. Thread: the reactor's.
+// A complete line is passed on in place, in the read buffer. An incomplete line is copied, and a
+// long one is read directly into its own buffer. Thread: the reactor's.
 #pragma once
 
 #include <cstddef>
@@ -12,16 +12,16 @@
 
 namespace stdio_lines {
 
-// A message larger than this is "large": worth a larger pipe, written past the queue, ...
+// Messages above this size are written past the queue and get a larger pipe.
 inline constexpr std::size_t large_message = 64u << 10;
 
-// Space that all readers of a plugin instance share, because only one of them reads at a time.
+// Buffers shared by all readers of a plugin instance, since only one reader reads at a time.
 struct Scratch {
   static constexpr std::size_t size = 256u << 10;
   static constexpr std::size_t max_spare = 2u << 20;
 
   std::unique_ptr<char[]> data{new char[size]};
-  Bytes spare;  // the last long line's buffer, so that the next one finds its pages mapped
+  Bytes spare;  // buffer of the last long line: its pages are still mapped for the next one
 
   void give_back(Bytes &&used) noexcept {
     if (used.capacity() <= spare.capacity() || used.capacity() > max_spare) return;
@@ -30,16 +30,17 @@ struct Scratch {
   }
 };
 
-// Both return false to stop reading; the reader must then not be used again.
+// Receives lines. on_line and on_too_long return false to stop reading; the reader must then not be
+// used again.
 class LineSink {
  public:
-  // One line without its end (LF or CRLF), never blank. Borrowed until the call returns.
+  // One line without its terminator (LF or CRLF), never blank. Borrowed until the call returns.
   virtual bool on_line(std::string_view line) = 0;
-  // A line is longer than allowed; the rest of it will be skipped. `start`: how it begins.
+  // A line exceeds max_line; its rest is skipped. `start`: its first bytes.
   virtual bool on_too_long(std::string_view start) = 0;
-  // Bytes were read, before anything of them is handed over.
+  // Bytes were read; called before any of their lines.
   virtual void on_read(std::string_view data) { static_cast<void>(data); }
-  // A line is going to be handed over: what of this read will be left then.
+  // Called before each line; `left`: the bytes of this read that follow the line.
   virtual void on_left(std::string_view left) { static_cast<void>(left); }
 
  protected:
@@ -47,38 +48,39 @@ class LineSink {
 };
 
 enum class ReadEnd {
-  drained,  // nothing more now, or paused
-  budget,   // there may be more
+  drained,  // no data now, or paused
+  budget,   // the budget is used; more data may be available
   ended,    // end of file
-  failed,   // errno says why
-  stopped   // the sink wanted so, or there was no memory
+  failed,   // errno has the reason
+  stopped   // by the sink, or out of memory
 };
 
 class LineReader {
  public:
-  static constexpr std::size_t max_read = 1u << 20;  // bytes, at a time
+  static constexpr std::size_t max_read = 1u << 20;  // bytes per read
 
-  // max_line: bytes of the longest line that is accepted.
+  // max_line: limit for one line, in bytes.
   explicit LineReader(std::size_t max_line) noexcept : max_line_(max_line) {}
 
-  // Reads what is there, about `budget` bytes at most, so that one talkative peer cannot keep the
-  // loop. Reads once when that empties the descriptor: the watch is level-triggered.
+  // Reads the available data, about `budget` bytes at most, so that one busy peer cannot block the
+  // loop. If one read empties the descriptor, there is no second read: the watch is
+  // level-triggered.
   ReadEnd read(int fd, Scratch &scratch, LineSink &sink, std::size_t budget);
 
-  // Takes bytes that were read elsewhere; false: the sink wants no more.
+  // Processes bytes that the caller has read. False: the sink stopped.
   bool feed(std::string_view data, Scratch &scratch, LineSink &sink) {
     return consume(data, scratch, sink);
   }
 
-  // From inside the sink: no further line is handed over and nothing more is read until resume().
-  // What has been read is kept, at most max_read bytes.
+  // Called from inside the sink: no further line is passed on and no data is read until resume().
+  // Data that was already read is kept, at most max_read bytes.
   void pause() noexcept { paused_ = true; }
-  // Hands over what was kept, and may be paused again by that; false: the sink wants no more.
+  // Passes on the kept lines; the sink may pause again. False: the sink stopped.
   bool resume(Scratch &scratch, LineSink &sink);
-  // What comes next is the rest of a line whose beginning is lost.
+  // Skips the bytes up to the next newline: the rest of a line whose beginning was lost.
   void skip_line() noexcept { skipping_ = true; }
 
-  // At end of file: hands over a last line that lacks its end.
+  // At end of file: passes on a last line without terminator.
   void finish(LineSink &sink);
 
  private:
@@ -90,9 +92,9 @@ class LineReader {
   static bool emit(std::string_view line, LineSink &sink);
 
   std::size_t max_line_;
-  Bytes partial_, kept_;  // an unfinished line; lines that wait for resume()
+  Bytes partial_, kept_;  // an incomplete line; lines kept for resume()
   bool paused_ = false;
-  bool skipping_ = false;  // the rest of a line that was too long
+  bool skipping_ = false;  // inside the rest of a line that was too long
 };
 
 }  // namespace stdio_lines

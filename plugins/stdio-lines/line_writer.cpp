@@ -68,7 +68,7 @@ Flush LineWriter::flush(int fd) noexcept {
     const ssize_t n = ::write(fd, queue_.data() + head_, waiting());
     if (n < 0 && errno == EINTR) continue;
     if (n < 0 && errno == EAGAIN) {
-      // Copying what is left is paid for by the bytes that have gone.
+      // Moves the queue only if at least half of it was written, so that copying is amortized.
       if (head_ > queue_.size() / 2) {
         queue_.drop_front(head_);
         head_ = 0;
@@ -95,7 +95,7 @@ Flush LineWriter::add_and_flush(int fd, std::span<const bh_str> parts, bool *tak
   return before == Flush::done ? flush(fd) : before;
 }
 
-// Precondition: nothing waits.
+// Precondition: the queue is empty.
 Flush LineWriter::write_direct(int fd, std::span<const bh_str> parts, std::size_t total) noexcept {
   iovec vectors[max_direct_parts + 1];
   std::size_t count = 0;
@@ -113,7 +113,7 @@ Flush LineWriter::write_direct(int fd, std::span<const bh_str> parts, std::size_
   written_ += written;
   if (written == total + 1) return Flush::done;
   if (!queue_.reserve(total + 1 - written)) {
-    errno = ENOMEM;  // half a line is out: the stream cannot be continued
+    errno = ENOMEM;  // a line is partly written: the stream cannot be continued
     return Flush::broken;
   }
   for (std::size_t i = 0; i < count; ++i) {

@@ -1,5 +1,5 @@
-// Writes messages as lines: collects what one turn of the loop produces, so that it costs one
-// system call; large messages go past the queue. Thread: the reactor's.
+// Writes messages as lines. Messages of one turn of the loop are queued and written with one system
+// call; large messages bypass the queue. Thread: the reactor's.
 #pragma once
 
 #include <bulkhead/abi/core.h>
@@ -14,35 +14,36 @@
 namespace stdio_lines {
 
 enum class Flush {
-  done,     // nothing waits
-  blocked,  // the rest waits until the descriptor is writable
-  broken    // errno says why; nothing will ever be written again
+  done,     // the queue is empty
+  blocked,  // the rest is queued until the descriptor is writable
+  broken    // errno has the reason; the descriptor must not be written again
 };
 
 class LineWriter {
  public:
-  // bound: bytes that may wait; what does not fit is refused. One message of any size fits when
-  // nothing waits: its own bound is the host's message_bytes, and refusing it would be for ever.
+  // bound: limit for queued bytes; a message above it is rejected. An empty queue accepts one
+  // message of any size: the host already limits it (message_bytes), and a rejected message could
+  // never be sent.
   explicit LineWriter(std::size_t bound) noexcept : bound_(bound) {}
 
   std::size_t waiting() const noexcept { return queue_.size() - head_; }
-  // Bytes that have gone so far, and where the last line that was taken ends among them.
+  // Bytes written so far, and the stream offset at which the last queued line ends.
   std::uint64_t written() const noexcept { return written_; }
   std::uint64_t end() const noexcept { return written_ + waiting(); }
 
-  // Queues one line: the parts without gap and a newline. Raw newlines within them (white space of
-  // a pretty-printed message) become spaces. False: it does not fit, and nothing was taken.
+  // Queues one line: the parts without gap and a newline. Raw newlines in the parts (white space of
+  // a pretty-printed message) become spaces. False: the queue is full; nothing was queued.
   bool add(std::span<const bh_str> parts) noexcept;
 
-  // Queues `head` and the parts as they are: messages of a stream that does not end them by
-  // newlines. False as for add().
+  // Queues `head` and the parts unchanged, for streams that do not delimit messages by newlines.
+  // Returns the same as add().
   bool add_raw(std::string_view head, std::span<const bh_str> parts) noexcept;
 
-  // Writes what waits.
+  // Writes the queue.
   Flush flush(int fd) noexcept;
 
-  // add() and flush(), but a large message is written from where it lies and only the rest of it
-  // is copied. *taken as the result of add().
+  // Combines add() and flush(). A large message is written from the caller's memory, and only the
+  // unwritten rest is copied. *taken is the result of add().
   Flush add_and_flush(int fd, std::span<const bh_str> parts, bool *taken) noexcept;
 
   void drop() noexcept;
@@ -55,15 +56,15 @@ class LineWriter {
 
   std::size_t bound_;
   Bytes queue_;
-  std::size_t head_ = 0;  // of queue_, already written
+  std::size_t head_ = 0;  // already written bytes of queue_
   std::uint64_t written_ = 0;
 };
 
-// Whoever has gone must show as EPIPE when written to, not end the program. Only this thread's mask
-// changes, not what an embedding program does with its signals.
+// Blocks SIGPIPE for this thread, so that a write to a closed descriptor fails with EPIPE. The
+// signal dispositions of an embedding program are unchanged.
 void block_pipe_signal() noexcept;
 
-// Bytes of all parts together.
+// Total size of the parts in bytes.
 std::size_t total_size(std::span<const bh_str> parts) noexcept;
 
 }  // namespace stdio_lines

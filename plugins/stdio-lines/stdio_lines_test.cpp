@@ -61,7 +61,7 @@ bh_str part(std::string_view s) {
 
 }  // namespace
 
-TEST_CASE("one read gives all its lines; CR goes, blank lines are skipped") {
+TEST_CASE("one read returns all its lines; CR is removed, blank lines are skipped") {
   Pipe pipe;
   Scratch scratch;
   Collect sink;
@@ -74,7 +74,7 @@ TEST_CASE("one read gives all its lines; CR goes, blank lines are skipped") {
   REQUIRE(sink.lines.back() == "{3}");
 }
 
-TEST_CASE("lines of every length come out whole, however they are cut") {
+TEST_CASE("lines of every length are complete, independently of how the bytes are split") {
   const std::size_t length = GENERATE(1u, 100u, 65'535u, 65'536u, 65'537u, 262'144u, 900'000u);
   const std::size_t piece = GENERATE(7'777u, 65'536u, 300'000u);
   std::string text;
@@ -95,7 +95,7 @@ TEST_CASE("lines of every length come out whole, however they are cut") {
   REQUIRE(sink.lines[3] == "y");
 }
 
-TEST_CASE("a line over the limit is reported once and skipped, the next one is read") {
+TEST_CASE("a line over the limit is reported once and skipped, and the next line is read") {
   const std::size_t length = GENERATE(11u, 70'000u, 400'000u);
   const std::size_t limit = length < 1000 ? 10 : length - 1;
   Pipe pipe;
@@ -124,7 +124,7 @@ TEST_CASE("a line of exactly the limit is accepted") {
   REQUIRE(sink.too_long.size() == 1);
 }
 
-TEST_CASE("the budget bounds one turn; the end is told") {
+TEST_CASE("the budget limits one turn, and end of file is reported") {
   Pipe pipe;
   Scratch scratch;
   Collect sink;
@@ -144,7 +144,7 @@ TEST_CASE("the budget bounds one turn; the end is told") {
   REQUIRE(sink.lines.back() == "last");
 }
 
-TEST_CASE("a sink that stops gets nothing more") {
+TEST_CASE("a stopped sink receives no more lines") {
   Pipe pipe;
   Scratch scratch;
   Collect sink;
@@ -162,12 +162,12 @@ TEST_CASE("parts become one line, raw newlines become spaces") {
   REQUIRE(writer.add(parts));
   const bh_str second[] = {part("[]")};
   REQUIRE(writer.add(second));
-  REQUIRE(pipe.take().empty());  // nothing before the flush
+  REQUIRE(pipe.take().empty());  // nothing is written before the flush
   REQUIRE(writer.flush(pipe.fds[1]) == Flush::done);
   REQUIRE(pipe.take() == "{   \"a\":1 }\n[]\n");
 }
 
-TEST_CASE("the bound refuses whole messages only") {
+TEST_CASE("the queue limit rejects whole messages only") {
   Pipe pipe;
   LineWriter writer(10);
   const bh_str five[] = {part("12345")};
@@ -182,7 +182,7 @@ TEST_CASE("the bound refuses whole messages only") {
   REQUIRE(writer.add(four));
 }
 
-TEST_CASE("one message fits into an empty queue, whatever its size") {
+TEST_CASE("an empty queue accepts a message of any size") {
   Pipe pipe;
   LineWriter writer(10);
   const bh_str twenty[] = {part("01234567890123456789")};
@@ -192,7 +192,7 @@ TEST_CASE("one message fits into an empty queue, whatever its size") {
   REQUIRE(pipe.take() == "01234567890123456789\n");
 }
 
-TEST_CASE("large messages keep their place and survive a full pipe") {
+TEST_CASE("large messages keep their order and are not lost on a full pipe") {
   const bool pretty = GENERATE(false, true);
   Pipe pipe;
   LineWriter writer(16u << 20);
@@ -214,7 +214,7 @@ TEST_CASE("large messages keep their place and survive a full pipe") {
   REQUIRE(writer.waiting() == 0);
 }
 
-TEST_CASE("texts of strangers are cleaned") {
+TEST_CASE("untrusted text is sanitized") {
   REQUIRE(cleaned("a\x1b[31mred\x1b[0m\tb\x07", 100) == "ared b ");
   REQUIRE(cleaned("\xff\xc3\xa9\xed\xa0\x80", 100) == "?\xc3\xa9???");
   REQUIRE(cleaned("ab\xc3\xa9", 3) == "ab");
@@ -229,7 +229,8 @@ TEST_CASE("texts of strangers are cleaned") {
   REQUIRE(cleaned("a\x1b\nb\x1b]x\x1b[1mc", 100) == "a bc");
 }
 
-TEST_CASE("paused from inside the sink, no line comes before resume, and none is lost") {
+TEST_CASE(
+    "after a pause from inside the sink, no line is passed on before resume, and none is lost") {
   struct PauseEach final : LineSink {
     bool on_line(std::string_view line) override {
       lines.emplace_back(line);
@@ -240,7 +241,7 @@ TEST_CASE("paused from inside the sink, no line comes before resume, and none is
     LineReader *reader = nullptr;
     std::vector<std::string> lines;
   } sink;
-  const std::string big(GENERATE(20u, 100'000u, 300'000u), 'b');  // the last is read in place
+  const std::string big(GENERATE(20u, 100'000u, 300'000u), 'b');  // the last one is read in place
   Pipe pipe;
   Scratch scratch;
   LineReader reader(1 << 20);

@@ -9,13 +9,13 @@ unsigned char at(std::string_view s, std::size_t i) {
   return i < s.size() ? static_cast<unsigned char>(s[i]) : 0;
 }
 
-// "ESC [" or U+009B, parameters, a letter.
+// Skips parameters and final letter of "ESC [" or U+009B.
 std::size_t skip_control(std::string_view s, std::size_t i) {
   while (i < s.size() && at(s, i) >= 0x20 && at(s, i) < 0x40) ++i;
   return i + 1;
 }
 
-// The text of a title or link, up to BEL, "ESC \\" or the end of the line.
+// Skips the text of a title or link, up to BEL, "ESC \\" or the end of the line.
 std::size_t skip_string(std::string_view s, std::size_t i) {
   for (; i < s.size() && s[i] != '\n'; ++i) {
     if (s[i] == '\a') return i + 1;

@@ -1,4 +1,4 @@
-// Bytes of a process that we do not control, made fit for logs and error texts.
+// Sanitizes untrusted bytes of other processes for logs and error texts.
 #pragma once
 
 #include <cstddef>
@@ -7,19 +7,19 @@
 
 namespace stdio_lines {
 
-// Without terminal escape sequences; control characters become spaces, what is not UTF-8 becomes
-// '?'. At most max_bytes, cut on a character boundary.
+// Removes terminal escape sequences; control characters become spaces, invalid UTF-8 becomes '?'.
+// The result has at most max_bytes, cut between characters.
 std::string cleaned(std::string_view text, std::size_t max_bytes);
 
-// Index behind the terminal escape sequence that begins at i (with ESC, or with U+009B); beyond the
-// text's size if it ends within it. i: no sequence begins there. A sequence with a text of its own
-// (titles, links) ends with its line at the latest.
+// Returns the index after the terminal escape sequence that begins at i (with ESC or U+009B), an
+// index beyond the text's size if the sequence is incomplete, or i if no sequence begins there. A
+// sequence with text (titles, links) ends at the end of its line at the latest.
 std::size_t skip_escape(std::string_view text, std::size_t i) noexcept;
 
 // Length of the well-formed UTF-8 character at text[i], or 0.
 std::size_t utf8_length(std::string_view text, std::size_t i) noexcept;
 
-// strerror without its shared buffer.
+// Thread-safe strerror.
 std::string error_name(int error);
 
 }  // namespace stdio_lines
