@@ -16,7 +16,7 @@ namespace stream_listener {
 namespace {
 
 std::string reason(int error) {
-  // The GNU variant: the text may or may not lie in the buffer.
+  // GNU strerror_r: the returned text may or may not be in the buffer.
   char buffer[128];
   return ::strerror_r(error, buffer, sizeof buffer);
 }
@@ -27,11 +27,11 @@ bh_status StreamListener::open(const sockaddr_storage &address, socklen_t size,
                                std::string_view as_configured, bh_error *error, Reach reach) {
   const auto *sockets = host_.ext<bh_host_listen>(BH_EXT_HOST_LISTEN);
   if (sockets == nullptr) {
-    return bh::fail(error, BH_E_UNSUPPORTED, "the host gives no listening sockets");
+    return bh::fail(error, BH_E_UNSUPPORTED, "the host does not provide listening sockets");
   }
   std::int32_t fd = -1;
   if (reach == Reach::everybody && !BH_HAS(bh_host_listen, sockets, open_for_all)) {
-    return bh::fail(error, BH_E_UNSUPPORTED, "the host gives no sockets for other users");
+    return bh::fail(error, BH_E_UNSUPPORTED, "the host does not provide sockets for other users");
   }
   const auto open = reach == Reach::everybody ? sockets->open_for_all : sockets->open;
   const bh_status status = open(host_.ctx(), &address, size, bh::str(as_configured), &fd, error);
@@ -70,11 +70,12 @@ void StreamListener::accept_batch() {
       continue;
     }
     const int error = errno;
-    // Also where nobody waits: accept4() takes the descriptor first.
+    // Also without a waiting connection, since accept4() allocates the descriptor first.
     if (error == EMFILE && make_room_) {
       pollfd waiting{fd_, POLLIN, 0};
       if (::poll(&waiting, 1, 0) == 0) return;
-      // Once: if that was not enough, further connections would end for nothing.
+      // At most once per batch: if one closed connection was not enough, closing more does not
+      // help.
       if (!std::exchange(made_room, true) && make_room_()) continue;
     }
     if (error == EMFILE || error == ENFILE || error == ENOBUFS || error == ENOMEM) pause(error);
@@ -85,7 +86,7 @@ void StreamListener::accept_batch() {
 
 void StreamListener::pause(int error) {
   if (!warned_) {
-    host_.log(BH_LOG_WARN, "no new connections for a second: " + reason(error) +
+    host_.log(BH_LOG_WARN, "accepting no connections for one second: " + reason(error) +
                                " (raise the limit of open files)");
   }
   warned_ = true;

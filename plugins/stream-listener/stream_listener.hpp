@@ -1,5 +1,5 @@
-// The listening socket, which comes from the host: accepts in batches, and pauses when the process
-// has no descriptors left instead of spinning. Thread: the reactor's.
+// A listening socket provided by the host. Connections are accepted in batches; if the process has
+// no free descriptors, accepting pauses. Thread: the reactor's.
 #pragma once
 
 #include <bulkhead/cpp/host.hpp>
@@ -17,26 +17,28 @@ class StreamListener {
   static constexpr int batch = 64;                  // accepted in one turn of the loop
   static constexpr std::uint64_t pause_ms = 1'000;  // after "too many open files"
 
-  // accepted: takes over the descriptor (non-blocking, close-on-exec) and the peer's address.
+  // accepted: receives ownership of the descriptor (non-blocking, close-on-exec), and the peer's
+  // address.
   using Accepted = std::function<void(int fd, const sockaddr_storage &peer)>;
 
-  // make_room: the process has no descriptors left; closes a connection or more, or returns false.
-  // May be empty.
+  // make_room: called when the process has no free descriptors. It closes at least one connection,
+  // or returns false. May be empty.
   StreamListener(const bh::Host &host, Accepted accepted, std::function<bool()> make_room = {})
       : host_(host), accepted_(std::move(accepted)), make_room_(std::move(make_room)) {}
   ~StreamListener() { close(); }
   StreamListener(const StreamListener &) = delete;
   StreamListener &operator=(const StreamListener &) = delete;
 
-  // Who may connect by the file of a Unix socket; everybody: `accepted` turns away who may not.
+  // Users that may connect to a Unix socket, by file mode. everybody: `accepted` rejects
+  // unauthorized peers.
   enum class Reach : std::uint8_t { own_user, everybody };
 
-  // Gets the socket and starts accepting. The error names the address and what to do.
+  // Opens the socket and starts accepting. The error names the address and what to do.
   bh_status open(const sockaddr_storage &address, socklen_t size, std::string_view as_configured,
                  bh_error *error, Reach reach = Reach::own_user);
   void close() noexcept;
 
-  // The address in use, with the port that was chosen for 0.
+  // The bound address, with the actual port if port 0 was configured.
   const sockaddr_storage &bound() const noexcept { return bound_; }
 
  private:
