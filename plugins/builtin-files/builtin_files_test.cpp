@@ -335,7 +335,7 @@ TEST_CASE("wrong arguments are results that say what is wrong") {
             .text()
             .find("must be one of: work") != std::string::npos);
   CHECK(files.call("file_read", R"({"path":"a","lines":3})").text() ==
-        "Error: there is no argument \"lines\"");
+        "Error: unknown argument \"lines\"");
 }
 
 TEST_CASE("several workspaces, each with its own files") {

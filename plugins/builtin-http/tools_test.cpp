@@ -170,7 +170,7 @@ TEST_CASE("D05 http_post and its like send what they are given") {
   CHECK(web.call("http_head", R"({"url":"http://a.test/x"})").text().find("Content length: 0\n") !=
         std::string::npos);
   CHECK(error_of(web.call("http_get", R"({"url":"http://a.test/x","body":"x"})")) ==
-        "there is no argument \"body\"");
+        "unknown argument \"body\"");
   CHECK(error_of(web.call("http_get", R"({"url":"http://a.test/x","headers":{"A":1}})")) ==
         "the header \"A\" must be a text");
   CHECK(error_of(web.call("http_get", R"({"url":"http://a.test/x","headers":["A"]})"))

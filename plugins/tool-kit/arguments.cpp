@@ -8,14 +8,14 @@
 namespace tool_kit {
 namespace {
 
-// Numbers stay text: no number is too long for that, and none is rounded.
+// Numbers are kept as text, so that none is too long or rounded.
 constexpr unsigned parse_flags = rapidjson::kParseIterativeFlag |
                                  rapidjson::kParseValidateEncodingFlag |
                                  rapidjson::kParseNumbersAsStringsFlag;
 constexpr std::size_t max_number = 64;
 
-// A SAX reader that keeps scalars of the outermost object, and arrays of strings in it. (In a DOM,
-// numbers kept as text could not be told from strings.)
+// A SAX handler that collects scalars and arrays of strings of the outermost object. (In a DOM,
+// numbers kept as text could not be distinguished from strings.)
 template <class Add>
 class Collector : public rapidjson::BaseReaderHandler<rapidjson::UTF8<>, Collector<Add>> {
  public:
@@ -58,7 +58,7 @@ class Collector : public rapidjson::BaseReaderHandler<rapidjson::UTF8<>, Collect
   std::string name_;
   unsigned depth_ = 0;
   bool is_object_ = false;
-  bool only_texts_ = false;  // the value under way is an array with strings only
+  bool only_texts_ = false;  // the current value is an array of strings only
   std::vector<std::string> texts_;
 };
 
@@ -66,7 +66,8 @@ std::string quoted(std::string_view name) {
   return "\"" + std::string(name.substr(0, 100)) + "\"";
 }
 
-// A number without fraction, also when written 5.0 or 5e1. False: it is not one, or too large.
+// Parses a number without fraction, including forms such as 5.0 or 5e1. False: not an integer, or
+// too large.
 bool whole_number(std::string_view text, std::uint64_t *out) {
   const char *end = text.data() + text.size();
   const auto whole = std::from_chars(text.data(), end, *out);
@@ -103,9 +104,9 @@ Arguments::Arguments(std::string_view json) {
   rapidjson::Reader reader;
   const auto code = reader.Parse<parse_flags>(stream, collector).Code();
   if (code == rapidjson::kParseErrorNumberTooBig) {
-    wrong("the arguments hold a number that is too large");
+    wrong("the arguments contain a number that is too large");
   } else if (code != rapidjson::kParseErrorNone || !collector.is_object()) {
-    wrong("the arguments are not a JSON object of this tool");
+    wrong("the arguments are not a valid JSON object");
   }
 }
 
@@ -171,7 +172,7 @@ bool Arguments::has(std::string_view name) {
 const std::string &Arguments::problem() {
   for (const Argument &a : arguments_) {
     if (std::find(asked_.begin(), asked_.end(), a.name) != asked_.end()) continue;
-    wrong("there is no argument " + quoted(a.name));
+    wrong("unknown argument " + quoted(a.name));
   }
   return problem_;
 }

@@ -1,8 +1,8 @@
-// The `arguments` of a tool call (or a flat configuration): named scalars and arrays of strings,
-// read with type and range checks. The first thing that is wrong is kept as a sentence for the
-// caller of the tool.
+// Parses the `arguments` of a tool call (or a flat configuration): named scalars and arrays of
+// strings, with type and range checks. The first error is kept as a sentence for the caller of the
+// tool.
 //
-// Thread: any, one at a time. Exceptions: only for memory.
+// Thread: any, one at a time. Exceptions: std::bad_alloc only.
 #pragma once
 
 #include <cstdint>
@@ -15,10 +15,11 @@ namespace tool_kit {
 
 class Arguments {
  public:
-  // json: an object, or empty for none. Untrusted; bounded by the message that carried it.
+  // json: an object, or empty for no arguments. Untrusted; its size is limited by the message.
   explicit Arguments(std::string_view json);
 
-  // Each gives the fallback when the argument is absent or null, and remembers what is wrong.
+  // Each getter returns the fallback if the argument is absent or null, and records an error if it
+  // is invalid.
   std::string text(std::string_view name, std::string_view fallback = {});
   std::uint64_t whole(std::string_view name, std::uint64_t fallback, std::uint64_t min,
                       std::uint64_t max);
@@ -29,7 +30,7 @@ class Arguments {
   std::vector<std::string> texts(std::string_view name);
   bool has(std::string_view name);
 
-  // To be called after all arguments were read: any other is wrong, too. Empty: all is well.
+  // Call after all getters: arguments that were not read are unknown and an error. Empty: no error.
   const std::string &problem();
 
  private:
@@ -37,7 +38,7 @@ class Arguments {
   struct Argument {
     std::string name;
     Type type;
-    std::string text;  // of a number as it was written; "true" or "false"
+    std::string text;  // of a number: its source text; of a flag: "true" or "false"
     std::vector<std::string> texts{};
   };
 

@@ -1,5 +1,5 @@
-// A regular expression that a model wrote, looked for within lines. RE2: no pattern takes longer
-// than in proportion to the text, whatever both hold.
+// An untrusted regular expression that is searched within lines. RE2: the time is linear in the
+// text for every pattern.
 #pragma once
 
 #include <functional>
@@ -22,19 +22,19 @@ class Pattern {
   Pattern(Pattern &&) noexcept;
   Pattern &operator=(Pattern &&) noexcept;
 
-  // At most 4096 bytes, compiled at most 4 MiB. False: *problem is a sentence about the argument of
-  // that name.
+  // Compiles a pattern of at most 4096 bytes into at most 4 MiB. False: *problem is a sentence that
+  // names the argument.
   bool parse(std::string_view argument, std::string_view text, Case letters, std::string *problem);
 
-  // Is there a match in this line? must_stop is asked every few ten milliseconds at least; when it
-  // says so, the answer is no. In a line that takes longer than that, a match must lie within 4 KiB
-  // (1 MiB, if the pattern is a small one). Thread: any.
+  // True if the line has a match. must_stop is polled at least every few tens of milliseconds; if
+  // it returns true, the search ends with false. In a line that takes longer than that, only
+  // matches of at most 4 KiB (1 MiB for small patterns) are found. Thread: any.
   bool finds(std::string_view line, const std::function<bool()> &must_stop) const;
   const std::string &text() const { return text_; }
 
  private:
   std::string text_;
-  std::size_t window_ = 0;  // bytes that are searched between two looks at must_stop
+  std::size_t window_ = 0;  // bytes searched between two polls of must_stop
   std::unique_ptr<re2::RE2> compiled_;
 };
 

@@ -1,4 +1,4 @@
-// Regular expressions of models.
+// Tests of untrusted regular expressions.
 #include "tool-kit/pattern.hpp"
 
 #include <catch2/catch.hpp>
@@ -17,19 +17,19 @@ Pattern parsed(std::string_view text, Case letters = Case::counts) {
   return pattern;
 }
 
-// Why it is none; empty: it is one.
+// The error for a pattern; empty: the pattern is valid.
 std::string problem_of(std::string_view text) {
   Pattern pattern;
   std::string problem;
   return pattern.parse("p", text, Case::counts, &problem) ? std::string() : problem;
 }
 
-// Takes as many steps for each byte as a pattern may.
+// A pattern with the maximum number of steps for each byte.
 constexpr const char *laborious = "[a-q][^u-z]{500}x";
 
 }  // namespace
 
-TEST_CASE("patterns that are none, and one that would take forever elsewhere") {
+TEST_CASE("invalid patterns are rejected, and catastrophic backtracking does not occur") {
   CHECK(problem_of("") == "the argument \"p\" must not be empty");
   CHECK(problem_of(std::string(5000, 'a')) == "the argument \"p\" is longer than 4096 bytes");
   CHECK(problem_of("(a").find("invalid regular expression: missing") == 0);
@@ -38,7 +38,7 @@ TEST_CASE("patterns that are none, and one that would take forever elsewhere") {
   CHECK_FALSE(parsed("(a+)+$").finds(std::string(100'000, 'a') + "!", never));
 }
 
-TEST_CASE("letters of either case") {
+TEST_CASE("case-insensitive patterns") {
   CHECK_FALSE(parsed("\xC3\xBC")
                   .finds("\xC3\x9C"
                          "ber",
@@ -49,7 +49,7 @@ TEST_CASE("letters of either case") {
                    never));
 }
 
-TEST_CASE("a long line is searched in pieces, and what lies between two is found") {
+TEST_CASE("a long line is searched in windows, and matches across boundaries are found") {
   const Pattern pattern = parsed(laborious);
   const std::string match = "a" + std::string(500, 'b') + "x";
   int asked = 0;
@@ -68,7 +68,7 @@ TEST_CASE("a long line is searched in pieces, and what lies between two is found
   CHECK(asked >= 10);
 }
 
-TEST_CASE("the ends of a long line are its own, not those of a piece") {
+TEST_CASE("anchors match at the ends of a long line, not of a window") {
   const std::string line = "b" + std::string(5u << 20, 'a') + "c";
   CHECK_FALSE(parsed("^a").finds(line, never));
   CHECK_FALSE(parsed("a$").finds(line, never));
@@ -79,7 +79,7 @@ TEST_CASE("the ends of a long line are its own, not those of a piece") {
   CHECK(parsed("^$").finds("", never));
 }
 
-TEST_CASE("who must stop does not search on") {
+TEST_CASE("a search ends when must_stop returns true") {
   int asked = 0;
   const auto now = [&] {
     ++asked;

@@ -5,7 +5,7 @@
 namespace tool_kit {
 namespace {
 
-// Length of the well-formed character at the front of text, 0 if there is none.
+// Length of the well-formed UTF-8 character at the front of text, or 0.
 std::size_t character(std::string_view text) {
   const auto byte = [&](std::size_t i) { return static_cast<unsigned char>(text[i]); };
   const unsigned a = byte(0);

@@ -1,4 +1,4 @@
-// Drives a tools plugin in a test: a fake host that keeps what the calls have answered.
+// Drives a tools plugin in a test, with a fake host that stores the results of calls.
 #pragma once
 
 #include <rapidjson/document.h>
@@ -16,7 +16,7 @@
 
 namespace tool_kit::testing {
 
-// A tool's result, looked at.
+// The parsed result of a tool call.
 class Answer {
  public:
   explicit Answer(const std::string &json) {
@@ -26,7 +26,7 @@ class Answer {
 
   const rapidjson::Document &json() const { return document_; }
   bool is_error() const { return document_.HasMember("isError") && document_["isError"].IsTrue(); }
-  // The text of content[i]; empty if there is none.
+  // The text of content[i]; empty if absent.
   std::string text(unsigned i = 0) const {
     const auto &content = document_["content"];
     if (content.Size() <= i || !content[i].HasMember("text")) return {};
@@ -40,7 +40,7 @@ class Answer {
 
 class ToolsHost {
  public:
-  // Makes, configures and starts the plugin; throws with its error text.
+  // Creates, configures and starts the plugin. Throws an exception with its error text.
   ToolsHost(const bh_entry *entry, const char *id, std::string_view config) {
     table_.size = sizeof table_;
     table_.complete = [](void *ctx, bh_call call, const bh_result *result) -> bh_status {
@@ -78,7 +78,7 @@ class ToolsHost {
   ToolsHost(const ToolsHost &) = delete;
   ToolsHost &operator=(const ToolsHost &) = delete;
 
-  // Begins a call; its number. `arguments` must live until the call is done.
+  // Begins a call and returns its number. `arguments` must stay valid until the call has ended.
   bh_call begin(std::string_view tool, std::string_view arguments, std::uint32_t flags = 0,
                 std::string_view method = "tools/call") {
     bh_call_info info{};
@@ -107,17 +107,19 @@ class ToolsHost {
   void stop() {
     if (std::exchange(stopped_, true)) return;
     plugin_->stop(plugin_->self);
-    host.run_until([this] { return host.blocking() == 0; }, 20'000);  // the host keeps it so long
+    host.run_until([this] { return host.blocking() == 0; }, 20'000);  // the host keeps the plugin
+                                                                      // until blocking work has
+                                                                      // ended
     host.forget();
   }
   void drain() { plugin_->drain(plugin_->self, 0); }
 
-  // BH_TOOLS_...
+  // BH_TOOLS_... flags.
   std::uint32_t features() const {
     const bool more = BH_HAS(bh_tools, tools_, features) && tools_->features != nullptr;
     return more ? tools_->features(plugin_->self) : 0;
   }
-  // The result or the error object of a method of resources; empty: refused, see error_text.
+  // The result or error object of a resource method; empty: rejected, see error_text.
   std::string resource(std::string_view method, std::string_view uri) {
     const bh_call call = begin(uri, {}, 0, method);
     if (status < 0) return {};
@@ -139,7 +141,7 @@ class ToolsHost {
   bh_status status = BH_OK;  // of the last begin() or list()
   std::string error_text;
   std::vector<std::string> updates;  // URIs of resources
-  std::vector<double> progress;      // how far calls said that they are
+  std::vector<double> progress;      // progress values reported by calls
 
  private:
   [[noreturn]] static void fail(const bh_error &error) {

@@ -21,7 +21,7 @@ TEST_CASE("arguments are read with their types") {
   CHECK(Arguments("{}").problem().empty());
 }
 
-TEST_CASE("arrays of strings are arguments, other arrays are not") {
+TEST_CASE("arrays of strings are accepted, other arrays are rejected") {
   Arguments a(R"({"a":["x","y\n"],"b":[]})");
   CHECK(a.texts("a") == std::vector<std::string>{"x", "y\n"});
   CHECK(a.texts("b").empty());
@@ -35,7 +35,7 @@ TEST_CASE("arrays of strings are arguments, other arrays are not") {
   }
 }
 
-TEST_CASE("what is wrong with arguments is said") {
+TEST_CASE("argument errors are reported") {
   const auto problem = [](const char *json) {
     Arguments a(json);
     a.text("path");
@@ -44,10 +44,10 @@ TEST_CASE("what is wrong with arguments is said") {
     a.choice("how", {"a", "b"});
     return a.problem();
   };
-  CHECK(problem("[]").find("not a JSON object") != std::string::npos);
-  CHECK(problem("3").find("not a JSON object") != std::string::npos);
-  CHECK(problem("{").find("not a JSON object") != std::string::npos);
-  CHECK(problem("{\"path\":\"\xFF\"}").find("not a JSON object") != std::string::npos);
+  CHECK(problem("[]").find("not a valid JSON object") != std::string::npos);
+  CHECK(problem("3").find("not a valid JSON object") != std::string::npos);
+  CHECK(problem("{").find("not a valid JSON object") != std::string::npos);
+  CHECK(problem("{\"path\":\"\xFF\"}").find("not a valid JSON object") != std::string::npos);
   CHECK(problem(R"({"path":5})") == "the argument \"path\" must be a string");
   CHECK(problem(R"({"path":["a"]})") == "the argument \"path\" must be a string");
   CHECK(problem(R"({"path":{"a":{}}})") == "the argument \"path\" must be a string");
@@ -58,10 +58,10 @@ TEST_CASE("what is wrong with arguments is said") {
     CHECK(problem(json) == "the argument \"n\" must be a whole number from 1 to 10");
   }
   CHECK(problem(R"({"n":1e999999999999999999})") ==
-        "the arguments hold a number that is too large");
+        "the arguments contain a number that is too large");
   CHECK(problem(R"({"on":1})") == "the argument \"on\" must be true or false");
   CHECK(problem(R"({"how":"c"})") == "the argument \"how\" must be one of: a, b");
-  CHECK(problem(R"({"other":1})") == "there is no argument \"other\"");
+  CHECK(problem(R"({"other":1})") == "unknown argument \"other\"");
   CHECK(problem(R"({"path":"a","path":"b"})") == "the argument \"path\" is given twice");
 }
 
