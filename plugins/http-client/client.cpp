@@ -37,10 +37,10 @@ CURL *Client::take_handle() {
 bh_status Client::start(const bh_http_request &request, const bh_http_handler *handler, void *user,
                         bh_http_id *out, bh_error *error) {
   if (transfers_.size() >= requests_max) {
-    return bh::fail(error, BH_E_LIMIT, "1024 HTTP requests are under way");
+    return bh::fail(error, BH_E_LIMIT, "1024 HTTP requests are in flight");
   }
   CURL *easy = take_handle();
-  if (easy == nullptr) return bh::fail(error, BH_E_LIMIT, "no memory for an HTTP request");
+  if (easy == nullptr) return bh::fail(error, BH_E_LIMIT, "out of memory for an HTTP request");
   auto transfer = std::make_unique<Transfer>(easy, handler, user);
   if (bh_status s = transfer->prepare(request, error); s != BH_OK) {
     curl_easy_cleanup(easy);
@@ -50,7 +50,7 @@ bh_status Client::start(const bh_http_request &request, const bh_http_handler *h
     waiting_.push_back(transfer.get());
   } else if (curl_multi_add_handle(multi_, easy) != CURLM_OK) {
     curl_easy_cleanup(easy);
-    return bh::fail(error, BH_E_INTERNAL, "libcurl does not take the request");
+    return bh::fail(error, BH_E_INTERNAL, "libcurl did not accept the request");
   }
   transfer->id = *out = ++last_id_;
   transfers_.emplace(*out, std::move(transfer));
@@ -69,12 +69,12 @@ bh_status Client::cancel(bh_http_id id) {
   return BH_OK;
 }
 
-// Outside libcurl only.
+// Must not be called from inside libcurl.
 void Client::release(Transfer *transfer) noexcept {
   std::erase(waiting_, transfer);
   std::erase(cancelled_, transfer);
   CURL *easy = transfer->easy();
-  curl_multi_remove_handle(multi_, easy);  // harmless when it was never added
+  curl_multi_remove_handle(multi_, easy);  // no-op if the handle was never added
   transfers_.erase(transfer->id);
   if (handles_.size() < handles_kept) {
     curl_easy_reset(easy);
@@ -141,10 +141,10 @@ void Client::act(curl_socket_t fd, int events) {
   settle();
 }
 
-// What had to wait for libcurl's return.
+// Performs the starts and cancels that were deferred while libcurl was on the stack.
 void Client::settle() {
   for (Transfer *transfer : std::exchange(cancelled_, {})) release(transfer);
-  while (!waiting_.empty()) {  // one at a time: on_done may cancel another
+  while (!waiting_.empty()) {  // one at a time: on_done may cancel another request
     Transfer *transfer = waiting_.front();
     waiting_.pop_front();
     if (curl_multi_add_handle(multi_, transfer->easy()) == CURLM_OK) continue;
@@ -163,7 +163,7 @@ void Client::finish_ended() {
     char *place = nullptr;
     curl_easy_getinfo(message->easy_handle, CURLINFO_PRIVATE, &place);
     auto *transfer = reinterpret_cast<Transfer *>(place);
-    // on_done may start and cancel others, but this id is over.
+    // on_done may start and cancel other requests; the id of this one is already invalid.
     auto node = transfers_.extract(transfer->id);
     curl_multi_remove_handle(multi_, transfer->easy());
     transfer->finish(result);

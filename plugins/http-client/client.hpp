@@ -1,10 +1,10 @@
 // libcurl's multi interface on the host's reactor: descriptors through bh_host_fd, one host timer,
-// no thread but libcurl's resolver.
+// no thread except libcurl's resolver.
 //
-// libcurl must not be entered again from its own callbacks, where a handler may well start or
-// cancel a request: such starts wait, and such cancels take effect, until libcurl has returned.
+// libcurl must not be called from its own callbacks, but a handler may start or cancel requests
+// there: both are deferred until libcurl has returned.
 //
-// Bounds: requests_max at a time (BH_E_LIMIT), connections_kept idle ones.
+// Limits: requests_max requests (BH_E_LIMIT), connections_kept idle connections.
 #pragma once
 
 #include <curl/curl.h>
@@ -55,10 +55,10 @@ class Client {
   bool inside_ = false;  // libcurl is on the stack
   std::map<curl_socket_t, bh_watch> watches_;
   std::map<bh_http_id, std::unique_ptr<Transfer>> transfers_;
-  std::deque<Transfer *> waiting_;     // to be added, in this order, when libcurl has returned
-  std::vector<Transfer *> cancelled_;  // to be removed then
+  std::deque<Transfer *> waiting_;     // to be added in this order after libcurl has returned
+  std::vector<Transfer *> cancelled_;  // to be removed after libcurl has returned
   std::vector<CURL *> handles_;
-  bh_http_id last_id_ = 0;  // never the same twice, so a stale one is known
+  bh_http_id last_id_ = 0;  // ids are never reused, so that a stale id is detected
 };
 
 }  // namespace http_client

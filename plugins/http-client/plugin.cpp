@@ -1,4 +1,4 @@
-// http-client: HTTP for the other plugins of a compartment. The only one that maps libcurl.
+// http-client: HTTP for the other plugins of a compartment. The only plugin that maps libcurl.
 #include <curl/curl.h>
 
 #include <memory>
@@ -22,17 +22,17 @@ class HttpClient {
 
   bh_status configure(bh_str, bh_error *error) {
     if (bh::Host(host_).has_reactor()) return BH_OK;
-    return bh::fail(error, BH_E_UNSUPPORTED, "the host offers no reactor");
+    return bh::fail(error, BH_E_UNSUPPORTED, "the host has no reactor");
   }
 
   bh_status start(bh_error *error) {
     if (curl_global_init(CURL_GLOBAL_DEFAULT) != CURLE_OK) {
-      return bh::fail(error, BH_E_INTERNAL, "libcurl does not start");
+      return bh::fail(error, BH_E_INTERNAL, "libcurl could not be initialized");
     }
     initialised_ = true;
     client_ = std::make_unique<Client>(host_);
     if (client_->valid()) return BH_OK;
-    return bh::fail(error, BH_E_INTERNAL, "libcurl does not start");
+    return bh::fail(error, BH_E_INTERNAL, "libcurl could not be initialized");
   }
 
   void drain(std::uint64_t) noexcept { draining_ = true; }
@@ -50,7 +50,7 @@ class HttpClient {
   bh_status http_start(const bh_http_request &request, const bh_http_handler *handler, void *user,
                        bh_http_id *out, bh_error *error) {
     if (client_ == nullptr || draining_) {
-      return bh::fail(error, BH_E_UNAVAILABLE, "the HTTP client is ending");
+      return bh::fail(error, BH_E_UNAVAILABLE, "the HTTP client is stopping");
     }
     return client_->start(request, handler, user, out, error);
   }

@@ -17,11 +17,11 @@ namespace {
 constexpr std::size_t url_bytes_max = 8192;
 constexpr long connect_ms_default = 10'000;
 
-// Headers that tell nothing about who asks; all others stay with the origin they were meant for.
+// Headers without credentials; all others are only sent to the origin of the request.
 constexpr std::array harmless{"accept",        "accept-language", "accept-encoding",
                               "user-agent",    "cache-control",   "content-type",
                               "if-none-match", "range",           "if-modified-since"};
-// Framing and connection management belong to libcurl.
+// Headers for framing and connection management, which libcurl writes.
 constexpr std::array reserved{"host",
                               "content-length",
                               "transfer-encoding",
@@ -130,7 +130,7 @@ bh_status Transfer::prepare(const bh_http_request &request, bh_error *error) {
 bh_status Transfer::set_url(std::string_view text, bh_error *error) {
   const std::string copy(text);
   if (copy.size() > url_bytes_max || has_control(copy)) {
-    return bh::fail(error, BH_E_INVALID, "the URL is too long or holds control bytes");
+    return bh::fail(error, BH_E_INVALID, "the URL is too long or contains control characters");
   }
   const UrlPtr url = parse(copy.c_str());
   if (url == nullptr) return bh::fail(error, BH_E_INVALID, "the URL is malformed");
@@ -139,7 +139,7 @@ bh_status Transfer::set_url(std::string_view text, bh_error *error) {
     return bh::fail(error, BH_E_INVALID, "the URL is neither http nor https");
   }
   if (!part(url.get(), CURLUPART_USER).empty() || !part(url.get(), CURLUPART_PASSWORD).empty()) {
-    return bh::fail(error, BH_E_INVALID, "the URL holds a user name or password");
+    return bh::fail(error, BH_E_INVALID, "the URL contains a user name or password");
   }
   host_ =
       part(url.get(), CURLUPART_HOST) + ":" + part(url.get(), CURLUPART_PORT, CURLU_DEFAULT_PORT);
@@ -150,28 +150,27 @@ bh_status Transfer::set_url(std::string_view text, bh_error *error) {
 
 bh_status Transfer::set_headers(const bh_http_request &request, bh_error *error) {
   if (request.header_count > request_headers_max) {
-    return bh::fail(error, BH_E_LIMIT, "more than 128 headers");
+    return bh::fail(error, BH_E_LIMIT, "the request has more than 128 headers");
   }
   std::string line;
   for (std::uint32_t i = 0; i < request.header_count; ++i) {
     const std::string_view name = bh::view(request.headers[i].name);
     const std::string_view value = bh::view(request.headers[i].value);
     if (!is_token(name) || contains(reserved, name)) {
-      return bh::fail(error, BH_E_INVALID, "a header's name is malformed or not allowed");
+      return bh::fail(error, BH_E_INVALID, "a header name is malformed or not allowed");
     }
-    if (has_control(value)) return bh::fail(error, BH_E_INVALID, "a header's value is malformed");
+    if (has_control(value)) return bh::fail(error, BH_E_INVALID, "a header value is malformed");
     private_headers_ = private_headers_ || !contains(harmless, name);
     line.assign(name).append(value.empty() ? ";" : ": ").append(value);
     headers_ = curl_slist_append(headers_, line.c_str());
   }
-  headers_ = curl_slist_append(headers_, "Expect:");  // no round trip before a body
+  headers_ = curl_slist_append(headers_, "Expect:");  // no round trip before the body
   curl_easy_setopt(easy_, CURLOPT_HTTPHEADER, headers_);
   return BH_OK;
 }
 
-// The body goes through a read callback that cannot be rewound from within unless an answer has
-// come: so libcurl cannot repeat a request that may have run when a reused connection turns out to
-// be dead.
+// The body is sent through a read callback that can be rewound only after a redirect. This prevents
+// libcurl from repeating a request that may have run when a reused connection is dead.
 void Transfer::set_body(const bh_http_request &request) {
   const std::string method(bh::view(request.method));
   body_.assign(bh::view(request.body));
@@ -215,13 +214,13 @@ void Transfer::set_network(const bh_http_request &request) {
   curl_easy_setopt(easy_, CURLOPT_PRIVATE, this);
   curl_easy_setopt(easy_, CURLOPT_ERRORBUFFER, text_);
   curl_easy_setopt(easy_, CURLOPT_NOSIGNAL, 1L);
-  // Without this, ending a request while its name is being resolved waits for the resolver.
+  // Otherwise, ending a request during name resolution waits for the resolver.
   curl_easy_setopt(easy_, CURLOPT_QUICK_EXIT, 1L);
   curl_easy_setopt(easy_, CURLOPT_PROTOCOLS_STR, "http,https");
   curl_easy_setopt(easy_, CURLOPT_REDIR_PROTOCOLS_STR, "http,https");
   curl_easy_setopt(easy_, CURLOPT_DISALLOW_USERNAME_IN_URL, 1L);
   curl_easy_setopt(easy_, CURLOPT_HTTP_VERSION, static_cast<long>(CURL_HTTP_VERSION_2TLS));
-  // A peer that is gone without a word is noticed after a minute, also where nothing is sent.
+  // TCP keep-alive detects an unreachable peer within a minute, even while nothing is sent.
   curl_easy_setopt(easy_, CURLOPT_TCP_KEEPALIVE, 1L);
   curl_easy_setopt(easy_, CURLOPT_TCP_KEEPIDLE, 30L);
   curl_easy_setopt(easy_, CURLOPT_TCP_KEEPINTVL, 10L);
@@ -232,14 +231,14 @@ void Transfer::set_network(const bh_http_request &request) {
   curl_easy_setopt(easy_, CURLOPT_WRITEFUNCTION, on_write);
   curl_easy_setopt(easy_, CURLOPT_WRITEDATA, this);
   if ((request.flags & BH_HTTP_NO_PROXY) != 0) curl_easy_setopt(easy_, CURLOPT_PROXY, "");
-  // Always: libcurl's own sockets would leak into children.
+  // Always set: libcurl's own sockets would be inherited by child processes.
   curl_easy_setopt(easy_, CURLOPT_OPENSOCKETFUNCTION, on_open);
   curl_easy_setopt(easy_, CURLOPT_OPENSOCKETDATA, this);
   if (handler_.check_address != nullptr) {
     curl_easy_setopt(easy_, CURLOPT_PREREQFUNCTION, on_ready);
     curl_easy_setopt(easy_, CURLOPT_PREREQDATA, this);
   }
-  // The library, unlike the curl program, does not look at these by itself.
+  // The curl program reads these variables itself, the library does not.
   if (const char *file = environment("CURL_CA_BUNDLE", "SSL_CERT_FILE")) {
     curl_easy_setopt(easy_, CURLOPT_CAINFO, file);
   }
@@ -259,7 +258,7 @@ std::size_t Transfer::on_read(char *p, std::size_t size, std::size_t n, void *ar
 int Transfer::on_seek(void *arg, curl_off_t offset, int origin) {
   auto *self = static_cast<Transfer *>(arg);
   const bool redirected = self->any_head_;
-  // libcurl 8.14 rewinds before the first byte, too, if the handle's last transfer has failed.
+  // libcurl 8.14 also rewinds before the first byte if the handle's last transfer failed.
   const bool untouched = self->body_at_ == 0;
   if ((!redirected && !untouched) || offset != 0 || origin != SEEK_SET) return CURL_SEEKFUNC_FAIL;
   self->body_at_ = 0;
@@ -312,12 +311,12 @@ curl_socket_t Transfer::on_open(void *arg, curlsocktype, curl_sockaddr *address)
   }
   if (!self->judge(text, port)) return CURL_SOCKET_BAD;
   const int fd = ::socket(address->family, address->socktype | SOCK_CLOEXEC, address->protocol);
-  const int probes = 3;  // this libcurl has no option for it
+  const int probes = 3;  // this libcurl has no option for the number of probes
   if (fd >= 0) ::setsockopt(fd, IPPROTO_TCP, TCP_KEEPCNT, &probes, sizeof probes);
   return fd;
 }
 
-// Also called for a connection that is used again, which on_open has not seen for this request.
+// Also called for a reused connection, for which on_open was not called with this request.
 int Transfer::on_ready(void *arg, char *ip, char *, int port, int) {
   auto *self = static_cast<Transfer *>(arg);
   return self->judge(ip, static_cast<std::uint32_t>(port)) ? CURL_PREREQFUNC_OK
@@ -352,7 +351,7 @@ bool Transfer::take_line(std::string_view line) {
   }
   head_bytes_ += line.size();
   if (head_bytes_ > header_bytes_max || head_.size() >= headers_max) {
-    return stop_with(BH_E_LIMIT, "the answer's head is too large");
+    return stop_with(BH_E_LIMIT, "the response header is too large");
   }
   const std::string_view text = trimmed(line);
   if (text.empty()) return end_of_head();
@@ -376,14 +375,15 @@ bool Transfer::end_of_head() {
   return report_head();
 }
 
-// Headers that may be credentials do not follow to another origin; libcurl knows only two of them.
+// Headers that may be credentials are not forwarded to another origin; libcurl strips only two of
+// them.
 bool Transfer::redirect_is_safe() {
   if (!private_headers_) return true;
   char *now = nullptr;
   curl_easy_getinfo(easy_, CURLINFO_EFFECTIVE_URL, &now);
   const UrlPtr from = now == nullptr ? nullptr : parse(now);
   const UrlPtr to(from == nullptr ? nullptr : curl_url_dup(from.get()));
-  if (to == nullptr) return stop_with(BH_E_PROTOCOL, "a redirect to nowhere");
+  if (to == nullptr) return stop_with(BH_E_PROTOCOL, "a redirect without a valid target");
   for (const Header &h : head_) {
     if (!equal_ignoring_case(h.name, "location")) continue;
     if (curl_url_set(to.get(), CURLUPART_URL, h.value.c_str(), 0) != CURLUE_OK) {
@@ -392,7 +392,7 @@ bool Transfer::redirect_is_safe() {
   }
   if (origin_of(from.get()) == origin_of(to.get())) return true;
   return stop_with(BH_E_DENIED, "redirected to " + origin_of(to.get()) +
-                                    ", where this request's headers must not go");
+                                    ", to which this request's headers must not be sent");
 }
 
 bool Transfer::report_head() {
@@ -405,7 +405,7 @@ bool Transfer::report_head() {
   const bh_status status =
       handler_.on_head(user_, status_, headers.data(), static_cast<std::uint32_t>(headers.size()),
                        bh::str(url == nullptr ? "" : url));
-  return status == BH_OK || stop_with(BH_E_CANCELLED, "stopped by its user");
+  return status == BH_OK || stop_with(BH_E_CANCELLED, "stopped by the handler");
 }
 
 std::size_t Transfer::on_write(char *p, std::size_t size, std::size_t n, void *arg) {
@@ -415,12 +415,12 @@ std::size_t Transfer::on_write(char *p, std::size_t size, std::size_t n, void *a
   self->received_ += bytes;
   if (self->max_body_ != 0 && self->received_ > self->max_body_) {
     self->stop_with(BH_E_LIMIT,
-                    "the answer is larger than " + std::to_string(self->max_body_) + " bytes");
+                    "the response is larger than " + std::to_string(self->max_body_) + " bytes");
     return 0;
   }
   const bh_status status = self->handler_.on_body(self->user_, {p, bytes});
   if (status == BH_OK && !self->cancelled_) return bytes;
-  self->stop_with(BH_E_CANCELLED, "stopped by its user");
+  self->stop_with(BH_E_CANCELLED, "stopped by the handler");
   return 0;
 }
 

@@ -1,4 +1,4 @@
-// One HTTP request as libcurl sees it: its options, and what its callbacks gather.
+// One HTTP request in libcurl: its options, and the state that its callbacks collect.
 //
 // Owner: the Client. Thread: [io].
 #pragma once
@@ -27,12 +27,12 @@ class Transfer {
   Transfer(const Transfer &) = delete;
   Transfer &operator=(const Transfer &) = delete;
 
-  // Copies the request and sets all options. An error: the request is not fit to be sent.
+  // Copies the request and sets all options. Returns an error if the request is invalid.
   bh_status prepare(const bh_http_request &request, bh_error *error);
 
-  // What the handler is to hear at the end.
+  // Calls on_done of the handler with the result.
   void finish(CURLcode result);
-  // No callback any more.
+  // Suppresses all further callbacks.
   void cancel() noexcept { cancelled_ = true; }
   bool cancelled() const noexcept { return cancelled_; }
   CURL *easy() const noexcept { return easy_; }
@@ -74,14 +74,14 @@ class Transfer {
   std::size_t body_at_ = 0;
   std::uint64_t max_body_ = 0, received_ = 0;
   bool follow_ = false;           // redirects
-  bool private_headers_ = false;  // some must not reach another origin
+  bool private_headers_ = false;  // some headers must not be sent to another origin
   bool cancelled_ = false;
   bool head_reported_ = false, in_head_ = false, any_head_ = false;
   std::uint32_t status_ = 0;
   std::size_t head_bytes_ = 0;
   std::vector<Header> head_;
-  std::string judged_;  // the address that was found good last
-  bh_error stopped_{};  // why a callback ended it; code BH_OK: it did not
+  std::string judged_;  // the address that was accepted last
+  bh_error stopped_{};  // the error if a callback stopped the transfer; else code BH_OK
   char text_[CURL_ERROR_SIZE] = {};
 };
 

@@ -1,4 +1,4 @@
-// The whole plugin against servers on loopback.
+// Tests of the whole plugin against servers on loopback.
 #include <array>
 #include <atomic>
 #include <catch2/catch.hpp>
@@ -21,7 +21,7 @@ using connector_http::testing::Server;
 
 namespace {
 
-// One request and what came of it.
+// One request and its outcome.
 struct Call {
   std::uint32_t status = 0;
   std::map<std::string, std::string> headers;
@@ -116,7 +116,7 @@ struct Fixture {
   Call &get(Call &call, const std::string &url) { return run(call, request(url)); }
 };
 
-// A variable of the environment for one scope.
+// An environment variable, set for one scope.
 class Environment {
  public:
   Environment(const char *name, const std::string &value) : name_(name) {
@@ -135,7 +135,7 @@ class Environment {
 
 }  // namespace
 
-TEST_CASE("GET and POST with headers; the connection is kept") {
+TEST_CASE("GET and POST send headers and reuse the connection") {
   Server server([](const Request &r, Peer &peer) {
     peer.answer(r.method == "POST" ? 201 : 200, r.method + r.body, "X-Answer: yes\r\n");
   });
@@ -165,7 +165,7 @@ TEST_CASE("GET and POST with headers; the connection is kept") {
   CHECK(seen[1].headers.count("expect") == 0);
 }
 
-TEST_CASE("what is not fit is refused before anything is sent") {
+TEST_CASE("invalid requests are rejected before anything is sent") {
   Fixture f;
   const std::string url = GENERATE(as<std::string>{}, "ftp://127.0.0.1/", "file:///etc/passwd",
                                    "http://u:p@127.0.0.1/", "", "x", "http://127.0.0.1/\r\nX: y");
@@ -182,7 +182,7 @@ TEST_CASE("what is not fit is refused before anything is sent") {
   }
 }
 
-TEST_CASE("redirects: answers by default, followed on request, bounded") {
+TEST_CASE("redirects are returned by default, followed on request, and limited") {
   Server server([](const Request &r, Peer &peer) {
     const int n = std::atoi(r.target.c_str() + 1);
     if (n == 0) return peer.answer(200, r.method + r.body);
@@ -216,7 +216,7 @@ TEST_CASE("redirects: answers by default, followed on request, bounded") {
   CHECK(posted.body == "POSTpayload");
 }
 
-TEST_CASE("headers that may be credentials stay with their origin") {
+TEST_CASE("headers that may be credentials are not sent to another origin") {
   Server other([](const Request &, Peer &peer) { peer.answer(200, "other"); });
   Server server([&](const Request &, Peer &peer) {
     peer.answer(302, "", "Location: " + other.url("/x?secret=1") + "\r\n");
@@ -241,7 +241,7 @@ TEST_CASE("headers that may be credentials stay with their origin") {
   }
 }
 
-TEST_CASE("addresses are judged before connecting, also for a connection that is used again") {
+TEST_CASE("addresses are checked before connecting and when a connection is reused") {
   Server server([](const Request &, Peer &peer) { peer.answer(200, "ok"); });
   Fixture f;
   Call denied;
@@ -265,7 +265,7 @@ TEST_CASE("addresses are judged before connecting, also for a connection that is
   CHECK(allowed.addresses.back() == "localhost=127.0.0.1");
 }
 
-TEST_CASE("bodies are bounded, also after decompression") {
+TEST_CASE("bodies are limited, before and after decompression") {
   // 100,000 times 'a', 133 bytes as gzip.
   const unsigned char packed[] = {0x1f, 0x8b, 0x08, 0,    0,    0,    0,    0,    0x02,
                                   0x03, 0xed, 0xc1, 0x31, 0x01, 0,    0,    0,    0xc2,
@@ -300,7 +300,7 @@ TEST_CASE("bodies are bounded, also after decompression") {
   CHECK(bomb.body.size() <= 50'000);
 }
 
-TEST_CASE("a handler may end, cancel and start from inside a callback") {
+TEST_CASE("a handler may end, cancel and start requests inside a callback") {
   Server server([](const Request &r, Peer &peer) {
     if (r.target != "/stream") return peer.answer(200, "short");
     peer.begin_events();
@@ -335,11 +335,12 @@ TEST_CASE("a handler may end, cancel and start from inside a callback") {
   CHECK(cancelled.body.size() == so_far);
 }
 
-TEST_CASE("what is started inside a callback begins in that order") {
+TEST_CASE("requests started inside a callback begin in order") {
   std::array<Call, 4> next;
   std::atomic<std::size_t> arrived = 0;
   Server server([&](const Request &r, Peer &peer) {
-    if (r.target != "/first") {  // each needs a connection of its own: none is answered before
+    if (r.target != "/first") {  // each request needs its own connection, since none is answered
+                                 // before all have arrived
       ++arrived;
       while (arrived < next.size()) std::this_thread::sleep_for(std::chrono::milliseconds(1));
     }
@@ -364,7 +365,7 @@ TEST_CASE("what is started inside a callback begins in that order") {
   CHECK(order == "/first/0/1/2/3");
 }
 
-TEST_CASE("a POST is not repeated when a kept connection turns out to be dead") {
+TEST_CASE("a POST is not repeated when a reused connection is closed by the server") {
   Server server([](const Request &r, Peer &peer) {
     if (r.method == "GET") return peer.answer(200, "ok");
     peer.reset();
@@ -382,7 +383,7 @@ TEST_CASE("a POST is not repeated when a kept connection turns out to be dead") 
   CHECK(server.requests().size() == 2);
 }
 
-TEST_CASE("not reachable and too slow are told apart") {
+TEST_CASE("an unreachable server and a time-out have different errors") {
   int port = 0;
   {
     port = Server([](const Request &, Peer &) {}).port();
@@ -402,7 +403,7 @@ TEST_CASE("not reachable and too slow are told apart") {
   CHECK(slow.code == BH_E_TIMEOUT);
 }
 
-TEST_CASE("the number of requests is bounded") {
+TEST_CASE("the number of requests is limited") {
   Server silent([](const Request &, Peer &peer) { peer.wait_closed(); });
   Fixture f;
   const std::string url = silent.url();
@@ -413,7 +414,7 @@ TEST_CASE("the number of requests is bounded") {
   CHECK(f.start(calls[1024], Fixture::request(url)) == BH_OK);
 }
 
-TEST_CASE("proxies of the environment are used, but not for loopback or against the flag") {
+TEST_CASE("proxies of the environment are used, except for loopback or if disabled by the flag") {
   Server proxy([](const Request &r, Peer &peer) { peer.answer(200, "by proxy: " + r.target); });
   Server direct([](const Request &, Peer &peer) { peer.answer(200, "direct"); });
   const Environment set("http_proxy", proxy.url("")), no("no_proxy", ""), No("NO_PROXY", "");
@@ -431,7 +432,7 @@ TEST_CASE("proxies of the environment are used, but not for loopback or against 
   CHECK(f.run(without, r).code == BH_E_UNAVAILABLE);
 }
 
-TEST_CASE("a certificate that nobody vouches for is refused, one of the CA file is not") {
+TEST_CASE("an untrusted certificate is rejected, one of the CA file is accepted") {
   http_client::testing::TlsServer server;
   Fixture f;
   Call refused;
