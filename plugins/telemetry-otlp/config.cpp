@@ -36,7 +36,7 @@ std::string read_key(std::string_view key, const Value &value, Config *out) {
     if (key == number.key) return number.read(value, out);
   }
   if (egress::endpoint_key(key)) return {};
-  return std::string(key.substr(0, 64)) + ": there is no such key";
+  return std::string(key.substr(0, 64)) + ": unknown key";
 }
 
 }  // namespace
@@ -48,7 +48,7 @@ std::string Config::read(std::string_view json, Config *out) {
   base.timeout_ms = 10'000;
   if (std::string bad = egress::read_endpoint(root, &base); !bad.empty()) return bad;
   if (base.url.find_first_of("?#") != std::string::npos) {
-    return "url: /v1/traces is put behind it, so it has no query";
+    return "url: must not have a query, since /v1/traces is appended";
   }
   while (base.url.ends_with('/')) base.url.pop_back();
   out->traces = out->metrics = base;

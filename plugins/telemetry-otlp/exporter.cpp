@@ -9,7 +9,7 @@ namespace {
 
 constexpr std::uint64_t max_answer_bytes = 64 << 10, first_backoff_ms = 500, ns_per_ms = 1'000'000;
 
-// Of several gateways whose collector comes back at one moment, not all ask at once.
+// Adds jitter, so that several gateways do not retry at the same moment.
 std::uint64_t spread(std::uint64_t ms, std::uint64_t now_ns) {
   return ms - ms / 4 + (now_ns / 1'000) % (ms / 2 + 1);
 }
@@ -40,7 +40,7 @@ void Exporter::wait(std::uint64_t ms) {
           return BH_OK;
         });
         if (sent == BH_OK) return;
-        self.post_.reset();  // no memory for it: the spans wait
+        self.post_.reset();  // out of memory: the spans stay queued
         self.wait(self.config_.flush_ms);
       },
       this);
@@ -69,7 +69,7 @@ void Exporter::answered(egress::Post::Answer &&answer) {
   } else {
     const bool status_known = answer.problem.empty();
     const std::string problem =
-        status_known ? "it answered with status " + std::to_string(answer.status) : answer.problem;
+        status_known ? "HTTP status " + std::to_string(answer.status) : answer.problem;
     if (!status_known || retryable(answer.status)) return try_again(answer.retry_after_s, problem);
     note(problem);
     drop_batch();
@@ -93,18 +93,19 @@ void Exporter::try_again(std::uint64_t wish_s, const std::string &problem) {
     drop_batch();
     if (spans_.empty()) return;
   }
-  backoff_ms_ = pause;  // the server is as it was, also for the next batch
+  backoff_ms_ = pause;  // the back-off also applies to the next batch
   wait(std::max(spread(pause, now), wish_s * 1'000));
 }
 
-// When it begins to fail and when it is well again, not for each attempt.
+// Logs the first failure and the recovery, not every attempt.
 void Exporter::note(const std::string &problem) {
   if (problem.empty() != failing_) return;
   failing_ = !failing_;
-  host_.log(failing_ ? BH_LOG_WARN : BH_LOG_INFO,
-            "the collector " + config_.traces.shown() +
-                (failing_ ? ": " + problem + "; spans wait, and are dropped when there are too many"
-                          : " takes spans again"));
+  host_.log(
+      failing_ ? BH_LOG_WARN : BH_LOG_INFO,
+      "the collector " + config_.traces.shown() +
+          (failing_ ? ": " + problem + "; spans are queued, and dropped when the queue is full"
+                    : " accepts spans again"));
 }
 
 }  // namespace otlp

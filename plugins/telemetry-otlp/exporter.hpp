@@ -1,5 +1,5 @@
-// Spans on their way out: a bounded queue, one request at a time, and attempts that are repeated
-// with growing pauses for a bounded time.
+// Exports spans: a limited queue, one request at a time, and retries with exponential back-off for
+// a limited time.
 //
 // Thread: [io].
 #pragma once
@@ -19,7 +19,7 @@ namespace otlp {
 
 class Exporter {
  public:
-  // dropped(n): so many spans have found no place, or were given up.
+  // dropped(n): n spans were dropped, because the queue was full or the retries were exhausted.
   Exporter(const bh::Host &host, const Config &config, std::function<void(std::uint64_t)> dropped)
       : host_(host), config_(config), dropped_(std::move(dropped)) {}
   ~Exporter() { host_.timer_cancel(timer_); }
@@ -41,14 +41,15 @@ class Exporter {
   const Config &config_;
   const std::function<void(std::uint64_t)> dropped_;
   std::deque<std::string> spans_;
-  std::size_t batch_ = 0;  // the first so many are in the request, or wait to be sent again
+  std::size_t batch_ = 0;  // number of spans, from the front, that are in the current request or
+                           // retry
   std::unique_ptr<egress::Post> post_;
   bh_timer timer_ = 0;
-  std::uint64_t first_try_ns_ = 0, backoff_ms_ = 0;  // of the batch; 0: it was not sent yet
+  std::uint64_t first_try_ns_ = 0, backoff_ms_ = 0;  // of the batch; 0: not sent yet
   bool failing_ = false;
 };
 
-// Is the server to be asked again with the same? As the OTLP specification has it.
+// True if the request is to be retried after this HTTP status, according to the OTLP specification.
 bool retryable(std::uint32_t status) noexcept;
 
 }  // namespace otlp

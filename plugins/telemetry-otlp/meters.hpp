@@ -1,4 +1,4 @@
-// Counts of what was recorded, for metrics: since the plugin's start, by method, server and
+// Counters for metrics, computed from records since the plugin's start, by method, server and
 // outcome.
 #pragma once
 
@@ -15,9 +15,10 @@ namespace otlp {
 
 class Meters {
  public:
-  // Of method, server and outcome; what is beyond is counted under the method and server "other".
+  // Limit for combinations of method, server and outcome; further ones are counted as method and
+  // server "other".
   static constexpr std::size_t max_series = 512;
-  // Upper bounds of the duration's buckets, in seconds.
+  // Upper bounds of the duration buckets, in seconds.
   static constexpr std::array<double, 12> bounds = {0.001, 0.002, 0.005, 0.01, 0.025, 0.05,
                                                     0.1,   0.25,  0.5,   1,    5,     30};
 
@@ -26,7 +27,7 @@ class Meters {
   std::uint64_t dropped() const noexcept { return dropped_; }
   std::size_t series() const noexcept { return series_.size(); }
 
-  // The body of a request; empty: there is nothing to report.
+  // The body of a report; empty if there is nothing to report.
   std::string body(std::string_view service_name, std::uint64_t start_unix_ns,
                    std::uint64_t now_unix_ns) const;
 

@@ -1,4 +1,4 @@
-// Spans, metrics and configuration, each alone.
+// Tests of spans, metrics and configuration, separately.
 #include <bulkhead/abi/ext/policy.h>
 #include <bulkhead/cpp/basics.hpp>
 
@@ -44,7 +44,7 @@ std::string text_at(const rapidjson::Value &object, const char *name) {
   REQUIRE(object[name].IsString());
   return object[name].GetString();
 }
-// "": there is no such attribute.
+// The value of an attribute; empty if absent.
 std::string attribute(const rapidjson::Value &owner, const std::string &key) {
   for (const auto &each : owner["attributes"].GetArray()) {
     if (text_at(each, "key") != key) continue;
@@ -56,7 +56,7 @@ std::string attribute(const rapidjson::Value &owner, const std::string &key) {
 
 }  // namespace
 
-TEST_CASE("a record is a span of the trace that the client began") {
+TEST_CASE("a record is a span of the client's trace") {
   const auto span = parsed(span_json(record()));
   CHECK(text_at(span, "traceId") == "0af7651916cd43dd8448eb211c80319c");
   CHECK(text_at(span, "spanId").size() == 16);
@@ -74,7 +74,8 @@ TEST_CASE("a record is a span of the trace that the client began") {
   CHECK(attribute(span, "error.type").empty());
 }
 
-TEST_CASE("one that is offered twice is one span, another one is another") {
+TEST_CASE(
+    "a record that is offered twice gives the same span, different records give different spans") {
   bh_record other = record();
   CHECK(span_json(record()) == span_json(other));
   other.number = 43;
@@ -82,7 +83,7 @@ TEST_CASE("one that is offered twice is one span, another one is another") {
         text_at(parsed(span_json(other)), "spanId"));
 }
 
-TEST_CASE("what was refused says so, and by which rule; what was said is not in it") {
+TEST_CASE("a rejected call has its rule; arguments and results are not exported") {
   bh_record r = record();
   r.outcome = BH_OUTCOME_REFUSED;
   r.action = BH_VERDICT_BLOCK;
@@ -100,7 +101,7 @@ TEST_CASE("what was refused says so, and by which rule; what was said is not in 
   CHECK(text.find("secret") == std::string::npos);
 }
 
-TEST_CASE("without a trace there is one of the session") {
+TEST_CASE("without a client's trace, the session is the trace") {
   bh_record r = record();
   r.trace_id = {};
   const std::string trace = text_at(parsed(span_json(r)), "traceId");
@@ -116,7 +117,7 @@ TEST_CASE("without a trace there is one of the session") {
   }
 }
 
-TEST_CASE("what others chose goes through the mask, before it is cut") {
+TEST_CASE("untrusted text is masked before it is cut") {
   bh_record r = record();
   const std::string name = std::string(max_text - 3, 'x') + "canary";
   r.name = bh::str(name);
@@ -133,7 +134,7 @@ TEST_CASE("what others chose goes through the mask, before it is cut") {
   CHECK(attribute(span, "bulkhead.process_name") == "a *** here");
 }
 
-TEST_CASE("long names are cut, and odd ones are still JSON") {
+TEST_CASE("long names are cut, and special characters are escaped") {
   bh_record r = record();
   const std::string name = std::string(max_text - 1, 'x') + "\xc3\xa4\"\n";
   r.name = bh::str(name);
@@ -141,7 +142,7 @@ TEST_CASE("long names are cut, and odd ones are still JSON") {
   CHECK(attribute(span, "gen_ai.tool.name") == std::string(max_text - 1, 'x'));
 }
 
-TEST_CASE("a request has the first spans of those that wait") {
+TEST_CASE("a request has the first queued spans") {
   const std::deque<std::string> spans = {R"({"a":1})", R"({"b":2})", R"({"c":3})"};
   const auto body = parsed(traces_body("my gateway", spans, 2));
   const auto &resource = body["resourceSpans"][0];
@@ -184,7 +185,7 @@ TEST_CASE("metrics count by method, server and outcome") {
   CHECK(text_at(metrics[1]["sum"]["dataPoints"][0], "asInt") == "5");
 }
 
-TEST_CASE("there are only so many series, whatever clients name") {
+TEST_CASE("the number of series is limited, independently of client input") {
   Meters meters;
   for (std::size_t i = 0; i < 2 * Meters::max_series; ++i) {
     bh_record r = record();
@@ -196,7 +197,7 @@ TEST_CASE("there are only so many series, whatever clients name") {
   CHECK(meters.body("b", 1, 2).find("\"other\"") != std::string::npos);
 }
 
-TEST_CASE("the signals go below one address") {
+TEST_CASE("traces and metrics are sent below one URL") {
   Config c;
   REQUIRE(Config::read(R"({"url":"https://otel.example:4318/base/"})", &c).empty());
   CHECK(c.traces.url == "https://otel.example:4318/base/v1/traces");
@@ -207,7 +208,7 @@ TEST_CASE("the signals go below one address") {
   CHECK(c.traces.timeout_ms == 50);
 }
 
-TEST_CASE("mistakes in the profile are named by their key") {
+TEST_CASE("configuration errors name the key") {
   const auto wrong = [](const std::string &more) {
     Config c;
     return Config::read(R"({"url":"https://x")" + more + "}", &c);
@@ -221,7 +222,7 @@ TEST_CASE("mistakes in the profile are named by their key") {
   CHECK(Config::read(R"({"url":"http://otel.example"})", &c).starts_with("url: "));
 }
 
-TEST_CASE("what is asked again") {
+TEST_CASE("retryable statuses") {
   for (const std::uint32_t status : {429u, 502u, 503u, 504u}) CHECK(retryable(status));
   for (const std::uint32_t status : {200u, 302u, 400u, 401u, 404u, 500u})
     CHECK_FALSE(retryable(status));

@@ -1,5 +1,5 @@
-// telemetry-otlp: every record as a span, and their counts as metrics, to an OpenTelemetry
-// collector. It never holds anybody up: what finds no place is dropped, and counted.
+// telemetry-otlp: exports every record as a span, and counters as metrics, to an OpenTelemetry
+// collector. It never delays calls: if its queue is full, spans are dropped and counted.
 //
 // Thread: [io].
 #include <bulkhead/abi/ext/draft/mask.h>
@@ -78,7 +78,8 @@ class TelemetryOtlp {
     return bh::is(id, BH_EXT_TELEMETRY) ? bh::telemetry_table<TelemetryOtlp>() : nullptr;
   }
 
-  // All of them, always: the host's place for records is everybody's.
+  // Always accepts the whole batch, since the host's record queue is shared by all telemetry
+  // plugins.
   std::uint32_t batch(const bh_record *const *records, std::uint32_t n) {
     for (std::uint32_t i = 0; i < n; ++i) {
       if (config_.send_metrics) meters_.add(*records[i]);
@@ -87,16 +88,17 @@ class TelemetryOtlp {
     if (metrics_ != nullptr) metrics_->add(host_.ctx(), sent_counter_, n);
     return n;
   }
-  std::uint32_t needs() const noexcept { return 0; }  // no texts
+  std::uint32_t needs() const noexcept { return 0; }  // no texts are needed
 
  private:
   void drop(std::uint64_t n) {
     meters_.drop(n);
     if (metrics_ != nullptr) metrics_->add(host_.ctx(), dropped_counter_, n);
     if (!std::exchange(dropping_, true)) {
-      host_.log(BH_LOG_WARN,
-                "spans are dropped: queue_spans = " + std::to_string(config_.queue_spans) +
-                    " wait, or the collector " + config_.traces.shown() + " does not take them");
+      host_.log(BH_LOG_WARN, "spans are dropped: the queue of " +
+                                 std::to_string(config_.queue_spans) +
+                                 " spans (queue_spans) is full, or the collector " +
+                                 config_.traces.shown() + " rejects them");
     }
   }
 
@@ -111,13 +113,14 @@ class TelemetryOtlp {
             return BH_OK;
           });
           if (made == BH_OK) return;
-          self.report_.reset();  // no memory for it: the next one makes it good
+          self.report_.reset();  // out of memory: counters are cumulative, the next report includes
+                                 // this one
           self.report_later();
         },
         this);
   }
 
-  // Counts grow for ever, so a report that does not arrive is made good by the next one.
+  // Counters are cumulative, so a lost report is made up for by the next one.
   void report() {
     std::string body = meters_.body(config_.service_name, start_unix_ns_, unix_ns());
     if (body.empty()) return report_later();

@@ -1,4 +1,4 @@
-// The whole plugin, with an HTTP client that the test plays.
+// Tests of the whole plugin with a fake HTTP client.
 #include <bulkhead/abi/ext/telemetry.h>
 #include <bulkhead/abi/plugin.h>
 
@@ -55,7 +55,7 @@ struct World {
     REQUIRE(body.IsObject());
     return body["resourceSpans"][0]["scopeSpans"][0]["spans"].Size();
   }
-  // One more turn of everything that is due.
+  // Runs everything that is due.
   void settle() { host.run_for(30); }
   bool logged(const std::string &text) const {
     for (const auto &line : host.logs()) {
@@ -67,7 +67,7 @@ struct World {
 
 }  // namespace
 
-TEST_CASE("records go out together, one request at a time") {
+TEST_CASE("records are sent in batches, one request at a time") {
   World w;
   w.record(3);
   CHECK(World::spans(w.request(0)) == 3);
@@ -82,7 +82,7 @@ TEST_CASE("records go out together, one request at a time") {
   CHECK(w.http.requests.size() == 2);
 }
 
-TEST_CASE("what fails for a while is sent again, the same, and nothing is lost") {
+TEST_CASE("temporary failures are retried with the same batch, and no span is lost") {
   World w(R"(,"signals":["traces"],"flush_ms":10,"backoff_max_ms":20)");
   w.record(2);
   w.request(0);
@@ -95,16 +95,16 @@ TEST_CASE("what fails for a while is sent again, the same, and nothing is lost")
   w.record(1);
   const auto again = w.request(1);
   CHECK(again.body == w.http.requests[0].body);
-  CHECK(w.logged("spans wait"));
+  CHECK(w.logged("spans are queued"));
   w.http.answer(1, 200, "{}");
   CHECK(World::spans(w.request(2)) == 1);
   w.http.answer(2, 200, "{}");
   w.settle();
-  CHECK(w.logged("takes spans again"));
+  CHECK(w.logged("accepts spans again"));
   CHECK_FALSE(w.logged("dropped:"));
 }
 
-TEST_CASE("what the server does not want is dropped, counted, and not sent again") {
+TEST_CASE("rejected batches are dropped, counted and not retried") {
   World w;
   w.record(2);
   w.request(0);
@@ -116,7 +116,7 @@ TEST_CASE("what the server does not want is dropped, counted, and not sent again
   w.settle();
 }
 
-TEST_CASE("a batch is not tried for ever") {
+TEST_CASE("retries of a batch are limited in time") {
   World w(R"(,"signals":["traces"],"flush_ms":10,"backoff_max_ms":10,"retry_for_ms":0)");
   w.record(2);
   w.request(0);
@@ -126,7 +126,7 @@ TEST_CASE("a batch is not tried for ever") {
   CHECK(w.http.requests.size() == 1);
 }
 
-TEST_CASE("only so many wait; more are dropped and counted, and the host is not held up") {
+TEST_CASE("the queue is limited; further spans are dropped and counted without delaying the host") {
   World w(R"(,"signals":["traces"],"flush_ms":10,"queue_spans":5,"batch_spans":2)");
   w.record(8);
   CHECK(w.host.metric("dropped_spans") == 3);
@@ -136,7 +136,7 @@ TEST_CASE("only so many wait; more are dropped and counted, and the host is not 
   CHECK(World::spans(w.request(1)) == 2);
 }
 
-TEST_CASE("counts are reported again and again, whatever became of the last report") {
+TEST_CASE("counters are reported periodically, even if the last report failed") {
   World w(R"(,"signals":["metrics"],"metrics_ms":100)");
   w.record(3);
   CHECK(w.request(0).url == "https://otel.example:4318/v1/metrics");

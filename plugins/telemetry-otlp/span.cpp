@@ -22,7 +22,7 @@ std::uint64_t digest(std::string_view text, std::uint64_t number, std::uint64_t 
   const auto add = [&](unsigned char byte) { hash = (hash ^ byte) * 1'099'511'628'211U; };
   for (const char c : text) add(static_cast<unsigned char>(c));
   for (int i = 0; i < 8; ++i) add(static_cast<unsigned char>(number >> (8 * i)));
-  return hash == 0 ? 1 : hash;  // all zeros is no id
+  return hash == 0 ? 1 : hash;  // an id of all zeros is invalid
 }
 
 std::string hex(std::uint64_t number) {

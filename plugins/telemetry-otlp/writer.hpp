@@ -1,4 +1,4 @@
-// Attributes in the JSON of OTLP. Texts are cut at max_text.
+// Writes attributes in OTLP's JSON. Texts are cut at max_text.
 #pragma once
 
 #include <rapidjson/stringbuffer.h>
@@ -14,7 +14,7 @@ using Writer = rapidjson::Writer<rapidjson::StringBuffer>;
 std::string_view cut(std::string_view text, std::size_t max);
 void put_text(Writer &out, const char *key, std::string_view value);
 void put_attribute(Writer &out, const char *key, std::string_view value);
-void put_known(Writer &out, const char *key, std::string_view value);  // unless it is empty
+void put_known(Writer &out, const char *key, std::string_view value);  // omitted if empty
 void put_number(Writer &out, const char *key, std::uint64_t value);
 
 }  // namespace otlp

@@ -136,7 +136,7 @@ test('invalid configuration is rejected with the key', (t) => {
   for (const [keys, expected] of [
     [{}, /url: the address/],
     [{ url: 'http://otel.example:4318' }, /url: http:\/\/ is for this machine only/],
-    [{ url: 'https://otel.example', queue: 1 }, /queue: there is no such key/],
+    [{ url: 'https://otel.example', queue: 1 }, /queue: unknown key/],
   ]) {
     const { code, stderr } = runProgram(t, ['serve', '--listen', '127.0.0.1:0', '--config', '{config}'], {
       profile: { mcpServers: {}, telemetry: { otlp: { plugin: 'telemetry-otlp', ...keys } } },
