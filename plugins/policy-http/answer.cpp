@@ -28,7 +28,7 @@ bool has_duplicates(const Value &object) {
   return std::adjacent_find(names.begin(), names.end()) != names.end();
 }
 
-// For logs, clients and terminals.
+// The text without control characters, for logs, clients and terminals.
 std::string plain(std::string_view text, std::size_t max) {
   std::size_t n = std::min(text.size(), max);
   while (n < text.size() && n > 0 && (static_cast<unsigned char>(text[n]) & 0xC0) == 0x80) --n;
@@ -42,7 +42,7 @@ std::string plain(std::string_view text, std::size_t max) {
 std::string read_text(const Value &object, const char *name, std::size_t max, std::string *out) {
   const Value *value = find(object, name);
   if (value == nullptr) return {};
-  if (!value->IsString()) return std::string(name) + " is not a text";
+  if (!value->IsString()) return std::string(name) + " is not a string";
   *out = plain(text_of(*value), max);
   return {};
 }
@@ -64,7 +64,7 @@ std::string read_rewrite(const Value &object, bool response, Answer *out) {
 
 std::string read_verdict(const Value &object, bool response, Answer *out) {
   const Value *decision = find(object, "decision");
-  if (decision == nullptr || !decision->IsString()) return "there is no decision in it";
+  if (decision == nullptr || !decision->IsString()) return "the member decision is missing";
   const std::string_view name = text_of(*decision);
   if (name == "allow") {
     out->verdict = BH_VERDICT_ALLOW;
@@ -76,20 +76,20 @@ std::string read_verdict(const Value &object, bool response, Answer *out) {
     out->verdict = BH_VERDICT_REWRITE;
     return read_rewrite(object, response, out);
   } else {
-    return "its decision is none of allow, ask, block and rewrite";
+    return "decision must be allow, ask, block or rewrite";
   }
   return {};
 }
 
 std::string read_hook(const Value &object, const Question &question, Answer *out) {
-  if (has_duplicates(object)) return "it has a member twice";
+  if (has_duplicates(object)) return "duplicate member";
   if (const Value *id = find(object, "decision_id");
       id != nullptr && (!id->IsString() || text_of(*id) != question.decision_id)) {
-    return "it is the answer to another question";
+    return "decision_id does not match the request";
   }
   if (const Value *version = find(object, "spec_version");
       version != nullptr && (!version->IsString() || text_of(*version) != spec_version)) {
-    return "it is of another version than " + std::string(spec_version);
+    return "spec_version must be " + std::string(spec_version);
   }
   if (const Value *redactions = find(object, "redactions");
       redactions != nullptr && !(redactions->IsArray() && redactions->Empty())) {
@@ -101,26 +101,27 @@ std::string read_hook(const Value &object, const Question &question, Answer *out
   if (std::string bad = read_text(object, "reason", Answer::max_reason, &out->reason); !bad.empty())
     return bad;
   if (const Value *ttl = find(object, "ttl_ms")) {
-    if (!ttl->IsUint64()) return "ttl_ms is not a number of milliseconds";
+    if (!ttl->IsUint64()) return "ttl_ms must be a number of milliseconds";
     out->ttl_ms = ttl->GetUint64();
   }
   return {};
 }
 
-// What a query gives: true, false, or what a hook answers. Nothing at all: no rule has decided.
+// The result of a query: true, false, or an object as in a hook's answer. An absent result means
+// that no rule decided.
 std::string read_opa(const Value &root, const Question &question, Answer *out) {
-  if (has_duplicates(root)) return "it has a member twice";
+  if (has_duplicates(root)) return "duplicate member";
   const Value *result = find(root, "result");
-  if (result == nullptr) return "the policy is undefined for it (there is no result)";
+  if (result == nullptr) return "the policy returned no result (undefined)";
   if (result->IsBool()) {
     out->verdict = result->GetBool() ? BH_VERDICT_ALLOW : BH_VERDICT_BLOCK;
     return {};
   }
-  if (!result->IsObject()) return "the result is neither true, false nor an object";
+  if (!result->IsObject()) return "result must be true, false or an object";
   return read_hook(*result, question, out);
 }
 
-// Of arrays and objects; what is no JSON has any.
+// True if arrays and objects are nested more than 64 levels deep. Invalid JSON may return either.
 bool is_deep(std::string_view text) {
   constexpr int most = 64;
   int depth = 0;
@@ -139,12 +140,12 @@ bool is_deep(std::string_view text) {
 }  // namespace
 
 std::string read_answer(Style style, const Question &question, std::string_view body, Answer *out) {
-  if (is_deep(body)) return "it is nested too deeply";
+  if (is_deep(body)) return "nested too deeply";
   rapidjson::Document root;
   root.Parse<rapidjson::kParseIterativeFlag | rapidjson::kParseValidateEncodingFlag>(body.data(),
                                                                                      body.size());
-  if (root.HasParseError()) return "it is not JSON";
-  if (!root.IsObject()) return "it is not an object";
+  if (root.HasParseError()) return "not JSON";
+  if (!root.IsObject()) return "not an object";
   if (style == Style::opa) return read_opa(root, question, out);
   return read_hook(root, question, out);
 }

@@ -1,4 +1,4 @@
-// What a decision point answers, read strictly: what is not understood is a refusal.
+// The decision point's answer, parsed strictly: an invalid answer rejects the call.
 #pragma once
 
 #include <bulkhead/abi/ext/policy.h>
@@ -15,12 +15,12 @@ struct Answer {
   static constexpr std::size_t max_rule = 256, max_reason = 1024;
 
   std::uint32_t verdict = BH_VERDICT_BLOCK;  // BH_VERDICT_...
-  std::string rule, reason;                  // without control characters
+  std::string rule, reason;                  // sanitized
   std::string rewritten;                     // JSON text, with BH_VERDICT_REWRITE
-  std::uint64_t ttl_ms = 0;                  // how long it holds for the same question
+  std::uint64_t ttl_ms = 0;                  // validity for the same question
 };
 
-// What is wrong with it; empty: nothing.
+// Parses an answer. Returns the reason if it is invalid, else an empty string.
 std::string read_answer(Style style, const Question &question, std::string_view body, Answer *out);
 
 }  // namespace policy_http

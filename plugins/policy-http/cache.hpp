@@ -1,5 +1,5 @@
-// Answers that hold for a while, by the digest of what was asked. Bounded: the one that was not
-// used for longest goes. Rewrites are not kept.
+// An LRU cache of answers with a time to live, keyed by the digest of the question. Rewrites are
+// not cached.
 #pragma once
 
 #include <cstdint>
@@ -14,11 +14,11 @@ namespace policy_http {
 
 class Cache {
  public:
-  // max_entries 0: nothing is kept. max_ttl_ms: however long an answer says that it holds.
+  // max_entries 0: disabled. max_ttl_ms: limit for the time to live of an answer.
   Cache(std::size_t max_entries, std::uint64_t max_ttl_ms)
       : max_entries_(max_entries), max_ttl_ms_(max_ttl_ms) {}
 
-  // Null: there is none that still holds. Valid until the next call.
+  // The unexpired answer, valid until the next call; null: none.
   const Answer *find(const std::string &key, std::uint64_t now_ns);
   void keep(const std::string &key, const Answer &answer, std::uint64_t now_ns);
   std::size_t size() const noexcept { return entries_.size(); }
@@ -29,12 +29,12 @@ class Cache {
     Answer answer;
     std::uint64_t until_ns = 0;
   };
-  using Entries = std::list<Entry>;  // the one used last first
+  using Entries = std::list<Entry>;  // most recently used first
 
   const std::size_t max_entries_;
   const std::uint64_t max_ttl_ms_;
   Entries entries_;
-  std::unordered_map<std::string_view, Entries::iterator> index_;  // keys are the entries'
+  std::unordered_map<std::string_view, Entries::iterator> index_;  // keys point into the entries
 };
 
 }  // namespace policy_http

@@ -50,11 +50,11 @@ std::string read_key(std::string_view key, const Value &value, Config *out) {
     if (key == number.key) return number.read(value, out);
   }
   if (key == "profile_rules") {
-    return "this policy does not judge by the profile's rules: say rules = false here, beside a "
+    return "this policy does not evaluate the profile's rules: set rules = false here, beside a "
            "policy that does";
   }
   if (egress::endpoint_key(key)) return {};
-  return std::string(key.substr(0, 64)) + ": there is no such key";
+  return std::string(key.substr(0, 64)) + ": unknown key";
 }
 
 }  // namespace

@@ -1,4 +1,4 @@
-// Questions, answers and the cache, each alone.
+// Tests of questions, answers and the cache, separately.
 #include <bulkhead/cpp/basics.hpp>
 
 #include <catch2/catch.hpp>
@@ -65,7 +65,7 @@ Read read(const std::string &body, Style style = Style::hook, bool response = fa
 
 }  // namespace
 
-TEST_CASE("a question has what the call is, and nothing else of the client") {
+TEST_CASE("a question describes the call and nothing else of the client") {
   const Question q = make_question(config(), call(), false, arguments);
   const auto body = parsed(q.body);
   CHECK((body["spec_version"] == "policy-hook/v0"));
@@ -85,10 +85,10 @@ TEST_CASE("a question has what the call is, and nothing else of the client") {
   CHECK((body["hashes"]["arguments"] ==
          "sha256:8976783d93a2000a234cf7e87969f49d7e5e14cc8a99fec4d2d84fd82d393887"));
   CHECK(body["audit_context"]["session_calls"].GetInt() == 3);
-  CHECK(q.body.find("secret") == std::string::npos);  // of _meta, only the trace
+  CHECK(q.body.find("secret") == std::string::npos);  // of _meta, only the trace is sent
 }
 
-TEST_CASE("the profile says what of the arguments leaves") {
+TEST_CASE("the profile determines the representation of arguments") {
   const auto sent = [](const std::string &more) {
     return make_question(config(more), call(), false, arguments).body;
   };
@@ -101,7 +101,7 @@ TEST_CASE("the profile says what of the arguments leaves") {
   CHECK(cut["hashes"]["arguments"].IsString());
 }
 
-TEST_CASE("one character is not cut in two") {
+TEST_CASE("a preview is cut between characters") {
   const auto cut =
       parsed(make_question(config(R"(,"preview_bytes":4)"), call(), false, "{\"ä\":1}").body);
   CHECK((cut["preview"]["arguments_text"] == "{\"ä"));
@@ -110,14 +110,14 @@ TEST_CASE("one character is not cut in two") {
   CHECK((less["preview"]["arguments_text"] == "{\""));
 }
 
-TEST_CASE("for Open Policy Agent the same is the input") {
+TEST_CASE("for Open Policy Agent, the same object is the input") {
   const auto body =
       parsed(make_question(config(R"(,"style":"opa")"), call(), true, R"({"content":[]})").body);
   CHECK((body["input"]["on"] == "mcp.response"));
   CHECK(body["input"]["preview"]["result"]["content"].IsArray());
 }
 
-TEST_CASE("the key of an answer is all that it may depend on, and not what differs each time") {
+TEST_CASE("the cache key covers all inputs of a decision, and nothing that differs each time") {
   const Config c = config(R"(,"preview_bytes":5)");
   const auto key = [&](const bh_policy_request &r, const std::string &text = arguments,
                        bool response = false) { return make_question(c, r, response, text).key; };
@@ -129,7 +129,7 @@ TEST_CASE("the key of an answer is all that it may depend on, and not what diffe
   later.meta = {};
   later.exchange = 99;
   CHECK(key(later) == usual);
-  // Behind where the preview is cut.
+  // The difference is after the end of the preview.
   CHECK(key(call(), R"({"path":"/etc/shadow"})") != usual);
   CHECK(key(call(), arguments, true) != usual);
   for (const auto member :
@@ -169,7 +169,7 @@ TEST_CASE("answers of a hook") {
             .bad.empty());
 }
 
-TEST_CASE("what is not understood is refused") {
+TEST_CASE("invalid answers are rejected") {
   const std::string deep = std::string(5000, '[') + std::string(5000, ']');
   for (const std::string &body :
        {std::string(), std::string("<html>"), std::string("[]"), std::string("{}"),
@@ -198,12 +198,12 @@ TEST_CASE("answers of Open Policy Agent") {
   CHECK(opa(R"({"result":{"decision":"ask","rule_id":"r"}})").answer.verdict == BH_VERDICT_ASK);
   CHECK(opa("{}").bad.find("undefined") != std::string::npos);
   CHECK_FALSE(opa(R"({"result":"allow"})").bad.empty());
-  CHECK(opa(R"({"result":true,"result":false})").bad == "it has a member twice");
-  CHECK(opa(R"({"result":null,"result":true})").bad == "it has a member twice");
+  CHECK(opa(R"({"result":true,"result":false})").bad == "duplicate member");
+  CHECK(opa(R"({"result":null,"result":true})").bad == "duplicate member");
   CHECK_FALSE(opa(R"({"result":{"allow":true}})").bad.empty());
 }
 
-TEST_CASE("answers are kept as long as they hold, and only so many") {
+TEST_CASE("answers are cached for their time to live, up to the limit") {
   constexpr std::uint64_t ms = 1'000'000;
   Cache cache(2, 100);
   Answer answer;
@@ -239,7 +239,7 @@ TEST_CASE("answers are kept as long as they hold, and only so many") {
   CHECK(off.find("a", 0) == nullptr);
 }
 
-TEST_CASE("mistakes in the profile are named by their key") {
+TEST_CASE("configuration errors name the key") {
   CHECK(wrong(R"(,"colour":1)").starts_with("colour: "));
   CHECK(wrong(R"(,"style":"x")").starts_with("style: "));
   CHECK(wrong(R"(,"send":"all")").starts_with("send: "));

@@ -1,6 +1,6 @@
-// policy-http: asks a decision point outside about each call, and about results if the profile says
-// so. Whatever is not a well-formed answer in time is a refusal; an answer holds as long as it
-// says, for the same question.
+// policy-http: asks an external policy decision point about each call, and about results if
+// configured. If no valid answer arrives in time, the call is rejected. An answer is reused for the
+// same question during its time to live.
 //
 // Thread: [io].
 #include <bulkhead/abi/ext/policy.h>
@@ -21,13 +21,13 @@
 namespace policy_http {
 
 constexpr std::uint64_t max_answer_bytes = 256 << 10;
-// The rule of refusals that nobody decided, as the host has it for the same.
+// The rule of rejections without a decision; the host uses the same name.
 constexpr std::string_view failed_rule = "policy-failed", usual_rule = "policy-http";
 
 class PolicyHttp {
  public:
   static constexpr bh::Info info{.id = "policy-http",
-                                 .name = "A decision point over HTTP",
+                                 .name = "External policy decision point over HTTP",
                                  .version = "0.1.0",
                                  .vendor = "Bulkhead",
                                  .config_schema = R"({"type":"object"})",
@@ -47,7 +47,7 @@ class PolicyHttp {
   bh_status start(bh_error *error) {
     host_policy_ = host_.ext<bh_host_policy>(BH_EXT_HOST_POLICY);
     if (host_policy_ == nullptr) {
-      return bh::fail(error, BH_E_UNSUPPORTED, "the host takes no verdicts that come later");
+      return bh::fail(error, BH_E_UNSUPPORTED, "the host does not accept asynchronous verdicts");
     }
     const std::string bad = egress::announce(host_, config_.server);
     return bad.empty() ? BH_OK : bh::fail(error, BH_E_UNAVAILABLE, bad);
@@ -91,10 +91,11 @@ class PolicyHttp {
     }
     if (open_.size() >= config_.max_in_flight) {
       return bh::fail(error, BH_E_LIMIT,
-                      "too many questions wait for " + config_.server.shown() +
+                      "too many questions are in flight to " + config_.server.shown() +
                           " (max_in_flight = " + std::to_string(config_.max_in_flight) + ")");
     }
-    // One that is asked again under its number (an endpoint that was started again) is a new one.
+    // A request that is asked again under the same number (by a restarted endpoint) replaces the
+    // earlier one.
     const std::uint64_t number = request.exchange;
     Open &open = open_[number];
     open.question = std::move(question);
@@ -113,11 +114,11 @@ class PolicyHttp {
     Answer answer;
     std::string problem = std::move(got.problem);
     if (problem.empty() && got.status != 200) {
-      problem = "it answered with status " + std::to_string(got.status);
+      problem = "HTTP status " + std::to_string(got.status);
     }
     if (problem.empty()) {
       problem = read_answer(config_.style, question, got.body, &answer);
-      if (!problem.empty()) problem = "its answer is not understood: " + problem;
+      if (!problem.empty()) problem = "invalid answer: " + problem;
     }
     note(problem);
     if (!problem.empty()) {
@@ -133,13 +134,13 @@ class PolicyHttp {
     host_policy_->decided(host_.ctx(), number, &verdict);
   }
 
-  // When it begins to fail and when it is well again, not for each call.
+  // Logs the first failure and the recovery, not every call.
   void note(const std::string &problem) {
     if (problem.empty() != failing_) return;
     failing_ = !failing_;
     host_.log(failing_ ? BH_LOG_ERROR : BH_LOG_INFO,
               "the decision point " + config_.server.shown() +
-                  (failing_ ? ": " + problem + "; calls are refused" : " answers again"));
+                  (failing_ ? ": " + problem + "; calls are rejected" : " has recovered"));
   }
 
   static void fill(const Answer &answer, bh_verdict *out) {
@@ -153,7 +154,7 @@ class PolicyHttp {
   const bh_host_policy *host_policy_ = nullptr;
   Config config_;
   std::optional<Cache> cache_;
-  std::unordered_map<std::uint64_t, Open> open_;  // by the request's number
+  std::unordered_map<std::uint64_t, Open> open_;  // by the number of the request
   Answer answer_;                                 // its texts are borrowed until the next call
   bool failing_ = false;
 };

@@ -1,4 +1,4 @@
-// The whole plugin, with an HTTP client that the test plays.
+// Tests of the whole plugin with a fake HTTP client.
 #include <bulkhead/abi/ext/policy.h>
 #include <bulkhead/abi/plugin.h>
 
@@ -19,7 +19,7 @@ struct World {
   bh::testing::FakeHost host;
   egress::testing::FakeHttp http{host};
   bh_host_policy host_policy{};
-  static inline std::vector<Verdict> later;  // what came through bh_host_policy
+  static inline std::vector<Verdict> later;  // verdicts passed to bh_host_policy
   const bh_plugin *plugin = nullptr;
   const bh_policy *policy = nullptr;
   bh_verdict out{};
@@ -74,7 +74,7 @@ struct World {
 
 }  // namespace
 
-TEST_CASE("a call is decided by what the server answers") {
+TEST_CASE("the server's answer decides the call") {
   World w;
   CHECK(w.policy->needs(w.plugin->self) == (BH_POLICY_DECIDES | BH_POLICY_READS_ARGUMENTS));
   REQUIRE(w.decide(5) == BH_PENDING);
@@ -87,7 +87,7 @@ TEST_CASE("a call is decided by what the server answers") {
   CHECK(verdict.reason == "not today");
 }
 
-TEST_CASE("an answer holds for the same question, as long as it says") {
+TEST_CASE("an answer is reused for the same question during its time to live") {
   World w;
   REQUIRE(w.decide(1) == BH_PENDING);
   w.http.answer(0, 200, R"({"decision":"allow","rule_id":"ok","ttl_ms":60000})");
@@ -99,7 +99,7 @@ TEST_CASE("an answer holds for the same question, as long as it says") {
   CHECK(w.http.requests.size() == 2);
 }
 
-TEST_CASE("whatever goes wrong is a refusal that is not kept") {
+TEST_CASE("every failure rejects the call and is not cached") {
   World w;
   REQUIRE(w.decide(1) == BH_PENDING);
   SECTION("no answer") {
@@ -124,7 +124,7 @@ TEST_CASE("whatever goes wrong is a refusal that is not kept") {
   CHECK(w.decide(2) == BH_PENDING);
 }
 
-TEST_CASE("so many questions wait at a time, and more are refused") {
+TEST_CASE("questions in flight are limited, and calls beyond are rejected") {
   World w(R"(,"max_in_flight":2)");
   REQUIRE(w.decide(1) == BH_PENDING);
   REQUIRE(w.decide(2) == BH_PENDING);
@@ -135,7 +135,7 @@ TEST_CASE("so many questions wait at a time, and more are refused") {
   CHECK(w.decide(3) == BH_PENDING);
 }
 
-TEST_CASE("results are asked about when the profile says so") {
+TEST_CASE("results are sent to the decision point if configured") {
   World w(R"(,"on":["mcp.response"],"send":"names")");
   CHECK(w.policy->needs(w.plugin->self) == BH_POLICY_READS_RESULTS);
   const bh_policy_request r = World::request(1, {});
@@ -150,7 +150,7 @@ TEST_CASE("results are asked about when the profile says so") {
   CHECK(verdict.rewritten == R"({"content":[]})");
 }
 
-TEST_CASE("a server that fails is logged once, and once when it is well again") {
+TEST_CASE("a failing server is logged once, and once when it has recovered") {
   World w;
   const auto fail = [&](std::size_t n) {
     REQUIRE(w.decide(n) == BH_PENDING);
@@ -165,6 +165,6 @@ TEST_CASE("a server that fails is logged once, and once when it is well again") 
   std::vector<std::string> lines;
   for (const auto &line : w.host.logs()) lines.push_back(line.text);
   REQUIRE(lines.size() == 2);
-  CHECK(lines[0].find("calls are refused") != std::string::npos);
-  CHECK(lines[1].find("answers again") != std::string::npos);
+  CHECK(lines[0].find("calls are rejected") != std::string::npos);
+  CHECK(lines[1].find("has recovered") != std::string::npos);
 }

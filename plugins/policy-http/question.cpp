@@ -44,7 +44,7 @@ void put_known(Writer &out, std::string_view key, bh_str value) {
   if (value.n != 0) put(out, key, bh::view(value));
 }
 
-// The head of a text, cut between characters.
+// The beginning of a text, cut between characters.
 std::string_view cut(std::string_view text, std::uint64_t max) {
   std::size_t n = static_cast<std::size_t>(std::min<std::uint64_t>(text.size(), max));
   while (n < text.size() && n > 0 && (static_cast<unsigned char>(text[n]) & 0xC0) == 0x80) --n;
@@ -71,7 +71,7 @@ void put_subject(Writer &out, const bh_policy_request &r) {
   out.EndObject();
 }
 
-// The rest of params that a server gets: "argument", "context", "extra".
+// Members of params that are sent beside the arguments: "argument", "context", "extra".
 struct Beside {
   std::string_view name, text;
 };
@@ -86,7 +86,7 @@ std::vector<Beside> beside_of(const bh_policy_request &r) {
   return out;
 }
 
-// True: it is whole.
+// Returns true if the text is complete.
 bool put_preview(Writer &out, const Config &config, std::string_view name, std::string_view text) {
   if (text.size() > config.preview_bytes) {
     put(out, std::string(name) + "_text", cut(text, config.preview_bytes));
@@ -122,7 +122,7 @@ void put_hashes(Writer &out, const Config &config, const bh_policy_request &r,
   out.EndObject();
 }
 
-// "00-TRACE-SPAN-FLAGS" of _meta; empty: there is none that is well formed.
+// The trace parent "00-TRACE-SPAN-FLAGS" of _meta; empty if absent or malformed.
 std::string trace_of(std::string_view meta) {
   if (meta.empty()) return {};
   rapidjson::Document root;

@@ -1,4 +1,4 @@
-// What the decision point is asked, as JSON.
+// The request to the decision point, as JSON.
 #pragma once
 
 #include <bulkhead/abi/ext/policy.h>
@@ -14,13 +14,13 @@ inline constexpr std::string_view spec_version = "policy-hook/v0";
 
 struct Question {
   bool response = false;
-  std::string decision_id;  // random; an answer that names another one is not taken
+  std::string decision_id;  // random; an answer with a different id is rejected
   std::string body;
-  // The digest of all that an answer may depend on: the body but for the ids and audit_context.
+  // Digest of all inputs of a decision: the body without the ids and audit_context.
   std::string key;
 };
 
-// `text`: the arguments, or the result with `response`. Throws std::bad_alloc only.
+// `text`: the arguments, or the result if `response`. Throws std::bad_alloc only.
 Question make_question(const Config &config, const bh_policy_request &request, bool response,
                        std::string_view text);
 

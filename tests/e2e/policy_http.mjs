@@ -222,7 +222,7 @@ test('invalid configuration is rejected with the key', (t) => {
     [{ url: 'http://pdp.example/v1' }, /url: http:\/\/ is for this machine only/],
     [{ url: 'https://user:canary@pdp.example/v1' }, /url: it holds a user name/],
     [{ url: 'https://pdp.example/v1', timeout_ms: 0 }, /timeout_ms/],
-    [{ url: 'https://pdp.example/v1', tll: 1 }, /tll: there is no such key/],
+    [{ url: 'https://pdp.example/v1', tll: 1 }, /tll: unknown key/],
   ]) {
     const { code, stderr } = start(keys);
     assert.notEqual(code, 0, show(keys));
