@@ -1,9 +1,9 @@
-// connector-vsock: an endpoint on the other side of a virtual machine's wall (or a Unix socket),
-// which takes MCP messages in frames. One connection per lane.
+// connector-vsock: exchanges MCP messages in frames with an endpoint outside of a virtual machine,
+// over AF_VSOCK or a Unix socket. One connection per lane.
 //
-// With a host that offers bh.host.wire/1 it says when the connection stands, and can end its half
-// of it; with others messages simply wait in the queue until then. It also tells such a host that
-// the endpoint does not take what it is sent, and reads nothing from it when it is told so.
+// If the host has bh.host.wire/1, the connector reports when the connection is established,
+// supports half-close, reports back-pressure of the endpoint, and stops reading on request.
+// Otherwise, messages are queued until the connection is established.
 #pragma once
 
 #include <bulkhead/cpp/tables.hpp>

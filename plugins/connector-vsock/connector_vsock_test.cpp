@@ -1,4 +1,4 @@
-// A lane against an endpoint made of a Unix socket and the codec.
+// Tests of a lane against an endpoint built from a Unix socket and the codec.
 #include "connector-vsock/connector_vsock.hpp"
 
 #include <fcntl.h>
@@ -28,7 +28,7 @@ struct Got {
   std::string name, payload;
 };
 
-// The host's side of the test and the endpoint, in one thread.
+// The host's side and the endpoint, in one thread.
 struct World {
   explicit World(bh_limits bounds = bh::testing::limits()) : limits(bounds) {
     REQUIRE(::mkdtemp(folder.data()) != nullptr);
@@ -118,7 +118,7 @@ struct World {
     if (n > 0) received.append(some, static_cast<std::size_t>(n));
     return n > 0;
   }
-  // The metadata line, then n frames.
+  // Reads the metadata line, then n frames.
   std::vector<Got> frames(std::size_t n) {
     std::vector<Got> out;
     REQUIRE(host.run_until(
@@ -188,10 +188,10 @@ struct World {
 
 }  // namespace
 
-TEST_CASE("it introduces itself, then streams count from one") {
+TEST_CASE("the metadata line is sent first, then streams count from one") {
   World w;
   REQUIRE(w.open() == BH_OK);
-  REQUIRE(w.send(BH_LANE_REQUEST, 77, "{a}") == BH_OK);  // before the connection stands
+  REQUIRE(w.send(BH_LANE_REQUEST, 77, "{a}") == BH_OK);  // before the connection is established
   w.accept();
   REQUIRE(w.send(BH_LANE_NOTIFICATION, 0, "{n}") == BH_OK);
   REQUIRE(w.send(BH_LANE_RESPONSE, 0, "{r}") == BH_OK);
@@ -208,7 +208,7 @@ TEST_CASE("it introduces itself, then streams count from one") {
   w.close_lane();
 }
 
-TEST_CASE("answers find their exchange in any order; empty ones and pushed ones") {
+TEST_CASE("answers in any order reach their exchange; empty and server-initiated messages") {
   World w;
   w.open(R"(,"duplex":false,"meta_prefix":"BULKHEAD_META")");
   w.accept();
@@ -228,7 +228,7 @@ TEST_CASE("answers find their exchange in any order; empty ones and pushed ones"
   w.close_lane();
 }
 
-TEST_CASE("a message that fits no frame is refused, the largest one is not") {
+TEST_CASE("a message above the frame limit is rejected, the largest one is accepted") {
   bh_limits limits = bh::testing::limits();
   limits.write_queue_bytes = 8u << 20;
   World w(limits);
@@ -244,7 +244,7 @@ TEST_CASE("a message that fits no frame is refused, the largest one is not") {
   w.close_lane();
 }
 
-TEST_CASE("an endpoint that does not read fills the queue to its bound") {
+TEST_CASE("an endpoint that does not read fills the queue to its limit") {
   World w;
   w.open();
   w.accept();
@@ -262,7 +262,8 @@ TEST_CASE("an endpoint that does not read fills the queue to its bound") {
   w.close_lane();
 }
 
-TEST_CASE("held, a lane reads nothing, and does not even see the end; let go, all in order") {
+TEST_CASE(
+    "a held lane reads nothing and does not report the end; after release, all arrives in order") {
   World w;
   w.open(R"(,"duplex":false)");
   const bool before = GENERATE(true, false);
@@ -279,7 +280,7 @@ TEST_CASE("held, a lane reads nothing, and does not even see the end; let go, al
   for (int i = 0; i < 5; ++i) w.host.turn(0);
   CHECK(w.messages.empty());
   CHECK(w.downs.empty());
-  CHECK(w.host.watches() == 0);  // nothing that keeps the loop busy
+  CHECK(w.host.watches() == 0);  // an active watch would keep the loop busy
   w.hold(false);
   REQUIRE(w.host.run_until([&] { return w.messages.size() == 2; }, wait_ms));
   CHECK(w.messages[0] == std::pair<std::uint64_t, std::string>(5, "answer"));
@@ -287,7 +288,7 @@ TEST_CASE("held, a lane reads nothing, and does not even see the end; let go, al
   w.close_lane();
 }
 
-TEST_CASE("a held lane that cannot be written keeps what has come, and reports the end behind it") {
+TEST_CASE("a held lane with a write error keeps received messages and reports the end after them") {
   World w;
   w.open(R"(,"duplex":false)");
   w.accept();
@@ -299,7 +300,7 @@ TEST_CASE("a held lane that cannot be written keeps what has come, and reports t
   if (whole) {
     w.hang_up();
   } else {
-    ::shutdown(w.peer, SHUT_RD);  // it will never say that it ends
+    ::shutdown(w.peer, SHUT_RD);  // no end of file follows
   }
   REQUIRE(w.send(BH_LANE_REQUEST, 6, "{}") == BH_OK);
   REQUIRE(w.host.run_until(
@@ -326,7 +327,7 @@ TEST_CASE("after the last stream number the connection takes no request") {
   w.close_lane();
 }
 
-TEST_CASE("the end of the connection is told once, with its reason") {
+TEST_CASE("the end of the connection is reported once, with its reason") {
   World w;
   w.open();
   w.accept();
@@ -343,7 +344,7 @@ TEST_CASE("the end of the connection is told once, with its reason") {
     w.wait_down();
     CHECK(w.downs[0].second == "connection closed in the middle of a frame");
   }
-  SECTION("something else than frames") {
+  SECTION("not a frame") {
     w.raw("HTTP/1.1 400 Bad Request\r\n");
     w.wait_down();
     CHECK(w.downs[0].first == BH_E_PROTOCOL);
@@ -353,7 +354,7 @@ TEST_CASE("the end of the connection is told once, with its reason") {
   CHECK(w.downs.size() == 1);
 }
 
-TEST_CASE("an answer in a bad frame fails its exchange only") {
+TEST_CASE("an invalid answer frame fails only its exchange") {
   World w;
   w.open();
   w.accept();
@@ -367,7 +368,7 @@ TEST_CASE("an answer in a bad frame fails its exchange only") {
   w.close_lane();
 }
 
-TEST_CASE("finish: what is queued goes out, the peer sees the end, answers still come") {
+TEST_CASE("finish: the queue is written, the peer sees the end, answers are still received") {
   World w;
   w.open(R"(,"duplex":false)");
   w.send(BH_LANE_REQUEST, 5, "{}");
@@ -384,7 +385,7 @@ TEST_CASE("finish: what is queued goes out, the peer sees the end, answers still
   w.close_lane();
 }
 
-TEST_CASE("the hybrid dialogue") {
+TEST_CASE("the hybrid handshake") {
   World w;
   REQUIRE(w.open_as(R"({"hybrid":")" + w.path + R"(","port":5005,"duplex":false})") == BH_OK);
   REQUIRE(w.send(BH_LANE_REQUEST, 1, "{}") == BH_OK);
@@ -400,7 +401,7 @@ TEST_CASE("the hybrid dialogue") {
     CHECK(w.frames(1)[0].stream == 1);
     CHECK(w.connected == 1);
   }
-  SECTION("refused") {
+  SECTION("rejected") {
     w.raw("NO\n");
     w.wait_down();
     CHECK(w.downs[0].first == BH_E_UNAVAILABLE);
@@ -410,7 +411,7 @@ TEST_CASE("the hybrid dialogue") {
     w.wait_down();
     CHECK(w.downs[0].first == BH_E_UNAVAILABLE);
   }
-  SECTION("endless") {
+  SECTION("unterminated") {
     w.raw(std::string(200, 'x'));
     w.wait_down();
     CHECK(w.downs[0].first == BH_E_UNAVAILABLE);
@@ -418,7 +419,7 @@ TEST_CASE("the hybrid dialogue") {
   w.close_lane();
 }
 
-TEST_CASE("nobody there") {
+TEST_CASE("no endpoint") {
   World w;
   bh_error error = bh::make_error();
   CHECK(w.open_as(R"({"unix":"/tmp/bulkhead-no-such-socket"})", &error) == BH_E_UNAVAILABLE);

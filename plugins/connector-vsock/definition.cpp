@@ -20,7 +20,7 @@ class Reader {
   bool text(const char *name, std::string *out) {
     const auto at = root_.FindMember(name);
     if (at == root_.MemberEnd()) return false;
-    if (!at->value.IsString()) return refuse(name, "must be text");
+    if (!at->value.IsString()) return refuse(name, "must be a string");
     out->assign(at->value.GetString(), at->value.GetStringLength());
     return true;
   }
@@ -46,7 +46,7 @@ class Reader {
     if (!text(name, out)) return false;
     if (out->empty() || out->size() >= sizeof(sockaddr_un::sun_path) ||
         out->find('\0') != std::string::npos) {
-      return refuse(name, "must be a socket's path of 1 to 107 bytes");
+      return refuse(name, "must be the path of a socket, 1 to 107 bytes");
     }
     return true;
   }
@@ -81,7 +81,7 @@ bh_status parse_definition(std::string_view json, Definition *out, bh_error *err
   root.Parse<rapidjson::kParseIterativeFlag | rapidjson::kParseValidateEncodingFlag>(json.data(),
                                                                                      json.size());
   if (root.HasParseError() || !root.IsObject()) {
-    return bh::fail(error, BH_E_INVALID, "the definition is no JSON object");
+    return bh::fail(error, BH_E_INVALID, "the definition is not a JSON object");
   }
   Reader reader(root, error);
   std::string name;

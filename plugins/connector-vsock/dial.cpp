@@ -74,7 +74,7 @@ std::string explain(const Definition &definition, int error) {
   if (vm && (error == ECONNRESET || error == ECONNREFUSED)) {
     return what + ": no process listens on this port of the host";
   }
-  if (!vm && error == ENOENT) return what + ": there is no such socket (yet)";
+  if (!vm && error == ENOENT) return what + ": no such socket";
   if (!vm && error == ECONNREFUSED) return what + ": no process listens on this socket";
   return what;
 }

@@ -1,4 +1,4 @@
-// Opening the connection: the socket, and the dialogue that a hybrid socket asks for.
+// Opens the connection: the socket, and the handshake of a hybrid socket.
 #pragma once
 
 #include <cstddef>
@@ -9,23 +9,23 @@
 
 namespace connector_vsock {
 
-// A non-blocking socket whose connection is under way or stands: writable when it is known which.
-// -1 with errno.
+// Starts a connection and returns its non-blocking socket, which becomes writable when the
+// connection is established or has failed. -1: errno has the reason.
 int dial(const Definition &definition) noexcept;
 
-// What went wrong with the connection under way, 0 if nothing.
+// The error of a connection attempt; 0: none.
 int connect_error(int fd) noexcept;
 
-// What a hybrid socket is told first.
+// The request line of the hybrid handshake.
 std::string hybrid_request(const Definition &definition);
 
 inline constexpr std::size_t max_hybrid_answer = 64;  // bytes, newline included
 
 enum class Hybrid { more, accepted, refused };
-// Looks at what it has said. accepted: *size bytes of `in` are its answer.
+// Parses the answer of a hybrid socket. accepted: the answer is the first *size bytes of `in`.
 Hybrid hybrid_answer(std::string_view in, std::size_t *size) noexcept;
 
-// For people: what the error of a connection means and what to do about it.
+// Error text: the cause of a failed connection and what to do.
 std::string explain(const Definition &definition, int error);
 
 }  // namespace connector_vsock

@@ -53,7 +53,8 @@ bh_status Lane::open(std::uint64_t connect_timeout_ms, bh_error *error) {
   if (fd_ < 0) return bh::fail(error, BH_E_UNAVAILABLE, explain(definition_, errno));
   const bh_status watched =
       shared_.host.watch(fd_, BH_FD_READ | BH_FD_WRITE, fd_event<&Lane::on_event>, this, &watch_);
-  if (watched != BH_OK) return bh::fail(error, BH_E_LIMIT, "the host watches no more descriptors");
+  if (watched != BH_OK)
+    return bh::fail(error, BH_E_LIMIT, "the host's limit for descriptors is reached");
   timer_ =
       shared_.host.timer_start(connect_timeout_ms, timer_event<&Lane::on_connect_timeout>, this);
   introduce();
@@ -69,7 +70,7 @@ void Lane::introduce() {
 
 void Lane::on_connect_timeout() {
   timer_ = 0;
-  report_down(BH_E_UNAVAILABLE, "no connection in time");
+  report_down(BH_E_UNAVAILABLE, "the connection timed out");
 }
 
 void Lane::on_event() {
@@ -85,7 +86,7 @@ void Lane::on_connected() {
   if (definition_.kind != AddressKind::hybrid) return now_up();
   state_ = State::dialogue;
   update_watch();
-  // A new socket takes these few bytes at once.
+  // A new socket accepts these few bytes without blocking.
   const std::string request = hybrid_request(definition_);
   if (::send(fd_, request.data(), request.size(), MSG_NOSIGNAL) < 0) {
     report_down(BH_E_UNAVAILABLE, error_text("write failed", errno));
@@ -103,7 +104,7 @@ void Lane::on_dialogue(std::string_view in) {
     case Hybrid::accepted:
       break;
   }
-  // The endpoint speaks only when it has heard us, so nothing of it is here yet.
+  // The endpoint sends nothing before the first message, so no further data has arrived.
   now_up();
 }
 
@@ -119,14 +120,14 @@ void Lane::now_up() {
 
 bh_status Lane::send(const bh_lane_message &message, bh_error *error) {
   if (state_ == State::down || closing_ || finishing_ || !broken_.empty()) {
-    return bh::fail(error, BH_E_UNAVAILABLE, "the connection is ending");
+    return bh::fail(error, BH_E_UNAVAILABLE, "the connection is closing");
   }
   const bool request = message.kind == BH_LANE_REQUEST;
   if (request && next_stream_ == 0) {
-    return bh::fail(error, BH_E_SESSION_LOST, "the connection's stream numbers are used up");
+    return bh::fail(error, BH_E_SESSION_LOST, "the connection's stream numbers are exhausted");
   }
   const std::size_t payload = total_size(message);
-  // What fits no frame is refused as that below, however much of the queue is free.
+  // A message above the frame limit is rejected below, independently of the queue.
   const std::size_t most =
       mcp_frame::max_total - mcp_frame::header_bytes - definition_.process_name.size();
   if (payload <= most && queue_.size() - written_ + payload + mcp_frame::max_head >
@@ -138,7 +139,7 @@ bh_status Lane::send(const bh_lane_message &message, bh_error *error) {
     return BH_E_INVALID;
   }
   if (request) {
-    ++next_stream_;  // behind the last one comes 0
+    ++next_stream_;  // 0 after the last number
     exchanges_.emplace(stream, message.exchange);
   }
   if (state_ == State::up && !blocked_) shared_.flush_later(*this);
@@ -159,7 +160,7 @@ bool Lane::queue_frame(std::uint32_t stream, bool notification, const bh_str *pa
     return false;
   }
   if (!queue_.reserve(head_size + payload)) {
-    bh::fail(error, BH_E_INVALID, "frame encode failed: no memory");
+    bh::fail(error, BH_E_INVALID, "frame encode failed: out of memory");
     return false;
   }
   queue_.append({head, head_size});
@@ -201,7 +202,8 @@ void Lane::write_queue() {
   if (finishing_ && !std::exchange(half_closed_, true)) ::shutdown(fd_, SHUT_WR);
 }
 
-// Answers that came before the end are still answers; on_readable() reports the end behind them.
+// Answers that arrived before the error are still delivered; on_readable() reports the end after
+// them.
 void Lane::write_failed(const std::string &why) {
   broken_ = why;
   set_blocked(false);
@@ -222,15 +224,15 @@ void Lane::hold(bool hold) {
   if (!hold && !broken_.empty()) shared_.flush_later(*this);
 }
 
-// Nothing to wait for: not watched at all, for the end of a connection would be reported anyhow, in
-// every turn.
+// Without events to wait for, the descriptor is not watched at all: a closed connection would be
+// reported in every turn.
 void Lane::update_watch() {
   const std::uint32_t events =
       (reads() ? std::uint32_t{BH_FD_READ} : 0u) | (blocked_ ? std::uint32_t{BH_FD_WRITE} : 0u);
   if (events == 0) return shared_.host.unwatch(watch_);
   if (watch_ != 0) return shared_.host.modify(watch_, events);
   if (shared_.host.watch(fd_, events, fd_event<&Lane::on_event>, this, &watch_) == BH_OK) return;
-  broken_ = "the host watches no more descriptors";
+  broken_ = "the host's limit for descriptors is reached";
   shared_.flush_later(*this);
 }
 
@@ -256,7 +258,7 @@ void Lane::on_readable() {
     if (n == 0) {
       if (state_ == State::dialogue) {
         return report_down(BH_E_UNAVAILABLE,
-                           "the hypervisor's socket ended the connection: no process "
+                           "the hypervisor's socket closed the connection: no process "
                            "listens on this port");
       }
       const bool cut = reader_.held() > 0;
@@ -286,8 +288,9 @@ void Lane::take_bytes(std::string_view in) {
         bad_frame(frame.stream);
         break;
       case FrameReader::Step::lost:
-        return report_down(BH_E_PROTOCOL, "connection closed: the endpoint sent no frame: " +
-                                              std::string(mcp_frame::text(reader_.fault())));
+        return report_down(BH_E_PROTOCOL,
+                           "connection closed: the endpoint sent an invalid frame: " +
+                               std::string(mcp_frame::text(reader_.fault())));
     }
   }
 }
@@ -299,25 +302,25 @@ void Lane::take_frame(const Frame &frame) {
     return;
   }
   const auto at = exchanges_.find(frame.stream);
-  if (at == exchanges_.end()) return;  // abandoned, or never asked
+  if (at == exchanges_.end()) return;  // abandoned or unknown
   const std::uint64_t exchange = at->second;
   exchanges_.erase(at);
   if (payload.n > 0) return shared_.up->message(shared_.host.ctx(), handle_, exchange, payload);
-  const bh_error nothing = bh::make_error(BH_E_CANCELLED, "the endpoint has nothing to say");
+  const bh_error nothing = bh::make_error(BH_E_CANCELLED, "the endpoint sent an empty answer");
   shared_.up->exchange_failed(shared_.host.ctx(), handle_, exchange, &nothing);
 }
 
 void Lane::bad_frame(std::uint32_t stream) {
   const std::string why = std::string(mcp_frame::text(reader_.fault()));
   if (!std::exchange(bad_frame_told_, true)) {
-    shared_.host.log(BH_LOG_WARN, definition_.address() + " sent a frame that cannot be read: " +
-                                      why + " (said once per connection)");
+    shared_.host.log(BH_LOG_WARN, definition_.address() + " sent an invalid frame: " + why +
+                                      " (logged once per connection)");
   }
   const auto at = exchanges_.find(stream);
   if (at == exchanges_.end()) return;
   const std::uint64_t exchange = at->second;
   exchanges_.erase(at);
-  const bh_error error = bh::make_error(BH_E_PROTOCOL, "the answer's frame cannot be read: " + why);
+  const bh_error error = bh::make_error(BH_E_PROTOCOL, "invalid answer frame: " + why);
   shared_.up->exchange_failed(shared_.host.ctx(), handle_, exchange, &error);
 }
 

@@ -1,12 +1,13 @@
 // One connection to the endpoint.
 //
-// Life: open -> connecting (-> the hybrid dialogue) -> up -> (finish) -> maybe down (reported once)
-// -> close -> finished. What is sent before it is up waits in the queue behind our introduction.
-// Held, it reads nothing: the endpoint finds its socket full. The end of a held connection, too,
-// is seen when it is let go.
+// Lifecycle: open -> connecting (-> hybrid handshake) -> up -> (finish) -> maybe down (reported
+// once) -> close -> finished. Messages sent before `up` are queued after the metadata line. A held
+// lane does not read, so that the endpoint's socket fills up; the end of a held connection is
+// detected after release.
 //
 // Owner: the connector. Thread: the reactor's. Host functions called from here (message, lane_down)
-// may call close() or send() of this lane before they return; it is destroyed at the turn's end.
+// may call close() or send() of this lane before they return; the lane is destroyed at the end of
+// the turn.
 #pragma once
 
 #include <bulkhead/abi/ext/draft/wire.h>
@@ -26,7 +27,7 @@ namespace connector_vsock {
 
 class Lane;
 
-// What the lanes of one plugin instance share.
+// State shared by the lanes of one plugin instance.
 class Shared {
  public:
   static constexpr std::size_t scratch_size = 64u << 10;
@@ -38,13 +39,15 @@ class Shared {
 
   // Calls lane.flush() at the end of this turn of the loop.
   virtual void flush_later(Lane &lane) = 0;
-  // The lane's last act: the owner says lane_closed and destroys it at the turn's end.
+  // The last call of a lane: the owner reports lane_closed and destroys the lane at the end of the
+  // turn.
   virtual void finished(Lane &lane) = 0;
 
   const bh::Host &host;
   const bh_host_connector *const up;
-  const bh_host_wire *const wire;                                 // null: this host does not ask
-  const std::unique_ptr<char[]> scratch{new char[scratch_size]};  // one lane reads at a time
+  const bh_host_wire *const wire;  // null: the host does not support bh.host.wire/1
+  const std::unique_ptr<char[]> scratch{new char[scratch_size]};  // shared, since one lane reads at
+                                                                  // a time
 
  protected:
   ~Shared() = default;
@@ -52,7 +55,7 @@ class Shared {
 
 class Lane final {
  public:
-  // About this much is read per turn of the loop.
+  // Limit for the bytes read per turn of the loop, approximately.
   static constexpr std::size_t read_budget = 1u << 20;
 
   Lane(Shared &shared, bh_lane handle, Definition definition);
@@ -61,8 +64,9 @@ class Lane final {
   Lane &operator=(const Lane &) = delete;
 
   bh_status open(std::uint64_t connect_timeout_ms, bh_error *error);
-  // BH_E_INVALID: it does not fit a frame. BH_E_SESSION_LOST: this connection has used up its
-  // stream numbers. BH_E_UNAVAILABLE: it is ending, lane_down comes or has come. None was sent.
+  // BH_E_INVALID: the message exceeds a frame. BH_E_SESSION_LOST: the stream numbers of this
+  // connection are exhausted. BH_E_UNAVAILABLE: the connection is closing; lane_down follows or was
+  // called. In all cases, the message was not sent.
   bh_status send(const bh_lane_message &message, bh_error *error);
   void abandon(std::uint64_t exchange) noexcept;
   void flush();
@@ -73,10 +77,10 @@ class Lane final {
   bh_lane handle() const noexcept { return handle_; }
   bool closing() const noexcept { return closing_; }
 
-  // For tests: the next request gets this number.
+  // For tests: sets the stream number of the next request.
   void skip_to_stream(std::uint32_t stream) noexcept { next_stream_ = stream; }
 
-  bool flush_queued = false;  // the owner's mark
+  bool flush_queued = false;  // used by the owner
 
  private:
   enum class State : std::uint8_t { connecting, dialogue, up, down };
@@ -121,13 +125,13 @@ class Lane final {
   int fd_ = -1;
   bh_watch watch_ = 0;
   bh_timer timer_ = 0;
-  std::string answer_;  // of the hybrid dialogue, so far
+  std::string answer_;  // partial answer of the hybrid handshake
   mcp_frame::FrameReader reader_;
   stdio_lines::Bytes queue_;
-  std::size_t written_ = 0;                                     // of queue_
-  std::uint32_t next_stream_ = 1;                               // 0: used up
+  std::size_t written_ = 0;                                     // bytes of queue_
+  std::uint32_t next_stream_ = 1;                               // 0: exhausted
   std::unordered_map<std::uint32_t, std::uint64_t> exchanges_;  // by stream
-  std::string broken_;  // why nothing can be written any more; what came before is read first
+  std::string broken_;  // the write error; received messages are delivered before it is reported
   bool finishing_ = false, half_closed_ = false, closing_ = false, blocked_ = false, held_ = false;
   bool bad_frame_told_ = false;
 };
