@@ -7,8 +7,8 @@
 namespace connector_stdio {
 namespace {
 
-// A child that is gone must show as EPIPE, not end the gateway. Only this thread's mask changes,
-// not what the embedding program does with its signals; children get an empty mask.
+// Blocks SIGPIPE for this thread, so that a write to an exited child fails with EPIPE. The signal
+// dispositions of an embedding program are unchanged; children start with an empty mask.
 void block_pipe_signal() {
   sigset_t set;
   ::sigemptyset(&set);
@@ -29,7 +29,7 @@ ConnectorStdio::ConnectorStdio(const bh_host *raw)
       metrics_(host_.ext<bh_host_metrics>(BH_EXT_HOST_METRICS)) {}
 
 bh_status ConnectorStdio::configure(bh_str, bh_error *error) {
-  // Asked for here: when the instance is made, the host does not know yet what it is used for.
+  // Queried here, because during construction the host does not know the role of the instance yet.
   children = host_.ext<bh_host_spawn>(BH_EXT_HOST_SPAWN);
   if (up == nullptr || up->limits == nullptr || !host_.has_reactor()) {
     return bh::fail(error, BH_E_UNSUPPORTED,
@@ -38,8 +38,8 @@ bh_status ConnectorStdio::configure(bh_str, bh_error *error) {
   }
   if (children != nullptr) return BH_OK;
   return bh::fail(error, BH_E_UNSUPPORTED,
-                  "the host gives connector-stdio no " BH_EXT_HOST_SPAWN
-                  ", which only the connector of servers with a command gets");
+                  "the host does not provide " BH_EXT_HOST_SPAWN
+                  " to connector-stdio: only the connector of stdio servers gets it");
 }
 
 bh_status ConnectorStdio::start(bh_error *) {
@@ -54,7 +54,7 @@ void ConnectorStdio::stop() noexcept {
   const std::uint64_t deadline = static_cast<std::uint64_t>(t.tv_sec) * 1'000'000'000 +
                                  static_cast<std::uint64_t>(t.tv_nsec) + stop_wait_ms * 1'000'000;
   for (const auto &lane : lanes_) {
-    if (!lane->reap(deadline)) host_.log(BH_LOG_ERROR, "a killed child process does not end");
+    if (!lane->reap(deadline)) host_.log(BH_LOG_ERROR, "a child process did not end after SIGKILL");
   }
   to_flush_.clear();
   to_finish_.clear();
@@ -69,7 +69,7 @@ bh_status ConnectorStdio::lane_open(bh_lane handle, const bh_lane_info &lane_inf
                                     bh_error *error) {
   if (!std::exchange(pipe_signal_blocked_, true)) block_pipe_signal();
   auto lane = std::make_unique<Lane>(*this, handle);
-  lanes_.reserve(lanes_.size() + 1);  // before there is a child to lose
+  lanes_.reserve(lanes_.size() + 1);  // allocate before a child exists
   const bh_status status = lane->open(lane_info, error);
   if (status != BH_OK) return status;
   lane->index = lanes_.size();
@@ -113,13 +113,13 @@ void ConnectorStdio::defer_turn_end() {
 
 void ConnectorStdio::at_turn_end() {
   deferred_ = false;
-  flushing_.swap(to_flush_);  // two vectors taking turns: no allocation per turn
+  flushing_.swap(to_flush_);  // two alternating vectors avoid an allocation per turn
   for (Lane *lane : flushing_) {
     lane->flush_queued = false;
     lane->flush();
   }
   flushing_.clear();
-  // A finished lane takes no more messages, so it is not among those to flush.
+  // A finished lane accepts no messages, so it is not in to_flush_.
   const std::vector<Lane *> finish = std::exchange(to_finish_, {});
   for (Lane *lane : finish) {
     const bh_lane handle = lane->handle();

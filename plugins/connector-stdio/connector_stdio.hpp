@@ -21,7 +21,7 @@ class ConnectorStdio final : public Shared {
                                  .vendor = "Bulkhead",
                                  .config_schema = {},
                                  .provides = {BH_EXT_CONNECTOR}};
-  // stop() waits this long for killed children; the kernel may hold one in an uninterruptible call.
+  // Time that stop() waits for killed children; a child may be in an uninterruptible system call.
   static constexpr std::uint64_t stop_wait_ms = 2'000;
 
   explicit ConnectorStdio(const bh_host *raw);

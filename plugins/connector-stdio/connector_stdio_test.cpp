@@ -1,4 +1,4 @@
-// Messages to and from a child.
+// Tests of messages to and from a child process.
 #include <fcntl.h>
 #include <unistd.h>
 
@@ -9,7 +9,7 @@
 
 using namespace connector_stdio;
 
-TEST_CASE("a host that lacks what is needed is refused with a reason") {
+TEST_CASE("a host without a required extension is rejected with a reason") {
   bh::testing::FakeHost host;
   ConnectorStdio plugin(host.host());
   bh_error error = bh::make_error();
@@ -28,7 +28,7 @@ TEST_CASE("a host that lacks what is needed is refused with a reason") {
   REQUIRE(plugin.get_ext("bh.connector/12") == nullptr);
 }
 
-TEST_CASE("messages come back, in order, several per turn") {
+TEST_CASE("messages are echoed in order, several per turn") {
   TestUp up;
   up.open(1, "echo");
   for (int i = 0; i < 100; ++i) {
@@ -45,7 +45,7 @@ TEST_CASE("messages come back, in order, several per turn") {
   REQUIRE(up.lanes[1].downs.empty());
 }
 
-TEST_CASE("a message with newlines in it arrives as one line") {
+TEST_CASE("a message with newlines arrives as one line") {
   TestUp up;
   up.open(1, "echo");
   REQUIRE(up.send(1, {"{\r\n  \"id\":\n", "1\n}"}) == BH_OK);
@@ -55,7 +55,7 @@ TEST_CASE("a message with newlines in it arrives as one line") {
   REQUIRE(up.lanes[1].messages[1] == "{2}");
 }
 
-TEST_CASE("large messages pass both ways, between small ones") {
+TEST_CASE("large messages between small ones are transferred in both directions") {
   bh_limits limits = bh::testing::limits();
   limits.write_queue_bytes = 8u << 20;
   TestUp up(limits);
@@ -73,7 +73,7 @@ TEST_CASE("large messages pass both ways, between small ones") {
   REQUIRE(up.lanes[1].messages[2] == "{after}");
 }
 
-TEST_CASE("lines that are no messages are ignored, counted and logged once, cleaned") {
+TEST_CASE("lines that are not messages are ignored, counted, sanitized and logged once") {
   TestUp up;
   up.open(1, "banner");
   up.send(1, {"{1}"});
@@ -98,7 +98,7 @@ TEST_CASE("a message over the limit ends the lane with a reason") {
   REQUIRE(up.wait_closed(1));
 }
 
-TEST_CASE("a child that does not read is told by its queue; others go on") {
+TEST_CASE("a child that does not read has a full queue; other children continue") {
   TestUp up;
   up.open(1, "deaf");
   up.open(2, "echo");
@@ -120,7 +120,7 @@ TEST_CASE("a child that does not read is told by its queue; others go on") {
   REQUIRE(up.wait_closed(1));
 }
 
-TEST_CASE("the child gets the base environment and what is configured, nothing else") {
+TEST_CASE("the child gets only the base environment and the configured variables") {
   ::setenv("BULKHEAD_TEST_SECRET", "do-not-leak", 1);
   ::setenv("LANG", "C.UTF-8", 1);
   ::setenv("USER", "() { :; }", 1);

@@ -16,8 +16,8 @@ namespace {
 constexpr std::array base_environment{"HOME", "LANG", "LOGNAME", "PATH", "SHELL", "TERM", "USER"};
 constexpr std::string_view default_path = "/usr/local/bin:/usr/bin:/bin";
 
-// Numbers stay text: RapidJSON's number parser never sees what a stranger wrote, and a variable
-// that is written without quotes ("PORT": 8080) is what it looks like.
+// Numbers are kept as text: no untrusted number reaches RapidJSON's number parser, and a variable
+// without quotes ("PORT": 8080) keeps its spelling.
 constexpr unsigned parse_flags = rapidjson::kParseIterativeFlag |
                                  rapidjson::kParseValidateEncodingFlag |
                                  rapidjson::kParseNumbersAsStringsFlag;
@@ -33,7 +33,7 @@ bh_status invalid(std::string_view server, std::string_view what, bh_error *erro
                   "the definition of server \"" + std::string(server) + "\": " + std::string(what));
 }
 
-// Text that the operating system takes: no NUL within.
+// True for text without NUL bytes, as system calls require.
 bool is_os_text(const Value &v) {
   return v.IsString() && text_of(v).find('\0') == std::string_view::npos;
 }
@@ -57,7 +57,7 @@ bool read_args(const Value &root, std::vector<std::string> *out) {
   return true;
 }
 
-constexpr std::size_t hidden_bytes_min = 3;  // what is shorter stands in every other word
+constexpr std::size_t hidden_bytes_min = 3;  // shorter values occur in ordinary words
 
 bool tells_of_credentials(std::string_view name) {
   std::string upper(name);
@@ -70,8 +70,8 @@ bool tells_of_credentials(std::string_view name) {
 
 constexpr std::size_t long_bytes_min = 8;
 
-// Values of variables are kept out of error texts and of the server's log: those of telling names
-// however short, and all long ones.
+// True for values to mask in error texts and in the server's log: all values of variables with
+// telling names, and all long values.
 bool is_hidden(std::string_view name, std::string_view value) {
   return value.size() >= long_bytes_min ||
          (value.size() >= hidden_bytes_min && tells_of_credentials(name));
@@ -90,8 +90,8 @@ void hide_password_of_url(Definition *out, std::string_view text) {
   if (at != text.npos && colon < at) hide(out, text.substr(colon + 1, at - colon - 1));
 }
 
-// Parts of a value that a server may write alone: the token behind "Bearer", the password of a URL
-// and of a connection string ("Server=x;Password=y"), the lines of a key.
+// Adds parts of a value that a server may write alone: the token after "Bearer", the password of a
+// URL or connection string ("Server=x;Password=y"), the lines of a key.
 void hide_parts(Definition *out, std::string_view value) {
   hide_password_of_url(out, value);
   const std::size_t blank = value.find(' ');
@@ -110,11 +110,10 @@ void hide_parts(Definition *out, std::string_view value) {
   }
 }
 
-// Of arguments only what a telling name stands before ("--token X", "--token=X",
-// "Authorization: Bearer X") and the password of a URL: most long ones are paths, without which an
-// error text says little.
+// For arguments, hides only values after a telling name ("--token X", "--token=X", "Authorization:
+// Bearer X") and passwords of URLs: most long arguments are paths, which error texts need.
 void hide_credentials_of_args(Definition *out) {
-  bool named = false;  // by the argument before
+  bool named = false;  // by the previous argument
   for (const std::string &arg : out->args) {
     const std::string_view text = arg;
     const std::size_t sign = text.find_first_of("=:");
@@ -130,7 +129,7 @@ void hide_credentials_of_args(Definition *out) {
   }
 }
 
-// HOME and the like as everybody has them.
+// True for common values of HOME and similar variables.
 bool is_base_value(std::string_view name, const std::string &value) {
   const auto known = std::find(base_environment.begin(), base_environment.end(), name);
   const char *found = known == base_environment.end() ? nullptr : std::getenv(*known);
@@ -169,7 +168,7 @@ bool read_env(const Value &root, Definition *out) {
 void read_base_environment(Definition *out) {
   for (const char *name : base_environment) {
     const char *value = std::getenv(name);
-    // "()" starts a function that a shell exported: code, not a value.
+    // "()" begins a function exported by a shell, which is code.
     if (value == nullptr || std::string_view(value).starts_with("()")) continue;
     set_env(&out->env, name, value);
   }
@@ -204,19 +203,20 @@ bh_status parse_definition(std::string_view server, std::string_view json, Defin
                            bh_error *error) {
   rapidjson::Document root;
   root.Parse<parse_flags>(json.data(), json.size());
-  if (root.HasParseError() || !root.IsObject()) return invalid(server, "no JSON object", error);
+  if (root.HasParseError() || !root.IsObject()) return invalid(server, "not a JSON object", error);
   out->server = server;
   if (!read_text(root, "command", &out->command) || out->command.empty()) {
-    return invalid(server, "\"command\" must be a text that is not empty", error);
+    return invalid(server, "\"command\" must be a non-empty string", error);
   }
-  if (!read_args(root, &out->args)) return invalid(server, "\"args\" must be texts", error);
+  if (!read_args(root, &out->args))
+    return invalid(server, "\"args\" must be an array of strings", error);
   read_base_environment(out);
   if (!read_env(root, out)) {
-    return invalid(server, "\"env\" must be an object of variable names and texts", error);
+    return invalid(server, "\"env\" must be an object of variable names and strings", error);
   }
-  if (!read_text(root, "cwd", &out->cwd)) return invalid(server, "\"cwd\" must be a text", error);
+  if (!read_text(root, "cwd", &out->cwd)) return invalid(server, "\"cwd\" must be a string", error);
   if (!read_text(root, "stderr_file", &out->stderr_file)) {
-    return invalid(server, "\"stderr_file\" must be a text", error);
+    return invalid(server, "\"stderr_file\" must be a string", error);
   }
   if (!read_stderr_bytes(root, &out->stderr_bytes)) {
     return invalid(server, "\"stderr_bytes\" must be a whole number", error);
@@ -236,7 +236,8 @@ bh_status find_program(const Definition &definition, std::string *out, bh_error 
     const std::size_t colon = rest.find(':');
     const std::string_view folder = rest.substr(0, colon);
     rest.remove_prefix(colon == std::string_view::npos ? rest.size() : colon + 1);
-    // Not the empty one either, which means the current folder: who can write there could plant it.
+    // Relative and empty entries (the current folder) are skipped: another user might be able to
+    // place a program there.
     if (!folder.starts_with('/')) continue;
     *out = std::string(folder) + "/" + definition.command;
     if (is_program(*out, &seen)) return BH_OK;

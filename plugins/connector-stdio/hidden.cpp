@@ -12,9 +12,9 @@ namespace {
 using bh::Decoded;
 
 constexpr std::string_view instead = "***";
-// A unit escape has six bytes for one.
+// A \u escape uses six bytes for one.
 constexpr std::size_t bytes_per_byte = 6, open_at_least = 4096;
-constexpr std::size_t base64_at_least = 12;  // bytes of a value
+constexpr std::size_t base64_at_least = 12;  // minimum size of a value
 
 bool is_hex(char c) noexcept {
   return (c >= '0' && c <= '9') || (c >= 'A' && c <= 'F') || (c >= 'a' && c <= 'f');
@@ -24,7 +24,7 @@ bool all_hex(std::string_view text) noexcept {
   return std::all_of(text.begin(), text.end(), is_hex);
 }
 
-// The first unit of a character that takes two.
+// True if the text ends with the escape of a high surrogate.
 bool ends_in_high_unit(std::string_view text) noexcept {
   if (text.size() < 6) return false;
   const std::string_view unit = text.substr(text.size() - 6);
@@ -32,7 +32,7 @@ bool ends_in_high_unit(std::string_view text) noexcept {
          std::string_view("89abAB").find(unit[3]) != std::string_view::npos;
 }
 
-// How long the escape is that the text ends within; 0: within none.
+// Length of an incomplete escape at the end of the text; 0: none.
 std::size_t half_escape(std::string_view text) noexcept {
   std::size_t half = 0;
   for (std::size_t n = 1; n <= std::min<std::size_t>(text.size(), 5) && half == 0; ++n) {
@@ -55,7 +55,7 @@ std::vector<std::size_t> borders_of(std::string_view text) {
   return out;
 }
 
-// Whole groups of three bytes.
+// Base64 of complete groups of three bytes.
 std::string base64(std::string_view bytes, std::string_view last_two) {
   static constexpr std::string_view letters =
       "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789";
@@ -76,8 +76,7 @@ std::string base64(std::string_view bytes, std::string_view last_two) {
 HiddenValues::HiddenValues(std::vector<std::string> values) {
   for (std::string &value : values) {
     std::string plain = Decoded::all_of(value, max_layers), shown = ShownText::all_of(value);
-    const std::size_t least =
-        value.size() / 2;  // of a value that is all escapes little may be left
+    const std::size_t least = value.size() / 2;
     add_base64(value);
     add(std::move(value));
     for (std::string *form : {&plain, &shown}) {
@@ -95,8 +94,9 @@ void HiddenValues::add(std::string text) {
   values_.push_back({std::move(text), std::move(borders)});
 }
 
-// Wherever in the encoded text the value begins ("user:VALUE"): what its whole groups of three
-// bytes become. Of short values too little is left to tell them from other text.
+// Adds the base64 forms for each alignment of the value in the encoded text ("user:VALUE"): the
+// encoding of its complete groups of three bytes. Short values are skipped, since their forms are
+// too short to be distinctive.
 void HiddenValues::add_base64(std::string_view text) {
   if (text.size() < base64_at_least) return;
   for (const std::size_t skipped : {0u, 1u, 2u}) {
@@ -105,12 +105,12 @@ void HiddenValues::add_base64(std::string_view text) {
   }
 }
 
-// f(text, source): the text; what is shown of it; what the escapes in that stand for, layer by
-// layer. source(range) is where a range of it is in the text.
+// Calls f(text, source) for the text, for its visible form, and for each layer of decoded escapes.
+// source(range) returns the position of a range of the layer in the text.
 template <class F>
 void HiddenValues::each_layer(std::string_view text, F f) const {
   struct Layer {
-    std::optional<Decoded> decoded;  // else shown
+    std::optional<Decoded> decoded;  // otherwise `shown` is the layer
     std::optional<ShownText> shown;
     std::string_view text() const { return decoded ? decoded->text() : shown->text(); }
     Range source(Range range) const {
@@ -140,7 +140,7 @@ void HiddenValues::each_layer(std::string_view text, F f) const {
   }
 }
 
-// In order, those that overlap as one.
+// All occurrences in order; overlapping ones are merged.
 std::vector<HiddenValues::Range> HiddenValues::find(std::string_view text) const {
   std::vector<Range> found;
   each_layer(text, [&](std::string_view layer, const auto &source) {
@@ -165,8 +165,8 @@ std::vector<HiddenValues::Range> HiddenValues::find(std::string_view text) const
   return out;
 }
 
-// The longest beginning of a value that the layer ends with; what is left of an escape that it ends
-// within belongs to it.
+// Length of the longest prefix of a value at the end of the layer, including an incomplete escape
+// after it.
 std::size_t HiddenValues::beginning_in(std::string_view layer) const {
   const std::size_t half = half_escape(layer);
   const std::string_view ready = layer.substr(0, layer.size() - half);
@@ -184,8 +184,9 @@ std::size_t HiddenValues::beginning_in(std::string_view layer) const {
   return longest;
 }
 
-// The longest beginning of a value that the text ends with, in any of its layers. Empty: none.
-// `broken`: it needs so many bytes before the end of a line, or the ends of most lines had to wait.
+// The longest prefix of a value at the end of the text, in any of its layers; empty: none.
+// `broken`: minimum length of a prefix before a line end; otherwise most line ends would have to
+// wait.
 HiddenValues::Range HiddenValues::beginning_at_end(std::string_view text,
                                                    std::size_t broken) const {
   const std::string_view whole = text.substr(0, text.size() - half_escape(text));
@@ -205,7 +206,7 @@ std::size_t HiddenValues::open_end(std::string_view text) const {
   if (values_.empty()) return 0;
   std::size_t begin = beginning_at_end(text, least_told).begin;
   const std::vector<Range> found = find(text);
-  // One that goes on behind it waits as a whole.
+  // An occurrence that extends beyond the beginning waits completely.
   for (auto range = found.rbegin(); range != found.rend() && range->end > begin; ++range) {
     begin = std::min(begin, range->begin);
   }
@@ -215,7 +216,7 @@ std::size_t HiddenValues::open_end(std::string_view text) const {
 std::string HiddenValues::mask(std::string_view text, bool ended) const {
   std::vector<Range> found = find(text);
   if (ended && !values_.empty()) {
-    Range last = beginning_at_end(text, text.npos);  // a line that is whole is not cut
+    Range last = beginning_at_end(text, text.npos);  // a prefix before a line end is not cut
     const bool beyond = found.empty() || found.back().end < last.end;
     if (last.end - last.begin >= least_told && beyond) {
       for (; !found.empty() && found.back().end > last.begin; found.pop_back()) {

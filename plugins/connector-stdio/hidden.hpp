@@ -1,4 +1,4 @@
-// Configured values of a server, kept out of what is written of it: its log, error texts.
+// Masks configured values of a server in its log and in error texts.
 //
 // Thread: any; one at a time.
 #pragma once
@@ -12,32 +12,33 @@
 
 namespace connector_stdio {
 
-// Finds values as they are, behind escapes of JSON and of URLs, in base64, and with colour codes,
-// control characters or line ends in them. Immutable once it is made.
+// Finds values in plain form, behind JSON and URL escapes, in base64, and with colour codes,
+// control characters or line ends in between. Immutable after construction.
 class HiddenValues {
  public:
-  static constexpr unsigned max_layers = 8;     // of escapes in one another
-  static constexpr std::size_t least_told = 4;  // so much of a value's beginning is hidden, too,
-                                                // where the stream ends within it
+  static constexpr unsigned max_layers = 8;     // limit for nested escapes
+  static constexpr std::size_t least_told = 4;  // minimum length of a prefix that is masked at the
+                                                // end of a stream
 
   HiddenValues() = default;
   explicit HiddenValues(std::vector<std::string> values);
 
   bool empty() const noexcept { return values_.empty(); }
-  // The text with "***" in place of each of them. ended: nothing follows; what the text ends with
-  // may be the beginning of one.
+  // Replaces each occurrence by "***". ended: no further text follows, so a prefix of a value at
+  // the end is masked, too.
   std::string mask(std::string_view text, bool ended = true) const;
-  // How much of the text's end has to wait for what follows: it may be the beginning of a value, or
-  // is one that a longer one begins with.
+  // Number of bytes at the end of the text that cannot be written before more text arrives: a
+  // possible prefix of a value, or a value that a longer value begins with.
   std::size_t open_end(std::string_view text) const;
-  // No more than so many bytes have to wait, whatever comes.
+  // Limit for open_end().
   std::size_t most_open() const noexcept { return most_open_; }
 
  private:
   using Range = bh::Decoded::Range;
   struct Value {
     std::string text;
-    std::vector<std::size_t> borders;  // of each beginning: the longest that it also ends with
+    std::vector<std::size_t> borders;  // the KMP failure function: for each prefix, its longest
+                                       // border
   };
   void add(std::string text);
   void add_base64(std::string_view text);
@@ -51,15 +52,15 @@ class HiddenValues {
   std::size_t most_open_ = 0;
 };
 
-// The same for a stream that comes in pieces.
+// Masks a stream that arrives in pieces.
 class StreamMask {
  public:
   void use(std::vector<std::string> values) { hidden_ = HiddenValues(std::move(values)); }
-  // What can be written of the piece and of what waited.
+  // Returns the masked text that can be written after this piece.
   std::string add(std::string_view piece);
-  // The stream has ended: what waited.
+  // At the end of the stream: returns the masked rest.
   std::string finish();
-  // For a text that stands alone.
+  // Masks a complete text.
   std::string mask(std::string_view text) const { return hidden_.mask(text); }
 
  private:

@@ -1,4 +1,4 @@
-// Values kept out of a stream, however it comes in pieces.
+// Tests of masking in streams, for all splits into pieces.
 #include "connector-stdio/hidden.hpp"
 
 #include <catch2/catch.hpp>
@@ -17,7 +17,7 @@ StreamMask mask_of(std::vector<std::string> values) {
   return out;
 }
 
-// What comes of the text in pieces of so many bytes.
+// The masked text if the input arrives in pieces of `bytes` bytes.
 std::string in_pieces(const std::vector<std::string> &values, std::string_view text,
                       std::size_t bytes) {
   StreamMask mask = mask_of(values);
@@ -28,7 +28,7 @@ std::string in_pieces(const std::vector<std::string> &values, std::string_view t
 
 }  // namespace
 
-TEST_CASE("a value is hidden wherever the pieces of a stream end") {
+TEST_CASE("a value is masked independently of how the stream is split") {
   const std::vector<std::string> values = {"tango-7=\"foxtrot\"",
                                            "tango-7",
                                            "foxtrot\" and on",
@@ -57,7 +57,7 @@ TEST_CASE("a value is hidden wherever the pieces of a stream end") {
   }
 }
 
-TEST_CASE("a value is hidden with what a terminal does not show in it, and in base64") {
+TEST_CASE("a value is masked with invisible characters in it, and in base64") {
   using namespace std::string_literals;
   const std::vector<std::string> values = {"tango-7-foxtrot", "line one\nline two"};
   for (const auto &[text, expected] : std::initializer_list<std::pair<std::string, std::string>>{
@@ -90,14 +90,14 @@ TEST_CASE("a value is hidden with what a terminal does not show in it, and in ba
   }
 }
 
-TEST_CASE("a line that ends with a few bytes of a value does not wait for the next") {
+TEST_CASE("a line that ends with a few bytes of a value is written at once") {
   StreamMask mask = mask_of({"tango-7-foxtrot"});
   CHECK(mask.add("\x1B[31mit is t\x1B[0m\n") == "\x1B[31mit is t\x1B[0m\n");
   CHECK(mask.add("it is tango\n") == "it is ");
   CHECK(mask.add("and on\n") == "tango\nand on\n");
 }
 
-TEST_CASE("what cannot be the beginning of a value does not wait") {
+TEST_CASE("text that cannot begin a value is written at once") {
   StreamMask mask = mask_of({"tango-7-foxtrot", "quebec"});
   CHECK(mask.add("ready\n") == "ready\n");
   CHECK(mask.add("it is tan") == "it is ");
@@ -109,7 +109,7 @@ TEST_CASE("what cannot be the beginning of a value does not wait") {
   CHECK(none.add("tango-7-foxtrot") == "tango-7-foxtrot");
 }
 
-TEST_CASE("a value that the end of the stream cuts is hidden but for a few bytes") {
+TEST_CASE("a truncated value at the end of the stream is masked, except for a few bytes") {
   CHECK(in_pieces({"tango-7-foxtrot"}, "it is tango-7-foxtro", 7) == "it is ***");
   CHECK(in_pieces({"tango-7-foxtrot"}, "it is t\\u0061ngo", 7) == "it is ***");
   CHECK(in_pieces({"tango-7-foxtrot"}, "it is tan", 7) == "it is tan");
@@ -117,7 +117,7 @@ TEST_CASE("a value that the end of the stream cuts is hidden but for a few bytes
   CHECK(mask_of({"tango-7-foxtrot"}).mask("it is tango-7-fox") == "it is ***");
 }
 
-TEST_CASE("a bounded part of a stream waits") {
+TEST_CASE("the delayed part of a stream is limited") {
   const std::string value = std::string(50, 'a') + "b";
   StreamMask mask = mask_of({value});
   std::size_t written = 0, sent = 0, most = 0;
@@ -133,7 +133,7 @@ TEST_CASE("a bounded part of a stream waits") {
   CHECK(out.size() + 200'000 > in.size());
 }
 
-TEST_CASE("values of variables and their parts are known, those that everybody has are not") {
+TEST_CASE("values of variables and their parts are masked, common values are not") {
   ::setenv("HOME", "/home/of-the-test", 1);
   Definition d;
   bh_error error{};

@@ -20,7 +20,7 @@ namespace {
 using stdio_lines::Flush;
 using stdio_lines::ReadEnd;
 
-// Of the pipes of a lane that moves large messages; the others keep the system's 64 KiB.
+// Pipe size of a lane that transfers large messages; other pipes keep the system's 64 KiB.
 constexpr int large_pipe = 1 << 20;
 
 void close_fd(int *fd) {
@@ -113,14 +113,16 @@ bh_status Lane::watch_child(bh_error *error) {
   const bool good = watch(&process_, fd_event<&Lane::on_exit>) &&
                     watch(&out_, fd_event<&Lane::on_output>) &&
                     watch(&err_, fd_event<&Lane::on_stderr>);
-  return good ? BH_OK : bh::fail(error, BH_E_LIMIT, quoted() + ": the host watches no more");
+  return good ? BH_OK
+              : bh::fail(error, BH_E_LIMIT,
+                         quoted() + ": the host's limit for descriptors is reached");
 }
 
 // ---- toward the child --------------------------------------------------------------------------
 
 bh_status Lane::send(const bh_lane_message &message, bh_error *error) {
   if (closing_ || down_ || in_.fd < 0) {
-    return bh::fail(error, BH_E_UNAVAILABLE, quoted() + " takes no more messages");
+    return bh::fail(error, BH_E_UNAVAILABLE, quoted() + " is stopping");
   }
   const std::span<const bh_str> parts(message.parts, message.part_count);
   bool taken = false;
@@ -143,7 +145,7 @@ void Lane::after_flush(Flush result) {
   if (result == Flush::broken) return input_broken();
   if (result == Flush::done) return shared_.host.unwatch(in_.watch);
   if (in_.watch != 0) return;
-  // Refused: the next message tries again, and the queue's bound holds.
+  // If the watch is rejected, the next message retries, and the queue limit applies.
   shared_.host.watch(in_.fd, BH_FD_WRITE, fd_event<&Lane::on_input_writable>, this, &in_.watch);
 }
 
@@ -151,7 +153,7 @@ void Lane::on_input_writable() {
   after_flush(writer_.flush(in_.fd));
 }
 
-// The child has closed its standard input, most likely by exiting; its status comes in a moment.
+// The child has closed its standard input, usually by exiting; its exit status follows.
 void Lane::input_broken() {
   release(&in_);
   writer_.drop();
@@ -178,7 +180,7 @@ void Lane::output_ended() {
 }
 
 bool Lane::on_line(std::string_view line) {
-  if (closing_ || down_) return true;  // read on, so that the child does not hang in write()
+  if (closing_ || down_) return true;  // keep reading, so that the child does not block in write()
   const std::size_t start = line.find_first_not_of(" \t");
   if (line[start] != '{' && line[start] != '[') {
     on_noise(line);
@@ -202,15 +204,15 @@ bool Lane::on_too_long(std::string_view start) {
   return false;
 }
 
-// Banners and debug prints on standard output: real servers do it, so it does not end them.
+// Banners and debug output on standard output are common, so they do not end the lane.
 void Lane::on_noise(std::string_view line) {
   shared_.count_noise();
   if (std::exchange(noise_told_, true)) return;
-  // Again without colour codes, which may stand inside of what is hidden.
+  // Masked again after removing colour codes, which may be inside a value.
   const std::string shown = mask_.mask(stdio_lines::cleaned(mask_.mask(line.substr(0, 400)), 400));
   shared_.host.log(BH_LOG_WARN, quoted() +
-                                    " writes to its standard output what is no message; such lines "
-                                    "are ignored, the first: " +
+                                    " wrote lines to standard output that are not MCP messages; "
+                                    "they are ignored, the first: " +
                                     stdio_lines::cleaned(shown, 80));
 }
 
@@ -220,7 +222,7 @@ void Lane::on_stderr() {
   keep_stderr(mask_.finish());
 }
 
-// One read: more waits for the next turn. False at its end.
+// Reads once per turn. False: end of file.
 bool Lane::read_stderr() {
   char *const buffer = shared_.scratch.data.get();
   const ssize_t n = ::read(err_.fd, buffer, stderr_budget);
@@ -235,7 +237,8 @@ void Lane::keep_stderr(std::string_view masked) {
   tail_.add(masked);
   int number = 0;
   if (stderr_file_ != nullptr && !stderr_file_->write(masked, &number)) {
-    shared_.host.log(BH_LOG_WARN, quoted() + ": its standard error cannot be kept in a file: " +
+    shared_.host.log(BH_LOG_WARN, quoted() +
+                                      ": its standard error cannot be written to the file: " +
                                       stdio_lines::error_name(number));
   }
 }
@@ -262,8 +265,8 @@ void Lane::on_timer() {
     wait_for(Wait::exit_after_term, grace);
   } else if (was == Wait::exit_after_term) {
     shared_.host.log(BH_LOG_WARN, quoted() +
-                                      " ended neither at the end of its input nor by "
-                                      "SIGTERM and is killed");
+                                      " did not exit after the end of its input and "
+                                      "SIGTERM; it is killed with SIGKILL");
     kill(SIGKILL);
   }
 }
@@ -271,7 +274,7 @@ void Lane::on_timer() {
 void Lane::close() {
   closing_ = true;
   shared_.host.timer_cancel(timer_);
-  flush();  // what this turn has queued, a cancellation say; what then still waits is given up
+  flush();  // writes the queue of this turn, for example a cancellation; the rest is discarded
   release(&in_);
   writer_.drop();
   if (child_ == 0) {
@@ -285,9 +288,9 @@ void Lane::kill(int signal) const noexcept {
   if (child_ != 0) shared_.children->kill(shared_.host.ctx(), child_, signal);
 }
 
-// Answers that the child wrote before it ended are still wanted, and so are its last lines.
+// Reads answers and standard error that the child wrote before it exited.
 void Lane::drain() {
-  // A bound, because a process that left the group may hold the pipes and write for ever.
+  // Limited, because a process that left the process group may hold the pipes and write forever.
   for (int i = 0; i < 4 && out_.fd >= 0; ++i) {
     const ReadEnd end = reader_.read(out_.fd, shared_.scratch, *this, read_budget);
     if (end == ReadEnd::budget) continue;
@@ -301,7 +304,7 @@ void Lane::drain() {
 }
 
 void Lane::on_exit() {
-  kill(SIGKILL);  // what the child has started and left behind
+  kill(SIGKILL);  // remaining processes of the child's process group
   drain();
   if (!reap(0)) return;
   shared_.host.timer_cancel(timer_);
@@ -351,7 +354,7 @@ void Lane::report_down(bh_status code, const std::string &what) {
   constexpr std::string_view introduction = "; its last lines: ";
   const std::size_t used = what.size() + introduction.size();
   constexpr std::size_t room = sizeof(bh_error::text);
-  // Again without colour codes, which may stand inside of what is hidden.
+  // Masked again after removing colour codes, which may be inside a value.
   const std::string lines = mask_.mask(tail_.text(used < room ? room - used : 0));
   const bh_error error =
       bh::make_error(code, lines.empty() ? what : what + std::string(introduction) + lines);

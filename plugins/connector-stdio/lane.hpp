@@ -1,7 +1,7 @@
 // One child process and the conversation with it.
 //
-// Life: open -> (send, messages)* -> maybe down (reported once) -> close -> finished. The host
-// starts and kills the process (bh.host.spawn/1); here it is watched through its pidfd.
+// Lifecycle: open -> (send, messages)* -> maybe down (reported once) -> close -> finished. The host
+// starts and kills the process (bh.host.spawn/1); the lane watches its pidfd.
 //
 // Owner: the Connector. Thread: the reactor's. Host functions called from here (message, lane_down)
 // may call close() or send() of this lane before they return.
@@ -25,7 +25,7 @@ namespace connector_stdio {
 
 class Lane;  // NOLINT(cppcoreguidelines-virtual-class-destructor): it is final
 
-// What the lanes of one plugin instance share.
+// State shared by the lanes of one plugin instance.
 class Shared {
  public:
   Shared(const bh::Host &h, const bh_host_connector *u) noexcept : host(h), up(u) {}
@@ -34,16 +34,17 @@ class Shared {
 
   // Calls lane.flush() at the end of this turn of the loop.
   virtual void flush_later(Lane &lane) = 0;
-  // The lane's last act: the owner says lane_closed and destroys it, not before the turn's end.
+  // The last call of a lane: the owner reports lane_closed and destroys the lane, at the end of the
+  // turn at the earliest.
   virtual void finished(Lane &lane) = 0;
-  // The file of that name; lanes of one server write to the same.
+  // The file for that path; lanes of one server share it.
   virtual std::shared_ptr<RotatedFile> stderr_file(const std::string &path,
                                                    std::uint64_t bound) = 0;
   virtual void count_noise() = 0;
 
   const bh::Host &host;
   const bh_host_connector *const up;
-  const bh_host_spawn *children = nullptr;  // set before a lane is made
+  const bh_host_spawn *children = nullptr;  // set before the first lane is created
   stdio_lines::Scratch scratch;
 
  protected:
@@ -52,10 +53,10 @@ class Shared {
 
 class Lane final : private stdio_lines::LineSink {
  public:
-  // At most this much of one child's output is handled per turn of the loop.
+  // Limit for the output of one child that is processed per turn of the loop.
   static constexpr std::size_t read_budget = 1u << 20;
   static constexpr std::size_t stderr_budget = 64u << 10;
-  // A child whose output has ended gets this long to exit, so that its status can be told.
+  // Time for a child whose output has ended to exit, so that its status can be reported.
   static constexpr std::uint64_t exit_wait_ms = 200;
 
   Lane(Shared &shared, bh_lane handle);
@@ -63,22 +64,22 @@ class Lane final : private stdio_lines::LineSink {
   Lane(const Lane &) = delete;
   Lane &operator=(const Lane &) = delete;
 
-  // Starts the child, which may still be getting ready afterwards: then a failure is an end like
-  // others. On failure nothing is left of it.
+  // Starts the child. The child may still be starting when open() returns; a later failure is
+  // reported by lane_down. If open() fails, all resources are released.
   bh_status open(const bh_lane_info &info, bh_error *error);
   bh_status send(const bh_lane_message &message, bh_error *error);
   void flush();
   void close();
 
-  // For stop(): kills it at once; reap() then waits for the child until `deadline_ns`.
+  // For stop(): kills the child at once; reap() then waits for it until `deadline_ns`.
   void kill(int signal) const noexcept;
   bool reap(std::uint64_t deadline_ns);
 
   bh_lane handle() const noexcept { return handle_; }
   bool closing() const noexcept { return closing_; }
 
-  bool flush_queued = false;  // the owner's mark
-  std::size_t index = 0;      // the owner's: place in its list
+  bool flush_queued = false;  // used by the owner
+  std::size_t index = 0;      // used by the owner: position in its list
 
  private:
   struct Watched {
@@ -129,13 +130,13 @@ class Lane final : private stdio_lines::LineSink {
   std::string server_;
 
   bh_child_id child_ = 0;  // 0: none, or reaped
-  bh_child_end end_{};     // how it ended
+  bh_child_end end_{};     // exit status
   bh_error start_error_ = bh::make_error();
-  Watched in_, out_, err_, process_;  // the child's, seen from the child
+  Watched in_, out_, err_, process_;  // the child's stdin, stdout, stderr and pidfd
   stdio_lines::LineReader reader_;
   stdio_lines::LineWriter writer_;
   std::shared_ptr<RotatedFile> stderr_file_;
-  StreamMask mask_;  // of configured values, for what leaves: log, errors
+  StreamMask mask_;  // masks configured values in logs and errors
   Tail tail_;
   bh_timer timer_ = 0;
   Wait wait_ = Wait::nothing;

@@ -1,4 +1,4 @@
-// The life of children: failing to start, ending, being ended, leaving nothing behind.
+// Tests of the lifecycle of children: failed starts, exits, termination, cleanup.
 #include <dirent.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
@@ -22,7 +22,7 @@ bool has_children() {
   return ::waitid(P_ALL, 0, &info, WEXITED | WNOHANG | WNOWAIT) == 0;
 }
 
-// Gone, or dead and only waiting for its new parent (the tests' machine may be slow to reap).
+// True if the process is gone or a zombie (its new parent may be slow to reap it).
 bool dead(pid_t pid) {
   std::ifstream stat("/proc/" + std::to_string(pid) + "/stat");
   std::string text;
@@ -43,7 +43,7 @@ pid_t pid_in(const std::string &message) {
   return static_cast<pid_t>(std::stol(message.substr(1)));
 }
 
-// The only child process of this one.
+// The only child of this process.
 pid_t only_child() {
   std::ifstream list("/proc/self/task/" + std::to_string(::getpid()) + "/children");
   pid_t pid = 0;
@@ -53,12 +53,12 @@ pid_t only_child() {
 
 }  // namespace
 
-TEST_CASE("what cannot be started says why") {
+TEST_CASE("a failed start reports the reason") {
   TestUp up;
   std::string why;
   REQUIRE(up.open_json(1, R"({"command":"no-such-program-here"})", &why) == BH_E_NOT_FOUND);
   REQUIRE(why == "command \"no-such-program-here\" of server \"weather\" was not found on PATH");
-  // What the host says of a program that it cannot start is passed on.
+  // The host's reason for a failed start is passed on.
   REQUIRE(up.open_json(1, R"({"command":"/no/such/program"})", &why) == BH_E_NOT_FOUND);
   REQUIRE(why == "fake host: command \"/no/such/program\" of server \"weather\": ENOENT");
   REQUIRE(up.open_json(1, R"({"command":"/etc/passwd"})", &why) == BH_E_DENIED);
@@ -81,7 +81,7 @@ TEST_CASE("a program on PATH that may not be run is named") {
   REQUIRE(why == "command \"plain\" of server \"weather\" is on PATH, but not executable");
 }
 
-TEST_CASE("a bad definition names server and member, no value") {
+TEST_CASE("an invalid definition is reported with server and member, without values") {
   TestUp up;
   std::string why;
   const auto [json, member] = GENERATE(table<std::string, std::string>({
@@ -106,7 +106,7 @@ TEST_CASE("a bad definition names server and member, no value") {
   REQUIRE(why.find("s3cret") == std::string::npos);
 }
 
-TEST_CASE("a child that exits: its last answers, then its status and last lines, without secrets") {
+TEST_CASE("a child that exits: last answers, then status and last lines, without secrets") {
   TestUp up;
   up.close_when_down = GENERATE(false, true);
   up.open(1, "exit", "k123", R"(,"env":{"WEATHER_API_KEY":"k123"})");
@@ -141,7 +141,7 @@ TEST_CASE("kill -9 in the middle of a call") {
   REQUIRE(up.wait_closed(1));
 }
 
-TEST_CASE("a child that closes a stream and stays is down, and ends when closed") {
+TEST_CASE("a child that closes a stream without exiting is down, and ends when closed") {
   TestUp up;
   const std::string what = GENERATE("output", "input");
   up.open(1, "close-" + what);
@@ -163,19 +163,19 @@ TEST_CASE("a child that ignores the end of input and SIGTERM is killed") {
   REQUIRE(up.wait_messages(1, 1));
   up.close(1);
   REQUIRE(up.wait_closed(1));
-  REQUIRE(up.host.logged("by SIGTERM and is killed"));
+  REQUIRE(up.host.logged("it is killed with SIGKILL"));
   REQUIRE(up.lanes[1].downs.empty());
   REQUIRE_FALSE(has_children());
 }
 
-TEST_CASE("what a child has started goes with it") {
+TEST_CASE("processes started by a child end with it") {
   TestUp up;
   const std::string mode = GENERATE("grandchild", "grandchild-exit");
   up.open(1, mode);
   REQUIRE(up.wait_messages(1, 1));
   const pid_t grandchild = pid_in(up.lanes[1].messages[0]);
   REQUIRE(alive(grandchild));
-  if (mode == "grandchild-exit") {  // the leader goes first, by itself
+  if (mode == "grandchild-exit") {  // the leader exits first
     up.send(1, {"{}"});
     REQUIRE(up.wait_down(1));
   }
@@ -184,7 +184,7 @@ TEST_CASE("what a child has started goes with it") {
   REQUIRE(up.host.run_until([&] { return dead(grandchild); }, 20'000));
 }
 
-TEST_CASE("stop() leaves no process, whatever state the lanes are in") {
+TEST_CASE("stop() leaves no process, for every state of the lanes") {
   TestUp up;
   up.open(1, "stubborn");
   up.open(2, "echo");
@@ -214,7 +214,7 @@ TEST_CASE("the host may close a lane from inside a message") {
   REQUIRE(up.lanes[1].messages.size() == 1);
 }
 
-TEST_CASE("standard error goes to a bounded file that only its owner reads") {
+TEST_CASE("standard error goes to a file of limited size with mode 0600") {
   TestUp up;
   const auto *store = bh::Host(up.host.host()).ext<bh_host_store>(BH_EXT_HOST_STORE);
   const std::string path = std::string(bh::view(store->folder(&up.host))) + "/weather.log";
@@ -233,14 +233,14 @@ TEST_CASE("standard error goes to a bounded file that only its owner reads") {
   REQUIRE(last == "line 4999 of the log");
 }
 
-TEST_CASE("a file that cannot be written is told once and harms nothing") {
+TEST_CASE("a file that cannot be written is logged once and has no other effect") {
   TestUp up;
   up.open(1, "stderr", "20000", R"(,"stderr_file":"/no/such/folder/x.log")");
   up.send(1, {"{1}"});
   REQUIRE(up.wait_messages(1, 2));
   std::size_t told = 0;
   for (const auto &l : up.host.logs()) {
-    told += l.text.find("cannot be kept") != std::string::npos ? 1 : 0;
+    told += l.text.find("cannot be written") != std::string::npos ? 1 : 0;
   }
   REQUIRE(told == 1);
 }

@@ -12,8 +12,8 @@ bool is_control(char c) noexcept {
   return static_cast<unsigned char>(c) < 0x20 || c == 0x7F;
 }
 
-// Characters without width, and of the second set of controls; of one that the text ends within,
-// what is there of it.
+// Length of a zero-width or C1 control character at the front of the text; of a truncated character
+// at the end, the available bytes.
 std::size_t invisible(std::string_view text) noexcept {
   static constexpr std::string_view characters[] = {"\xC2\xAD",     "\xE2\x80\x8B", "\xE2\x80\x8C",
                                                     "\xE2\x80\x8D", "\xE2\x80\x8E", "\xE2\x80\x8F",
@@ -27,7 +27,7 @@ std::size_t invisible(std::string_view text) noexcept {
   return 0;
 }
 
-// How many bytes at `i` are not shown.
+// Number of invisible bytes at `i`.
 std::size_t hidden_bytes(std::string_view text, std::size_t i) noexcept {
   if (const std::size_t behind = stdio_lines::skip_escape(text, i); behind != i) {
     return std::min(behind, text.size()) - i;
@@ -41,7 +41,7 @@ std::optional<ShownText> ShownText::of(std::string_view text) {
   ShownText out;
   for (std::size_t i = 0; i < text.size();) {
     const std::size_t skipped = hidden_bytes(text, i);
-    // What is typed over is shown bold or not at all: "x\bx".
+    // Overstriking shows a character in bold or not at all: "x\bx".
     if (skipped != 0 && text[i] == '\b' && !out.text_.empty()) {
       out.text_.pop_back();
       out.places_.pop_back();

@@ -15,16 +15,16 @@
 namespace connector_stdio {
 namespace {
 
-// More than max_bytes, because cleaning makes text shorter.
+// More than max_bytes, because sanitizing shortens text.
 constexpr std::size_t kept_raw = 2048;
 
-// "    at f (file:1:2)": where it was, not what went wrong.
+// True for a stack frame ("    at f (file:1:2)").
 bool is_frame(std::string_view line) noexcept {
   const std::size_t text = line.find_first_not_of(" \t");
   return text != 0 && text != line.npos && line.substr(text).starts_with("at ");
 }
 
-// "TypeError: ...", "Error [CODE]: ...", "pkg.SomeException: ...".
+// True for an error line: "TypeError: ...", "Error [CODE]: ...", "pkg.SomeException: ...".
 bool says_error(std::string_view line) noexcept {
   constexpr std::string_view word =
       "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_.";
@@ -55,7 +55,7 @@ RotatedFile::~RotatedFile() {
 }
 
 bool RotatedFile::open() {
-  // O_NOFOLLOW: a link in a folder that others can write must not lead us elsewhere.
+  // O_NOFOLLOW: another user with write access to the folder could place a symbolic link.
   fd_ = ::open(path_.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK,
                0600);
   struct stat info{};
@@ -98,7 +98,7 @@ std::string Tail::text(std::size_t room) const {
   if (cut_ && raw.find('\n') != std::string::npos) raw.erase(0, raw.find('\n'));
   const std::vector<std::string_view> lines = lines_of(raw);
   const auto error = std::find_if(lines.rbegin(), lines.rend(), says_error);
-  // What went wrong comes first, whatever was written after it.
+  // The last error line comes first.
   const std::string wrong =
       error == lines.rend() ? "" : stdio_lines::cleaned(*error, std::min(room, max_bytes / 2));
   const std::size_t left = room - (wrong.empty() ? 0 : std::min(room, wrong.size() + 3));

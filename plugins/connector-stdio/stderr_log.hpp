@@ -1,5 +1,5 @@
-// What a child writes to its standard error: a bounded file for people, the last lines for error
-// texts. Thread: the reactor's.
+// A child's standard error: a log file of limited size, and the last lines for error texts. Thread:
+// the reactor's.
 #pragma once
 
 #include <cstdint>
@@ -8,7 +8,7 @@
 
 namespace connector_stdio {
 
-// An append-only file that keeps at most twice its bound: at `bound` bytes it becomes PATH.1.
+// An append-only file of at most twice its limit: at `bound` bytes it is renamed to PATH.1.
 class RotatedFile {
  public:
   RotatedFile(std::string path, std::uint64_t bound);
@@ -16,7 +16,8 @@ class RotatedFile {
   RotatedFile(const RotatedFile &) = delete;
   RotatedFile &operator=(const RotatedFile &) = delete;
 
-  // False when it cannot be written (the first time, with *error set); then nothing is kept.
+  // False if the file cannot be written (only the first time, with *error set); the text is
+  // dropped.
   bool write(std::string_view text, int *error);
 
  private:
@@ -30,21 +31,21 @@ class RotatedFile {
   bool broken_ = false;
 };
 
-// The last lines of a stream, out of which configured values were masked (hidden.hpp).
+// The last lines of a stream whose configured values were masked (hidden.hpp).
 class Tail {
  public:
   static constexpr std::size_t max_lines = 8;
   static constexpr std::size_t max_bytes = 400;
 
   void add(std::string_view text);
-  // The last lines as one text fit for an error ("a | b"), at most `room` bytes; empty when nothing
-  // was written. It begins with the last line that names an error ("TypeError: ..."), if there is
-  // one, and has none that only say where in the code it was.
+  // The last lines as one text for errors ("a | b"), at most `room` bytes; empty if nothing was
+  // written. The text begins with the last error line ("TypeError: ..."), if any, and omits stack
+  // frames.
   std::string text(std::size_t room) const;
 
  private:
   std::string last_;
-  bool cut_ = false;  // last_ does not begin where the stream or a line begins
+  bool cut_ = false;  // last_ begins in the middle of a line
 };
 
 }  // namespace connector_stdio

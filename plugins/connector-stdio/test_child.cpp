@@ -1,5 +1,5 @@
-// The server processes of the tests: the first argument says how it behaves. Those that go on
-// answer every line with itself until their input ends.
+// The server processes of the tests; the first argument selects the behaviour. Those that keep
+// running echo every line until their input ends.
 #include <unistd.h>
 
 #include <csignal>
