@@ -1,5 +1,5 @@
-// What the process after this one must know of the client's two wires: kept by the host, which
-// outlives us, a store at a time. Without such a host nothing is kept, and nothing costs anything.
+// State of the client's two streams for session resumption by the next process: stored by the host,
+// which outlives this process. Without such a host, nothing is stored and there is no overhead.
 //
 // Thread: the reactor's.
 #pragma once
@@ -16,34 +16,33 @@ namespace transport_stdio {
 
 class Carried {
  public:
-  // null, or of a host without carry(): nothing is kept.
+  // host: null or without carry(): nothing is stored.
   Carried(void *ctx, const bh_host_resume *host) noexcept;
 
-  // Opens the session; BH_E_UNSUPPORTED: it is to be opened in the ordinary way.
+  // Opens the session. BH_E_UNSUPPORTED: the session must be opened without resumption.
   bh_status open(const bh_peer &peer, bh_session *out, bh_error *error);
   bool active() const noexcept { return session_ != 0; }
 
-  // Where the process before us stood.
+  // State that the previous process left.
   bool restored() const noexcept { return restored_; }
   bool input_was_cut() const noexcept { return (before_ & input_cut) != 0; }
   bool output_was_cut() const noexcept { return (before_ & output_cut) != 0; }
-  // The descriptors' flags as they were before any process of ours has changed them.
+  // The descriptors' flags before the first process changed them.
   void flags(int *in, int *out) noexcept;
 
-  // Each message from the client has a stream of its own; 0 where nothing is kept.
+  // A new stream number for a message from the client; 0 if nothing is stored.
   std::uint64_t next_stream() noexcept { return active() ? ++stream_ : 0; }
-  // What the process before us has read and not delivered: to be handled first, as if it had been
-  // read now.
+  // Input that the previous process read and did not deliver; must be processed first.
   std::string take_unread();
   // See LineSink.
   void read(std::string_view data) noexcept;
   void left(std::string_view left) noexcept;
-  // A line was queued that ends so many bytes into the output. stream: of the message that it
-  // answers, 0: of none.
+  // A line was queued whose end is at offset `end` of the output. stream: of the message that it
+  // answers; 0: none.
   void queued(std::uint64_t stream, std::uint64_t end);
   void writes() noexcept { set(output_cut, true); }
   void written(std::uint64_t bytes) noexcept;
-  // There will be no answer.
+  // The message will not be answered.
   void settled(std::uint64_t stream) noexcept;
 
  private:
@@ -66,10 +65,10 @@ class Carried {
   bool restored_ = false;
   std::uint64_t before_ = 0, note_ = 0;
   std::uint64_t stream_ = 0;
-  std::string unread_;       // of before
-  std::size_t kept_ = 0;     // bytes that the host keeps
-  bool too_much_ = false;    // it could not keep all; until the next line
-  std::vector<Line> lines_;  // not wholly written, from first_ on
+  std::string unread_;       // left by the previous process
+  std::size_t kept_ = 0;     // bytes stored by the host
+  bool too_much_ = false;    // the host could not store all of the current line
+  std::vector<Line> lines_;  // not completely written, from index first_
   std::size_t first_ = 0;
 };
 

@@ -21,7 +21,7 @@ std::string read_file(const std::string &path) {
   return text;
 }
 
-// Without the beginning of a character at its end whose rest the kernel has cut off.
+// Removes an incomplete character at the end, where the kernel truncates.
 std::string_view whole_characters(std::string_view text) noexcept {
   for (std::size_t behind = 1; behind <= 3 && behind <= text.size(); ++behind) {
     const auto byte = static_cast<unsigned char>(text[text.size() - behind]);

@@ -1,4 +1,4 @@
-// Who has started us, for display.
+// The name of the parent process, for display.
 #pragma once
 
 #include <string>
@@ -8,11 +8,11 @@ namespace transport_stdio {
 
 inline constexpr std::size_t max_parent_name = 128;  // bytes
 
-// The parent process's name, cleaned; empty if it cannot be read.
+// The sanitized name of the parent process; empty if it cannot be read.
 std::string parent_name();
 
-// The kernel keeps 15 bytes of a name. comm: what it keeps; command_line: what the process was
-// started with, NULs between. A cut name is completed from it where the two agree.
+// Completes a process name, which the kernel truncates to 15 bytes (comm), from the command line
+// (NUL-separated), if both agree.
 std::string_view whole_name(std::string_view comm, std::string_view command_line) noexcept;
 
 }  // namespace transport_stdio

@@ -65,7 +65,7 @@ bh_status TransportStdio::configure(bh_str json, bh_error *error) {
                     "transport-stdio needs a host with " BH_EXT_HOST_TRANSPORT
                     ", " BH_EXT_HOST_EXECUTOR " and " BH_EXT_HOST_FD);
   }
-  // Numbers stay text here, so RapidJSON's number parser is not used.
+  // Numbers are kept as text, so RapidJSON's number parser is not used.
   constexpr unsigned flags = rapidjson::kParseIterativeFlag |
                              rapidjson::kParseValidateEncodingFlag |
                              rapidjson::kParseNumbersAsStringsFlag;
@@ -99,11 +99,11 @@ bh_status TransportStdio::listen(bh_error *error) {
   return status == BH_OK ? BH_OK : bh::fail(error, status, "the host's queue is full");
 }
 
-// ---- the client comes --------------------------------------------------------------------------
+// ---- the session begins ------------------------------------------------------------------------
 
 void TransportStdio::begin() {
   stdio_lines::block_pipe_signal();
-  // Both before either is changed: they may be one open file (a terminal, a socket).
+  // Read both before changing either: they may be one open file (a terminal, a socket).
   int in_before = ::fcntl(in_, F_GETFL), out_before = ::fcntl(out_, F_GETFL);
   open_session();
   carried_.flags(&in_before, &out_before);
@@ -112,9 +112,10 @@ void TransportStdio::begin() {
   if (session_ == 0) return finish();
   input_open_ = true;
   take_over();
-  // No events: reports only that the client's end has gone. Files are refused; they never block.
+  // Without events, only the closing of the client's end is reported. Regular files cannot be
+  // watched and never block.
   host_.watch(out_, 0, fd_call<&TransportStdio::on_output_event>, this, &out_watch_);
-  // Once what they cause can be written.
+  // After the output is set up, so that the answers can be written.
   const std::string unread = carried_.take_unread();
   if (!unread.empty()) reader_.feed(unread, *scratch_, *this);
   if (input_open_) watch_input();
@@ -139,11 +140,11 @@ void TransportStdio::open_session() {
   }
   if (status == BH_OK) return;
   session_ = 0;
-  host_.log(BH_LOG_ERROR,
-            "no session for the client on standard input: " + std::string(bh::text(error)));
+  host_.log(BH_LOG_ERROR, "cannot open a session for the client on standard input: " +
+                              std::string(bh::text(error)));
 }
 
-// The wires are where a process before us has left them.
+// Restores the state of the streams that the previous process left.
 void TransportStdio::take_over() {
   if (carried_.restored()) {
     host_.log(BH_LOG_INFO, "the session of the client on standard input resumes");
@@ -162,7 +163,8 @@ void TransportStdio::on_input() {
   if (end == ReadEnd::ended || end == ReadEnd::failed || end == ReadEnd::stopped) input_ended();
 }
 
-// A file (or /dev/null) is always readable and cannot be watched: one read per turn of the loop.
+// A regular file (or /dev/null) is always readable and cannot be watched: one read per turn of the
+// loop.
 void TransportStdio::on_plain_input() {
   plain_queued_ = false;
   if (!input_open_ || held_) return;
@@ -173,8 +175,8 @@ void TransportStdio::on_plain_input() {
   if (!plain_queued_) input_ended();
 }
 
-// Not watched at all while it is held: the end of a pipe is reported even to who asks for nothing,
-// in every turn.
+// A held input is not watched at all: the end of a pipe would be reported in every turn, even
+// without events.
 void TransportStdio::hold_input(bh_session session, bool hold) {
   if (session_ == 0 || session != session_ || !input_open_ || held_ == hold) return;
   held_ = hold;
@@ -182,7 +184,7 @@ void TransportStdio::hold_input(bh_session session, bool hold) {
     reader_.pause();
     return host_.unwatch(in_watch_);
   }
-  // Not from inside this call: the host is in the middle of something.
+  // Deferred, because the host is inside a call.
   if (!std::exchange(resume_queued_, true)) host_.defer(call<&TransportStdio::resume_input>, this);
 }
 
@@ -205,7 +207,7 @@ bool TransportStdio::on_line(std::string_view line) {
   return true;
 }
 
-// Its id is somewhere in what is skipped, so the error carries none.
+// The error has no id, because the id may be in the skipped part.
 bool TransportStdio::on_too_long(std::string_view) {
   const std::string text =
       R"({"jsonrpc":"2.0","error":{"code":-32600,"message":"message too large: more than )" +
@@ -230,7 +232,7 @@ void TransportStdio::input_ended() {
 
 bh_status TransportStdio::send(const bh_outgoing &message) {
   if (session_ == 0 || message.session != session_ || end_session_) return BH_STALE;
-  if (message.part_count == 0) {  // ended without an answer; nobody waits here
+  if (message.part_count == 0) {  // the request ended without an answer
     carried_.settled(message.stream);
     return BH_OK;
   }
@@ -249,7 +251,7 @@ bh_status TransportStdio::send(const bh_outgoing &message) {
     if (taken && !blocked_) flush_later();
   }
   if (taken) return BH_OK;
-  end_session_ = true;  // not from inside this call: the host is in the middle of something
+  end_session_ = true;  // deferred, because the host is inside a call
   flush_later();
   return BH_E_LIMIT;
 }
@@ -266,7 +268,7 @@ void TransportStdio::turn_end() {
 }
 
 void TransportStdio::on_output_event() {
-  const bool gone = !blocked_;  // then only errors are reported
+  const bool gone = !blocked_;  // otherwise only errors are reported
   if (!gone) after_flush(flush());
   if (gone || end_session_) client_gone();
 }
@@ -299,7 +301,7 @@ void TransportStdio::set_blocked(bool blocked) {
   if (flow_ != nullptr && session_ != 0) flow_->output_full(host_.ctx(), session_, blocked ? 1 : 0);
 }
 
-// One timer for as long as it goes on, not one per write.
+// One timer for the whole time of blocked output, not one per write.
 void TransportStdio::on_stall_timer() {
   stall_timer_ = 0;
   if (!blocked_) return;
@@ -307,7 +309,7 @@ void TransportStdio::on_stall_timer() {
   const bool patient = flow_ != nullptr && input_open_;
   const std::uint64_t idle = patient ? 0 : (host_.now_ns() - progress_ns_) / 1'000'000;
   if (idle >= limit) {
-    host_.log(BH_LOG_WARN, "the client on standard output reads nothing; its session ends");
+    host_.log(BH_LOG_WARN, "the client on standard output reads nothing; its session is closed");
     return client_gone();
   }
   stall_timer_ = host_.timer_start(limit - idle, call<&TransportStdio::on_stall_timer>, this);
@@ -330,7 +332,7 @@ void TransportStdio::session_ended(bh_session session, bh_str) {
   session_ = 0;
   input_open_ = false;
   host_.unwatch(in_watch_);
-  // What waits is still written, by the watch or by stop().
+  // The queue is written by the watch or by stop().
   finish();
 }
 
@@ -344,9 +346,9 @@ void TransportStdio::unwatch() noexcept {
   host_.timer_cancel(stall_timer_);
 }
 
-// The host ends when every answer has been handed over; the last ones may be here.
+// The host ends when every answer has been passed on; the last answers may still be queued.
 void TransportStdio::write_last() noexcept {
-  stdio_lines::block_pipe_signal();  // this thread may be another one
+  stdio_lines::block_pipe_signal();  // this may be a different thread
   const std::uint64_t end = monotonic_ns() + last_write_ms * 1'000'000;
   while (writer_.waiting() > 0 && flush() == Flush::blocked && monotonic_ns() < end) {
     pollfd ready{out_, POLLOUT, 0};

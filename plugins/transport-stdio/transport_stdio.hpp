@@ -1,21 +1,21 @@
-// transport-stdio: the one client that has started the gateway and talks over its standard input
-// and output, a message per line.
+// transport-stdio: one client on standard input and output, usually the process that started the
+// gateway. One message per line.
 //
-// Configuration: {"in_fd": 0, "out_fd": 1}. The descriptors stay the program's: they are made
-// non-blocking between listen() and stop(), and get their flags back, because a terminal shares
-// them with the shell. Pipes, sockets, terminals, files and /dev/null all work.
+// Configuration: {"in_fd": 0, "out_fd": 1}. The descriptors belong to the program: they are
+// non-blocking between listen() and stop(), then their flags are restored, because a terminal
+// shares them with the shell. Pipes, sockets, terminals, files and /dev/null are supported.
 //
-// Bounds: a line of more than limits->message_bytes is skipped and answered with an error; what
-// waits for the client is limited to limits->write_queue_bytes, and a client that reads nothing for
-// limits->write_stall_ms while something waits loses its session. A host with bh.host.flow/1 is
-// told that the client does not take what it gets, and waits for it; then the time counts only from
-// the end of the input. Such a host may also hold the input back (bh.flow/1).
+// Limits: a line of more than limits->message_bytes is skipped and answered with an error. Queued
+// output is limited to limits->write_queue_bytes. A client that reads nothing for
+// limits->write_stall_ms while output is queued loses its session. A host with bh.host.flow/1 is
+// notified that output is blocked, and waits; the time then only counts after the end of the input.
+// Such a host may also hold the input (bh.flow/1).
 //
-// Where the host keeps sessions beyond its process (bh.host.resume/1), the client's goes on in the
-// next one, which inherits the two descriptors: see carried.hpp. It ends a line that was half
-// written, so that the client meets one line that is no message; what was read and not delivered it
-// delivers, but for a line of which more than the host keeps (256 KiB) was half read: its rest is
-// skipped.
+// If the host keeps sessions beyond its process (bh.host.resume/1), the next process inherits the
+// two descriptors and resumes the client's session; see carried.hpp. It terminates a partly written
+// line, so that the client reads one invalid line, and delivers input that was read and not
+// delivered. The exception is a partly read line that exceeds the host's limit (256 KiB): its rest
+// is skipped.
 #pragma once
 
 #include <bulkhead/abi/ext/draft/flow.h>
@@ -42,9 +42,9 @@ class TransportStdio final : private stdio_lines::LineSink {
         "in_fd":{"type":"integer","minimum":0},"out_fd":{"type":"integer","minimum":0}}})",
       .provides = {BH_EXT_TRANSPORT, BH_EXT_FLOW}};
 
-  // About this much is read per turn of the loop.
+  // Limit for the bytes read per turn of the loop, approximately.
   static constexpr std::size_t read_budget = 1u << 20;
-  // stop() still writes what waits: so long without progress, and so long in all.
+  // stop() writes the queue: maximum time without progress, and maximum total time.
   static constexpr int last_stall_ms = 1'000;
   static constexpr std::uint64_t last_write_ms = 5'000;
 
@@ -56,7 +56,7 @@ class TransportStdio final : private stdio_lines::LineSink {
   const void *get_ext(const char *id) noexcept;
 
   bh_status listen(bh_error *error);
-  void stop_accepting() noexcept {}  // there is one client, and it is there
+  void stop_accepting() noexcept {}  // the only client is already connected
   bh_status send(const bh_outgoing &message);
   void session_ended(bh_session session, bh_str reason);
   bh_str endpoint() noexcept { return bh::str("stdio"); }
@@ -102,19 +102,19 @@ class TransportStdio final : private stdio_lines::LineSink {
 
   bh::Host host_;
   const bh_host_transport *const up_;
-  const bh_host_flow *const flow_;  // null: this host waits for nobody
+  const bh_host_flow *const flow_;  // null: the host does not support flow control
   Carried carried_;
   int in_ = 0, out_ = 1;
-  bool own_out_ = false;                // out_ is our copy, because in_ is the same descriptor
-  int in_flags_ = -1, out_flags_ = -1;  // as they were; -1: untouched
+  bool own_out_ = false;                // out_ is a duplicate, because in_ is the same descriptor
+  int in_flags_ = -1, out_flags_ = -1;  // original flags; -1: unchanged
   bh_watch in_watch_ = 0, out_watch_ = 0;
   bh_timer stall_timer_ = 0;
-  std::uint64_t progress_ns_ = 0;  // when the client last took something
+  std::uint64_t progress_ns_ = 0;  // time of the last output progress
   std::size_t waiting_before_ = 0;
-  bh_session session_ = 0;  // 0: none (yet, or any more)
+  bh_session session_ = 0;  // 0: no session (yet, or ended)
   bool blocked_ = false, deferred_ = false, end_session_ = false, finished_ = false;
   bool input_open_ = false, pipes_grown_ = false;
-  bool held_ = false;  // the host wants no input
+  bool held_ = false;  // the host holds the input
   bool resume_queued_ = false, plain_queued_ = false;
   std::unique_ptr<stdio_lines::Scratch> scratch_;
   stdio_lines::LineReader reader_{0};

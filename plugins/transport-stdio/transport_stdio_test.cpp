@@ -101,12 +101,13 @@ class Fixture {
         ->hold_input(plugin.get(), the_session, on ? 1 : 0);
   }
   void begin() { begin(in_[0], out_[1]); }
-  // As a process of a host that keeps sessions; `carried` is what the one before has left.
+  // Begins like a process of a host that keeps sessions; `carried` is the state left by the
+  // previous process.
   void begin_carried() {
     if (!std::exchange(carries, true)) host.add_ext(BH_EXT_HOST_RESUME, &resume_);
     begin();
   }
-  // The process has been killed: nothing of it runs any more, and the descriptors are as they were.
+  // Simulates a killed process: it stops without cleanup, and the descriptors stay unchanged.
   void crash() {
     const auto note = carried.note;
     const std::string unread = kept;
@@ -143,7 +144,7 @@ class Fixture {
       host.turn(0);
     }
   }
-  // What the client can read now.
+  // All output that the client can read now.
   std::string client_reads() {
     char piece[65'536];
     const ssize_t n = ::read(out_[0], piece, sizeof piece);
@@ -185,10 +186,10 @@ class Fixture {
   std::string transport, process_name;
   int finished = 0;
   bool refuse = false, wrong_handle = false, carries = false;
-  std::uint64_t last_stream = 0;  // of what was delivered last
+  std::uint64_t last_stream = 0;  // of the last delivered message
   bh_carried carried{};
   std::vector<std::uint64_t> settled;
-  std::string kept;  // what was read and not delivered
+  std::string kept;  // input that was read and not delivered
 
  private:
   static Fixture &get(void *ctx) {
@@ -197,7 +198,7 @@ class Fixture {
   static void shut(int *fd) {
     if (*fd >= 0) ::close(std::exchange(*fd, -1));
   }
-  // stop() would still write what waits.
+  // The output is lost, since stop() would still write it.
   void writer_lost() {
     const int null = ::open("/dev/null", O_WRONLY | O_CLOEXEC);
     const int real = ::dup(out_[1]);
@@ -211,7 +212,7 @@ class Fixture {
   bh_host_transport table_{};
   bh_host_flow flow_{};
   bh_host_resume resume_{};
-  std::string left;  // `kept` of the process before
+  std::string left;  // `kept` of the previous process
   int in_[2]{-1, -1}, out_[2]{-1, -1};
 };
 
@@ -220,7 +221,7 @@ const std::vector<std::uint32_t> gone{BH_SESSION_GONE};
 
 }  // namespace
 
-TEST_CASE("a host that lacks what is needed, and bad numbers, are refused with a reason") {
+TEST_CASE("a host without required extensions and invalid numbers are rejected with a reason") {
   bh::testing::FakeHost host;
   TransportStdio plugin(host.host());
   bh_error error = bh::make_error();
@@ -248,7 +249,7 @@ TEST_CASE("one session, named after the parent process") {
   REQUIRE(bh::view(f.plugin->endpoint()) == "stdio");
 }
 
-TEST_CASE("lines are delivered, answers of one turn leave together, one per line") {
+TEST_CASE("lines are delivered, and answers of one turn are written together, one per line") {
   Fixture f;
   f.on_deliver = [&](const std::string &text) {
     REQUIRE(f.send({"{\"a\":\n", text, "}"}) == BH_OK);
@@ -260,7 +261,7 @@ TEST_CASE("lines are delivered, answers of one turn leave together, one per line
   f.client_writes("}\nnot JSON at all\n");
   f.host.run_until([&] { return f.delivered.size() == 4; }, 10'000);
   REQUIRE(f.delivered[2] == "{3}");
-  REQUIRE(f.delivered[3] == "not JSON at all");  // the host answers it
+  REQUIRE(f.delivered[3] == "not JSON at all");  // the host answers with an error
 }
 
 TEST_CASE("another session's message is stale") {
@@ -271,7 +272,7 @@ TEST_CASE("another session's message is stale") {
   REQUIRE(f.client_reads().empty());
 }
 
-TEST_CASE("end of input: a last line without newline counts, answers still go out") {
+TEST_CASE("end of input: a last line without newline is delivered, and answers are still written") {
   Fixture f;
   f.begin();
   f.client_writes("{1}\n{last}");
@@ -284,7 +285,7 @@ TEST_CASE("end of input: a last line without newline counts, answers still go ou
   REQUIRE(f.finished == 1);
 }
 
-TEST_CASE("a client that goes away is noticed without writing, and ends the session once") {
+TEST_CASE("a disconnected client is detected without writing and ends the session once") {
   Fixture f;
   const bool eof_first = GENERATE(false, true);
   f.begin();
@@ -300,7 +301,7 @@ TEST_CASE("a client that goes away is noticed without writing, and ends the sess
   REQUIRE(f.send({"{}"}) == BH_STALE);
 }
 
-TEST_CASE("writing to a client that has just gone ends the session, not the program") {
+TEST_CASE("writing to a disconnected client ends the session, not the program") {
   Fixture f;
   f.begin();
   f.close_client_output();
@@ -310,7 +311,7 @@ TEST_CASE("writing to a client that has just gone ends the session, not the prog
   REQUIRE(f.finished == 1);
 }
 
-TEST_CASE("a message over the limit is answered and skipped, the next one delivered") {
+TEST_CASE("a message over the limit is answered and skipped, and the next one is delivered") {
   bh_limits limits = bh::testing::limits();
   limits.message_bytes = 100'000;
   Fixture f(limits);
@@ -324,7 +325,7 @@ TEST_CASE("a message over the limit is answered and skipped, the next one delive
           "\n");
 }
 
-TEST_CASE("large messages pass both ways") {
+TEST_CASE("large messages are transferred in both directions") {
   bh_limits limits = bh::testing::limits();
   limits.write_queue_bytes = 8u << 20;
   Fixture f(limits);
@@ -350,7 +351,7 @@ TEST_CASE("a client that reads nothing loses its session after the stall time") 
   REQUIRE(f.host.logged("reads nothing"));
 }
 
-TEST_CASE("what waits for a slow client is bounded") {
+TEST_CASE("queued output for a slow client is limited") {
   bh_limits limits = bh::testing::limits();
   limits.write_queue_bytes = 200'000;
   Fixture f(limits);
@@ -368,7 +369,7 @@ TEST_CASE("what waits for a slow client is bounded") {
   REQUIRE(f.finished == 1);
 }
 
-TEST_CASE("stop() writes what waits and gives the descriptors their flags back") {
+TEST_CASE("stop() writes queued output and restores the descriptor flags") {
   Fixture f;
   f.begin();
   REQUIRE((::fcntl(f.in(), F_GETFL) & O_NONBLOCK) != 0);
@@ -380,7 +381,7 @@ TEST_CASE("stop() writes what waits and gives the descriptors their flags back")
   REQUIRE((::fcntl(f.out(), F_GETFL) & O_NONBLOCK) == 0);
 }
 
-TEST_CASE("the host may end the session; what waits is still written") {
+TEST_CASE("after the host ends the session, queued output is still written") {
   Fixture f;
   f.begin();
   REQUIRE(f.send({"{1}"}) == BH_OK);
@@ -393,7 +394,7 @@ TEST_CASE("the host may end the session; what waits is still written") {
   REQUIRE(f.delivered.empty());
 }
 
-TEST_CASE("no session to be had: the host hears that nobody comes") {
+TEST_CASE("if no session can be opened, the host is notified") {
   Fixture f;
   f.refuse = true;
   f.begin();
@@ -402,7 +403,7 @@ TEST_CASE("no session to be had: the host hears that nobody comes") {
   REQUIRE(f.host.logged("too many sessions"));
 }
 
-TEST_CASE("regular files serve as input and output, and so does /dev/null") {
+TEST_CASE("regular files and /dev/null can be input and output") {
   Fixture f;
   const auto *store = bh::Host(f.host.host()).ext<bh_host_store>(BH_EXT_HOST_STORE);
   const std::string folder(bh::view(store->folder(&f.host)));
@@ -424,7 +425,7 @@ TEST_CASE("regular files serve as input and output, and so does /dev/null") {
   ::close(out);
 }
 
-TEST_CASE("one socket may serve as both") {
+TEST_CASE("one socket can be input and output") {
   Fixture f;
   int ends[2];
   REQUIRE(::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) == 0);
@@ -443,7 +444,7 @@ TEST_CASE("one socket may serve as both") {
   ::close(ends[1]);
 }
 
-TEST_CASE("a name that the kernel has cut is completed from the command line") {
+TEST_CASE("a truncated process name is completed from the command line") {
   using transport_stdio::whole_name;
   using namespace std::string_view_literals;
   CHECK(whole_name("claude\n", "node\0/x/claude\0"sv) == "claude");
@@ -452,7 +453,7 @@ TEST_CASE("a name that the kernel has cut is completed from the command line") {
         "a-very-long-name-indeed");
   CHECK(whole_name("a-very-long-nam\n", "a-very-long-name\0/x/y\0"sv) == "a-very-long-name");
   CHECK(whole_name("a-very-long-nam\n", "/usr/bin/python3\0"sv) == "a-very-long-nam");
-  // The kernel cuts at 15 bytes, also inside a character.
+  // The kernel truncates at 15 bytes, possibly inside a character.
   CHECK(whole_name("a\u20AC\u20AC\u20AC\u20AC\xE2\x82\n", "/usr/bin/python3\0"sv) ==
         "a\u20AC\u20AC\u20AC\u20AC");
   CHECK(whole_name("aaa\u20AC\u20AC\u20AC\u20AC\n", "/usr/bin/python3\0"sv) ==
@@ -460,7 +461,7 @@ TEST_CASE("a name that the kernel has cut is completed from the command line") {
   CHECK(whole_name("", "").empty());
 }
 
-TEST_CASE("a host that waits is told when the client takes nothing and when it has taken all") {
+TEST_CASE("a host with flow control is notified when output blocks and when it is drained") {
   bh_limits limits = bh::testing::limits();
   limits.write_queue_bytes = 8u << 20;
   limits.write_stall_ms = 20;
@@ -470,7 +471,7 @@ TEST_CASE("a host that waits is told when the client takes nothing and when it h
   const std::string big = "{" + std::string(2'000'000, 'x') + "}";
   REQUIRE(f.send({big}) == BH_OK);
   REQUIRE(f.fulls == std::vector<std::uint32_t>{1});
-  f.host.run_for(100);  // several stall times
+  f.host.run_for(100);  // several times write_stall_ms
   REQUIRE(f.closes.empty());
   std::string taken;
   REQUIRE(f.host.run_until(
@@ -484,7 +485,7 @@ TEST_CASE("a host that waits is told when the client takes nothing and when it h
   REQUIRE(taken == big + "\n");
 }
 
-TEST_CASE("behind the end of the input the stall time holds for such a host, too") {
+TEST_CASE("after the end of the input, the stall time also applies with flow control") {
   bh_limits limits = bh::testing::limits();
   limits.write_queue_bytes = 8u << 20;
   limits.write_stall_ms = 20;
@@ -497,7 +498,9 @@ TEST_CASE("behind the end of the input the stall time holds for such a host, too
   REQUIRE(f.closes == std::vector<std::uint32_t>{BH_SESSION_INPUT_ENDED, BH_SESSION_GONE});
 }
 
-TEST_CASE("held, it delivers and reads nothing; let go, everything in order, then the end") {
+TEST_CASE(
+    "a held input is neither read nor delivered; after release, all lines arrive in order, then "
+    "the end") {
   Fixture f;
   f.on_deliver = [&](const std::string &text) { f.hold(text == "{2}"); };
   SECTION("a pipe") {
@@ -531,7 +534,7 @@ TEST_CASE("held, it delivers and reads nothing; let go, everything in order, the
   REQUIRE(f.closes == input_ended);
 }
 
-TEST_CASE("a client that goes away while it is held is noticed") {
+TEST_CASE("a client that disconnects while held is detected") {
   Fixture f;
   f.begin();
   f.hold(true);
@@ -542,7 +545,7 @@ TEST_CASE("a client that goes away while it is held is noticed") {
 // ---- one process after another
 // -------------------------------------------------------------------
 
-TEST_CASE("each message has its stream, and is settled when its answer is written") {
+TEST_CASE("each message has a stream number and is settled when its answer is written") {
   Fixture f;
   f.carried.last_stream = 40;
   f.begin_carried();
@@ -551,7 +554,7 @@ TEST_CASE("each message has its stream, and is settled when its answer is writte
   CHECK(f.last_stream == 42);
   CHECK(f.settled.empty());
   REQUIRE(f.send({"{a2}"}) == BH_OK);
-  CHECK(f.settled.empty());  // it waits for the end of the turn
+  CHECK(f.settled.empty());  // flushed at the end of the turn
   REQUIRE(f.host.run_until([&] { return f.settled.size() == 1; }, 10'000));
   CHECK(f.settled.front() == 42);
   CHECK(f.client_reads() == "{a2}\n");
@@ -560,7 +563,7 @@ TEST_CASE("each message has its stream, and is settled when its answer is writte
   CHECK(f.settled == std::vector<std::uint64_t>{42, 41});
 }
 
-TEST_CASE("a line that was half read is finished by the next process") {
+TEST_CASE("a partly read line is completed by the next process") {
   Fixture f;
   f.begin_carried();
   f.client_writes("{1}\n{hal");
@@ -578,7 +581,7 @@ TEST_CASE("a line that was half read is finished by the next process") {
   CHECK(f.kept.empty());
 }
 
-TEST_CASE("lines behind the one that has ended a process are delivered by the next one") {
+TEST_CASE("lines after the one that crashed a process are delivered by the next process") {
   Fixture f;
   std::string then;
   f.on_deliver = [&](const std::string &text) {
@@ -597,7 +600,7 @@ TEST_CASE("lines behind the one that has ended a process are delivered by the ne
   CHECK(f.delivered == std::vector<std::string>{"{3}", "{4}"});
 }
 
-TEST_CASE("of a line that is too much to keep, the next process skips the rest") {
+TEST_CASE("if a partial line is too long to keep, the next process skips the rest") {
   Fixture f;
   f.begin_carried();
   f.client_writes("{1}\n{" + std::string(max_kept, 'x'));
@@ -623,13 +626,13 @@ TEST_CASE("of a line that is too much to keep, the next process skips the rest")
   CHECK(f.delivered.back() == "{4}");
 }
 
-TEST_CASE("a line that was half written is ended by the next process, a whole one is not") {
+TEST_CASE("a partly written line is terminated by the next process, a complete one is not") {
   Fixture f;
   f.begin_carried();
   f.client_writes("{1}\n");
   REQUIRE(f.host.run_until([&] { return f.delivered.size() == 1; }, 10'000));
   const std::string large(4u << 20, 'x');
-  REQUIRE(f.send({large}) == BH_OK);  // more than the pipe takes
+  REQUIRE(f.send({large}) == BH_OK);  // more than the pipe's capacity
   CHECK(f.settled.empty());
   f.crash();
   f.carried.last_stream = f.last_stream;
@@ -649,7 +652,7 @@ TEST_CASE("a line that was half written is ended by the next process, a whole on
   CHECK(f.client_reads().empty());
 }
 
-TEST_CASE("the last process gives the descriptors the flags that they had before the first") {
+TEST_CASE("the last process restores the original descriptor flags") {
   Fixture f;
   REQUIRE((::fcntl(f.in(), F_GETFL) & O_NONBLOCK) == 0);
   f.begin_carried();
