@@ -25,7 +25,7 @@ std::string_view text_of(const Value &value) {
   return {value.GetString(), value.GetStringLength()};
 }
 
-// Collects faults, so that a person sees all of them at once.
+// Collects all errors, so that they are reported together.
 class Reader {
  public:
   explicit Reader(const Value &object) : object_(object) {}
@@ -33,7 +33,7 @@ class Reader {
   void text(const char *name, std::string *out) {
     const Value *value = take(name);
     if (value == nullptr) return;
-    if (!value->IsString()) return fault(std::string(name) + " must be a text");
+    if (!value->IsString()) return fault(std::string(name) + " must be a string");
     *out = text_of(*value);
   }
   void number(const char *name, std::uint64_t least, std::uint64_t most, std::uint64_t *out) {
@@ -108,11 +108,12 @@ bool parse_vsock(std::string_view text, Address *out) {
     if (cid != "any" && !parse_number(cid, &raw.svm_cid)) return false;
     text.remove_prefix(colon + 1);
   }
-  // The last number would have the kernel choose a port that nobody knows.
+  // VMADDR_PORT_ANY would let the kernel choose a port that no guest knows.
   return parse_number(text, &raw.svm_port) && raw.svm_port != VMADDR_PORT_ANY && store(raw, out);
 }
 
-// PATH:PORT. What guests connect to arrives on PATH_PORT; what we say to PATH reaches the guest.
+// PATH:PORT. Connections of guests arrive on the socket PATH_PORT; connections to PATH reach the
+// guest.
 bool parse_hybrid(std::string_view text, bool toward_guest, Address *out) {
   const std::size_t colon = text.rfind(':');
   if (colon == text.npos || !parse_number(text.substr(colon + 1), &out->guest_port)) return false;
@@ -155,7 +156,7 @@ void check(const Config &config, Reader *reader) {
   }
   const bool vsock = config.listen.starts_with("vsock:");
   if (config.allow_cids && !vsock) {
-    reader->fault("allow_cids is for listen = \"vsock:...\"; Unix sockets have allow_uids");
+    reader->fault("allow_cids is for listen = \"vsock:...\"; use allow_uids for Unix sockets");
   }
   if (config.allow_uids && (vsock || config.listen.empty())) {
     reader->fault("allow_uids is for listen = \"unix:...\" or \"hybrid:...\"");
@@ -191,7 +192,8 @@ bh_status parse_config(std::string_view json, Config *out, bh_error *error) {
   rapidjson::Document document;
   constexpr unsigned flags = rapidjson::kParseIterativeFlag | rapidjson::kParseValidateEncodingFlag;
   if (json.empty()) json = "{}";
-  if (json.size() > 1u << 20) return bh::fail(error, BH_E_INVALID, "configuration over 1 MiB");
+  if (json.size() > 1u << 20)
+    return bh::fail(error, BH_E_INVALID, "the configuration exceeds 1 MiB");
   document.Parse<flags>(json.data(), json.size());
   if (document.HasParseError() || !document.IsObject()) {
     return bh::fail(error, BH_E_INVALID, "the configuration must be one JSON object");
@@ -213,7 +215,7 @@ bh_status parse_config(std::string_view json, Config *out, bh_error *error) {
   reader.list("allow_cids", "context ids", &out->allow_cids, read_id);
   reader.list("allow_uids", "user ids", &out->allow_uids, read_id);
   std::optional<std::vector<std::string>> prefixes;
-  reader.list("metadata_prefixes", "texts of A-Z, 0-9 and _", &prefixes, read_prefix);
+  reader.list("metadata_prefixes", "strings of A-Z, 0-9 and _", &prefixes, read_prefix);
   if (prefixes) out->metadata_prefixes = *std::move(prefixes);
   reader.number("sniff_timeout_ms", 10, max_ms, &out->sniff_timeout_ms);
   reader.number("write_timeout_ms", 10, max_ms, &out->write_timeout_ms);

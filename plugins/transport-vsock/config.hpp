@@ -1,4 +1,4 @@
-// The plugin's configuration and the addresses in it.
+// The plugin's configuration and its addresses.
 #pragma once
 
 #include <bulkhead/abi/core.h>
@@ -16,20 +16,22 @@ namespace transport_vsock {
 struct Address {
   sockaddr_storage raw{};
   socklen_t size = 0;
-  std::uint32_t guest_port = 0;  // of "hybrid:": the port behind the monitor's socket
+  std::uint32_t guest_port = 0;  // for "hybrid:": the port behind the monitor's socket
 };
 
 struct Config {
-  std::string listen;   // vsock:PORT, vsock:CID:PORT, unix:PATH, hybrid:PATH:PORT; empty: nothing
-  std::string dial;     // hybrid:PATH:PORT: the guest listens, we connect; empty: no
-  std::string handoff;  // unix:PATH or a loopback IP:PORT, for what is not MCP; empty: closed
-  // Of a vsock and of a Unix listener; without a list everybody, with an empty one nobody.
+  std::string listen;   // vsock:PORT, vsock:CID:PORT, unix:PATH, hybrid:PATH:PORT; empty: no
+                        // listener
+  std::string dial;     // hybrid:PATH:PORT: connect to a guest that listens; empty: disabled
+  std::string handoff;  // unix:PATH or a loopback IP:PORT for connections that are not MCP; empty:
+                        // they are closed
+  // For a vsock listener and a Unix listener. No list: all peers are allowed; empty list: none.
   std::optional<std::vector<std::uint32_t>> allow_cids, allow_uids;
-  std::vector<std::string> metadata_prefixes;  // beside the two that are always known
+  std::vector<std::string> metadata_prefixes;  // in addition to mcp_frame::known_prefixes
   std::uint64_t sniff_timeout_ms = 5'000;
   std::uint64_t write_timeout_ms = 0;  // 0: the host's limits.write_stall_ms
   std::uint64_t max_connections = 1'024;
-  std::uint64_t max_connections_per_peer = 256;  // of one context id, one user
+  std::uint64_t max_connections_per_peer = 256;  // per context id or user
 };
 
 inline constexpr char config_schema[] = R"({
@@ -49,19 +51,20 @@ inline constexpr char config_schema[] = R"({
   }
 })";
 
-// Reads one JSON object; every fault is named in one error. Without listen and dial it listens on
-// vsock:5002. [control]
+// Reads one JSON object; the error names all faults. The default without listen and dial is to
+// listen on vsock:5002. [control]
 bh_status parse_config(std::string_view json, Config *out, bh_error *error);
 
-// Each false: the text is not of one of the forms that are said above.
+// Return false if the text does not have a form listed in Config.
 bool parse_listen(std::string_view text, Address *out);
 bool parse_dial(std::string_view text, Address *out);
 bool parse_handoff(std::string_view text, Address *out);
 
 inline constexpr std::uint32_t unknown_id = UINT32_MAX;
 
-// "cid:3" for a vsock peer, "uid:1000" for one on a Unix socket. *id is the number, or unknown_id:
-// in a user namespace the kernel shows all users from outside as 65534.
+// "cid:3" for a vsock peer, "uid:1000" for a peer on a Unix socket. *id is the number, or
+// unknown_id if the user is outside of the user namespace: the kernel shows all such users as
+// 65534.
 std::string peer_name(int fd, const sockaddr_storage &peer, std::uint32_t *id);
 
 }  // namespace transport_vsock

@@ -74,7 +74,7 @@ void Connection::on_event(void *arg, std::int32_t, std::uint32_t events) noexcep
     if (!self.doomed_) {
       self.flush();
     } else if (self.fd_ >= 0) {
-      self.writer_.flush(self.fd_);  // what was asked before the fault that ends the connection
+      self.writer_.flush(self.fd_);  // answers queued before the fault that ends the connection
     }
   }
   self.owner_.on_event_end();
@@ -114,7 +114,7 @@ void Connection::received(std::string_view bytes) {
   }
 }
 
-// The guest sends no more; it still gets what is under way.
+// The guest sends no more input; in-flight requests are still answered.
 void Connection::input_ended() {
   input_ended_ = true;
   if (mode_ == Mode::lines) lines_.finish(*this);
@@ -127,7 +127,7 @@ void Connection::tell_input_ended() {
   owner_.transport->session_close(owner_.host.ctx(), session_, BH_SESSION_INPUT_ENDED);
 }
 
-// Reading pauses while the guest does not take its answers, and ends with its input.
+// Reading pauses while too much output is queued, and stops at the end of the input.
 void Connection::update_events() {
   const bool reads = !input_ended_ && !paused_ && writer_.waiting() < pause_at_;
   const std::uint32_t events =
@@ -139,8 +139,8 @@ void Connection::update_events() {
 
 // ---- out ---------------------------------------------------------------------------------------
 
-// What one event or one turn of the loop has produced leaves together. add() is called again when
-// there was no room for it but the guest takes some of what waits.
+// Output of one event or one turn of the loop is written together. If the queue is full, it is
+// flushed and add() is called again.
 template <class Add>
 bool Connection::queue(Add add) {
   bool taken = add();
@@ -190,7 +190,7 @@ bool Connection::check(std::uint64_t now_ns) {
       sniffing ? owner_.config.sniff_timeout_ms : owner_.config.write_timeout_ms;
   if (now_ns - since_ns_ < limit_ms * ns_per_ms) return true;
   if (!sniffing && owner_.stalled.due(now_ns)) {
-    owner_.host.log(BH_LOG_INFO, peer_ + " does not read its answers; its connection is closed" +
+    owner_.host.log(BH_LOG_INFO, peer_ + " does not read its answers; the connection is closed" +
                                      owner_.stalled.left_out());
   }
   doom(sniffing ? owner_.counters.sniff_timeout : owner_.counters.too_slow);
@@ -228,7 +228,7 @@ void Connection::consume(std::string_view in) {
   mode_ == Mode::frames ? consume_frames(in) : consume_lines(in);
 }
 
-// True: the guest asks much and takes little, and `rest`, which it has already sent, waits.
+// True if too much output is queued; `rest`, already received input, is kept until then.
 bool Connection::pauses(std::string_view rest) {
   if (writer_.waiting() >= pause_at_) after_flush(writer_.flush(fd_));
   if (doomed_ || (writer_.waiting() < pause_at_ && parked_bytes_ < max_parked)) return false;
@@ -294,13 +294,13 @@ void Connection::on_bad_frame(std::uint32_t stream, mcp_frame::Fault fault) {
 }
 
 bool Connection::on_line(std::string_view line) {
-  // Only what may come before the session: looking into each line would cost.
+  // Only the message before the session may be an offer; parsing every line would be too slow.
   const bool may_offer = session_ == 0 && line.find(duplex_method) != line.npos;
   if ((!may_offer || !take_unanswered(line)) && open_session()) deliver_in_turn(0, line, true);
   return !doomed_;
 }
 
-// Its id is somewhere in what is skipped, so the error carries none.
+// The error has no id, because the id may be in the skipped part.
 bool Connection::on_too_long(std::string_view) {
   const std::string_view text =
       R"({"jsonrpc":"2.0","error":{"code":-32600,"message":"message too large"}})";
@@ -310,7 +310,7 @@ bool Connection::on_too_long(std::string_view) {
 
 // ---- the session -------------------------------------------------------------------------------
 
-// A message in a frame that gets no answer: true if the host is not to see it.
+// Handles messages in frames that are not answered. True: the message is not passed to the host.
 bool Connection::take_unanswered(std::string_view message) {
   switch (peek(message)) {
     case Envelope::notification:
@@ -318,7 +318,8 @@ bool Connection::take_unanswered(std::string_view message) {
     case Envelope::response:
       return !duplex_;
     case Envelope::duplex:
-      duplex_ = duplex_ || session_ == 0;  // later it could not be declared to servers any more
+      duplex_ = duplex_ || session_ == 0;  // after the session is open, it could no longer be
+                                           // declared to servers
       return true;
     case Envelope::request:
       if (mode_ == Mode::lines) return false;
@@ -331,7 +332,7 @@ bool Connection::take_unanswered(std::string_view message) {
   return true;
 }
 
-// What is delivered from now on comes from this process. False: too many, the connection ends.
+// Sets the process of the following messages. False: too many processes, the connection is closed.
 bool Connection::name_process(std::string_view name) {
   if (!names_.empty() && names_[name_].raw == name) return true;
   const auto at =
@@ -374,8 +375,8 @@ bool Connection::open_session() {
   }
   session_ = 0;
   if (owner_.no_session.due(owner_.host.now_ns())) {
-    owner_.host.log(BH_LOG_WARN, "no session for " + peer_ + ": " + std::string(bh::text(error)) +
-                                     owner_.no_session.left_out());
+    owner_.host.log(BH_LOG_WARN, "cannot open a session for " + peer_ + ": " +
+                                     std::string(bh::text(error)) + owner_.no_session.left_out());
   }
   doom(owner_.counters.error);
   return false;
@@ -386,13 +387,13 @@ bool Connection::full() const noexcept {
   return BH_HAS(bh_limits, limits, in_flight_per_session) && open_ >= limits->in_flight_per_session;
 }
 
-// A session may have so many requests under way; what a guest has sent beyond that waits here, and
-// then in its socket, as the other program's guests expect. Answers to the host's questions pass
-// it, since a request under way may wait for one of them.
+// The host limits the requests in flight of a session. Further requests wait here and then in the
+// guest's socket, as the other program's guests expect. Responses to server-initiated requests are
+// delivered before waiting requests, since a request in flight may depend on them.
 void Connection::deliver_in_turn(std::uint64_t stream, std::string_view message, bool awaited) {
   if (awaited && (full() || !parked_.empty())) return park(stream, message, true);
   deliver(stream, message, awaited);
-  // It may be about a request that waits here.
+  // A cancellation may concern a waiting request.
   if (parked_.empty() || doomed_ || awaited) return;
   if (message.find("notifications/cancelled") != message.npos) park(stream, message, false);
 }
@@ -414,7 +415,7 @@ void Connection::deliver_parked() {
   if (input_ended_ && parked_.empty() && !doomed_) tell_input_ended();
 }
 
-// awaited: the guest waits for an answer on `stream`, if only for one that says nothing.
+// awaited: the guest expects an answer on `stream`, which may be an empty frame.
 void Connection::deliver(std::uint64_t stream, std::string_view message, bool awaited) {
   bh_delivery delivery{};
   delivery.size = sizeof delivery;
@@ -444,7 +445,7 @@ bh_status Connection::send(const bh_outgoing &message) {
       status = taken ? BH_OK : BH_E_LIMIT;
     }
   }
-  // The last answer to a guest that has said all it wanted: flush() ends the connection.
+  // After the last answer to a guest that has closed its input, flush() ends the connection.
   if (input_ended_ && open_ == 0 && !in_event_) owner_.on_unflushed(*this);
   return status;
 }
@@ -460,13 +461,13 @@ bh_status Connection::send_as_frame(const bh_outgoing &message) {
     if (too_large) return BH_E_LIMIT;
     return send_frame(0, name, parts) ? BH_OK : BH_E_LIMIT;
   }
-  if (stream == 0) return BH_OK;  // to a frame that gets no answer
+  if (stream == 0) return BH_OK;  // the answered message was in a frame without answer
   if (open_ > 0) --open_;
   if (too_large) return send_too_large(stream, name, parts);
   return send_frame(stream, name, parts) ? BH_OK : BH_E_LIMIT;
 }
 
-// There are no continuation frames.
+// The protocol has no continuation frames.
 bh_status Connection::send_too_large(std::uint32_t stream, std::string_view name,
                                      std::span<const bh_str> parts) {
   const std::string id = id_of(parts);
@@ -477,7 +478,7 @@ bh_status Connection::send_too_large(std::uint32_t stream, std::string_view name
   return send_frame(stream, name, {&part, 1}) ? BH_OK : BH_E_LIMIT;
 }
 
-// Stream 0: a message that answers nothing.
+// Stream 0: a server-initiated message.
 bool Connection::send_frame(std::uint32_t stream, std::string_view name,
                             std::span<const bh_str> parts) {
   char head[mcp_frame::max_head];

@@ -1,7 +1,7 @@
-// One connection of a guest: what it speaks, its session, and the bounds on both directions.
+// One connection of a guest: protocol detection, its session, and the limits in both directions.
 //
-// The first bytes say what it is. Frames and lines are one session of the host, opened with the
-// first message; anything else is given to the owner to be handed off. Thread: the reactor's.
+// The first bytes determine the protocol. Frames and lines are one session of the host, opened with
+// the first message; other connections are passed to the owner for hand-off. Thread: the reactor's.
 #pragma once
 
 #include <bulkhead/abi/ext/transport.h>
@@ -24,9 +24,9 @@ namespace transport_vsock {
 
 class Connection;
 
-inline constexpr std::size_t max_unsent = 256u << 20;  // bytes, of all connections
+inline constexpr std::size_t max_unsent = 256u << 20;  // bytes, all connections together
 
-// What all connections share.
+// State shared by all connections, and callbacks to the owner.
 class ConnectionOwner {
  public:
   ConnectionOwner(const bh::Host &plugin_host, const bh_host_transport *up, const Config &settings)
@@ -36,23 +36,23 @@ class ConnectionOwner {
   const bh_host_transport *const transport;
   const Config &config;
   const Counters counters;
-  stdio_lines::Scratch scratch;  // what is received is used up before the handler returns
-  std::size_t unsent = 0;        // bytes that wait for all guests together
-  Seldom stalled, no_session;    // lines of the log about any of them
+  stdio_lines::Scratch scratch;  // received bytes are processed before the handler returns
+  std::size_t unsent = 0;        // queued output bytes of all guests
+  Seldom stalled, no_session;    // log lines about connections
 
-  // The connection has a session from now on.
+  // The connection has opened a session.
   virtual void on_session(Connection &connection, bh_session session) = 0;
-  // It is not MCP: take its descriptor, and what it has sent.
+  // The connection is not MCP: the owner takes its descriptor and the received bytes.
   virtual void on_other(Connection &connection, std::string_view bytes) = 0;
-  // Call flush() at the end of this turn.
+  // The owner must call flush() at the end of this turn.
   virtual void on_unflushed(Connection &connection) = 0;
-  // Destroy it in on_event_end() or at the end of this turn.
+  // The owner must destroy the connection in on_event_end() or at the end of this turn.
   virtual void on_doomed(Connection &connection) noexcept = 0;
-  // `unsent` is more than max_unsent.
+  // `unsent` exceeds max_unsent.
   virtual void on_too_much_unsent() = 0;
-  // The end of a reactor event; the connection may be gone afterwards.
+  // The end of a reactor event; the connection may be destroyed.
   virtual void on_event_end() = 0;
-  // Something may be overdue: call check() of all connections now and then.
+  // A time-out is pending: the owner must call check() of all connections periodically.
   virtual void want_checks() noexcept = 0;
 
  protected:
@@ -61,39 +61,40 @@ class ConnectionOwner {
 
 class Connection final : private stdio_lines::LineSink {
  public:
-  static constexpr std::size_t max_line = 1u << 20;     // bytes, of the older generation
+  static constexpr std::size_t max_line = 1u << 20;     // bytes, line protocol
   static constexpr std::size_t max_names = 256;         // of processes on one connection
-  static constexpr std::size_t pause_bytes = 1u << 20;  // unsent: no more is taken meanwhile
-  static constexpr std::size_t max_waiting = 8u << 20;  // unsent: it is disconnected
-  // Requests that wait for a place among those under way, before no more is taken.
+  static constexpr std::size_t pause_bytes = 1u << 20;  // queued output above this pauses reading
+  static constexpr std::size_t max_waiting = 8u << 20;  // queued output above this closes the
+                                                        // connection
+  // Limit for waiting requests; above it, reading pauses.
   static constexpr std::size_t max_parked = 1u << 20;  // bytes
 
-  // Takes the descriptor over. `peer`: "cid:3".
+  // Takes ownership of the descriptor. `peer`: for example "cid:3".
   Connection(ConnectionOwner &owner, int fd, std::string peer);
   ~Connection();
   Connection(const Connection &) = delete;
   Connection &operator=(const Connection &) = delete;
 
-  bool start();                           // false: the host cannot watch it
-  void received(std::string_view bytes);  // that were read before it was made
+  bool start();                           // false: the host cannot watch the descriptor
+  void received(std::string_view bytes);  // bytes read before the object was created
 
   bh_status send(const bh_outgoing &message);
   void session_ended() noexcept;  // by the host
   void flush();
-  // Ends what is overdue. True: something may become so later.
+  // Enforces time-outs. True: a time-out is still pending.
   bool check(std::uint64_t now_ns);
 
-  // The descriptor, not watched any more and the caller's; the connection is doomed.
+  // Returns the descriptor, unwatched and owned by the caller; the connection is doomed.
   int release() noexcept;
   bh_session session() const noexcept { return session_; }
   bool doomed() const noexcept { return doomed_; }
   std::size_t unsent() const noexcept { return counted_; }
   void too_slow() noexcept { doom(owner_.counters.too_slow); }
 
-  std::size_t index = 0;      // the owner's
-  bool unflushed = false;     // the owner's
-  bool from_dialer = false;   // the owner's
-  std::uint32_t peer_id = 0;  // the owner's
+  std::size_t index = 0;      // used by the owner
+  bool unflushed = false;     // used by the owner
+  bool from_dialer = false;   // used by the owner
+  std::uint32_t peer_id = 0;  // used by the owner
 
  private:
   enum class Mode : std::uint8_t { sniffing, frames, lines };
@@ -103,7 +104,7 @@ class Connection final : private stdio_lines::LineSink {
     bool awaited;
   };
   struct Name {
-    std::string raw, clean;  // as it stands in frames; for logs and policies
+    std::string raw, clean;  // as received in frames; sanitized for logs and policies
   };
 
   static void on_event(void *arg, std::int32_t fd, std::uint32_t events) noexcept;
@@ -149,27 +150,27 @@ class Connection final : private stdio_lines::LineSink {
   std::uint32_t events_ = BH_FD_READ;
   Mode mode_ = Mode::sniffing;
   bool doomed_ = false, input_ended_ = false, blocked_ = false;
-  bool in_event_ = false;    // flush() comes at its end
-  bool introduced_ = false;  // a metadata line has come, and nothing behind it: it may wait
-  bool duplex_ = false;      // the guest takes messages that answer nothing
+  bool in_event_ = false;    // flush() is called at the end of the event
+  bool introduced_ = false;  // only a metadata line was received; the connection may stay idle
+  bool duplex_ = false;      // the guest accepts server-initiated messages
   bh_session session_ = 0;
   std::uint32_t last_stream_ = 0;
-  std::uint32_t open_ = 0;  // messages whose answer is awaited
+  std::uint32_t open_ = 0;  // messages whose answer is pending
   std::deque<Parked> parked_;
   std::size_t parked_bytes_ = 0;
   std::vector<Name> names_;
-  std::size_t name_ = 0;  // of names_, of the newest frame
-  // While sniffing: of the connection, or of what follows the metadata line; blocked: the last
-  // progress.
+  std::size_t name_ = 0;  // index in names_ of the newest frame's process
+  // While sniffing: time of the first byte, of the connection or after the metadata line; while
+  // blocked: time of the last progress.
   std::uint64_t since_ns_;
   std::size_t waiting_before_ = 0;
-  std::string undecided_;    // what has come while sniffing
-  bool paused_ = false;      // what waits for the guest must go first
-  std::string held_;         // has been received, and is taken after the pause
-  std::size_t counted_ = 0;  // of the owner's unsent
+  std::string undecided_;    // bytes received while sniffing
+  bool paused_ = false;      // queued output must be written first
+  std::string held_;         // received input, processed after the pause
+  std::size_t counted_ = 0;  // part of the owner's unsent
   mcp_frame::FrameReader frames_;
   stdio_lines::LineReader lines_;
-  const std::size_t bound_, pause_at_;  // of what waits for the guest
+  const std::size_t bound_, pause_at_;  // limits for queued output
   stdio_lines::LineWriter writer_;
 };
 

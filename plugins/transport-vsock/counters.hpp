@@ -1,4 +1,4 @@
-// What `bulkhead status` counts of this transport.
+// Counters of this transport, shown by `bulkhead status`.
 #pragma once
 
 #include <bulkhead/cpp/host.hpp>
@@ -23,15 +23,15 @@ class Counters {
 
  public:
   const bh_metric connections = make("vsock.connections");
-  const bh_metric refused = make("vsock.peers_refused");         // not in the list of those allowed
+  const bh_metric refused = make("vsock.peers_refused");         // not in the allow list
   const bh_metric too_many = make("vsock.connections_refused");  // more than max_connections
   const bh_metric frames = make("vsock.frames");
   const bh_metric lines = make("vsock.lines");
   const bh_metric bad_frames = make("vsock.bad_frames");  // skipped, and answered if possible
-  const bh_metric mixed_up = make("vsock.mixed_up");      // a request in a notification's frame
+  const bh_metric mixed_up = make("vsock.mixed_up");      // a request in a notification frame
   const bh_metric handed_off = make("vsock.handed_off");
   const bh_metric handoff_failed = make("vsock.handoff_failed");
-  // Why connections were closed.
+  // Reasons for closing connections.
   const bh_metric eof = make("vsock.closed.eof");
   const bh_metric error = make("vsock.closed.error");
   const bh_metric sniff_timeout = make("vsock.closed.sniff_timeout");

@@ -46,7 +46,7 @@ Socket::~Socket() {
 bh_status will_dial(const bh::Host &host, const Address &address, bh_error *error) {
   const bh_host_listen *sockets = sockets_of(host);
   if (sockets == nullptr) {
-    return bh::fail(error, BH_E_UNSUPPORTED, "the host connects to nothing for a transport");
+    return bh::fail(error, BH_E_UNSUPPORTED, "the host does not open connections for transports");
   }
   return sockets->will_dial(host.ctx(), &address.raw, address.size, error);
 }

@@ -1,4 +1,4 @@
-// Connections that the host makes for us: a confined gateway cannot connect by itself.
+// Connections opened by the host, since a confined gateway cannot connect itself.
 #pragma once
 
 #include <bulkhead/cpp/host.hpp>
@@ -12,7 +12,7 @@
 
 namespace transport_vsock {
 
-// A descriptor that closes itself.
+// An owned descriptor.
 class Socket {
  public:
   Socket() noexcept = default;
@@ -30,14 +30,14 @@ class Socket {
   int fd_ = -1;
 };
 
-// Called once on the reactor's thread: a socket that is connected or being connected, or why not.
+// Called once on the reactor's thread: a socket that is connected or connecting, or the error.
 using Dialled = std::function<void(Socket socket, const std::string &error)>;
 
-// Announces where dial() will go to. From inside listen() only. [control]
+// Declares the addresses that dial() uses. Only valid inside listen(). [control]
 bh_status will_dial(const bh::Host &host, const Address &address, bh_error *error);
 
-// Asks on a thread of the host's pool. `alive` false: nobody wants the result any more. BH_OK, or
-// nothing was started. [io]
+// Requests the connection on a thread of the host's pool. `alive` false: the result is discarded.
+// An error: no request was started. [io]
 bh_status dial(const bh::Host &host, const Address &address, std::shared_ptr<const bool> alive,
                Dialled done);
 

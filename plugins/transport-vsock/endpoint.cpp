@@ -9,8 +9,8 @@
 namespace transport_vsock {
 namespace {
 
-// A socket's file is for the gateway's user, and root may connect to any; who is on the list beside
-// them has to be let through by the file, and the list is the lock then.
+// True if allow_uids has users other than the gateway's and root. Then the socket file must be
+// accessible to everybody, and the list restricts access.
 bool names_other_users(const Config &config) {
   return config.allow_uids && std::ranges::any_of(*config.allow_uids, [](std::uint32_t uid) {
            return uid != 0 && uid != ::geteuid();
@@ -49,7 +49,7 @@ bh_status Endpoint::listen(bh_error *error) {
   return s == BH_OK ? s : bh::fail(error, s, "the host's queue is full");
 }
 
-// On the reactor's thread, which writes and must not die of it.
+// Runs on the reactor's thread, which must not receive SIGPIPE.
 void Endpoint::begin() {
   stdio_lines::block_pipe_signal();
   Address address;
@@ -65,7 +65,7 @@ void Endpoint::stop_accepting() noexcept {
 
 void Endpoint::stop() noexcept {
   if (std::exchange(stopped_, true)) return;
-  stdio_lines::block_pipe_signal();  // the last flush may come from another thread than the rest
+  stdio_lines::block_pipe_signal();  // the last flush may be on a different thread
   stop_accepting();
   *alive_ = false;
   host.timer_cancel(check_timer_);
@@ -82,7 +82,7 @@ void Endpoint::stop() noexcept {
   splices_.clear();
 }
 
-// ---- connections come --------------------------------------------------------------------------
+// ---- accepting ---------------------------------------------------------------------------------
 
 void Endpoint::accepted(int fd, const sockaddr_storage &peer) {
   std::uint32_t id = 0;
@@ -95,17 +95,17 @@ void Endpoint::accepted(int fd, const sockaddr_storage &peer) {
   if (connections_of(id) >= config.max_connections_per_peer) {
     return refuse(fd, counters.too_many, too_many_of_peer_,
                   name + " has " + std::to_string(config.max_connections_per_peer) +
-                      " already; max_connections_per_peer allows more");
+                      " connections; raise max_connections_per_peer to allow more");
   }
   add(fd, std::move(name), id, {});
 }
 
-// Takes the descriptor.
+// Takes ownership of the descriptor.
 void Endpoint::refuse(int fd, bh_metric counter, Seldom &said, const std::string &why) {
   counters.add(counter);
   ::close(fd);
   if (!said.due(host.now_ns())) return;
-  host.log(BH_LOG_WARN, "a connection was refused: " + why + said.left_out());
+  host.log(BH_LOG_WARN, "a connection was rejected: " + why + said.left_out());
 }
 
 bool Endpoint::allowed(const sockaddr_storage &peer, std::uint32_t id) const {
@@ -114,7 +114,7 @@ bool Endpoint::allowed(const sockaddr_storage &peer, std::uint32_t id) const {
   return id != unknown_id && std::find(list->begin(), list->end(), id) != list->end();
 }
 
-// A few hundred at most, and looked at only when one more comes.
+// Linear: there are a few hundred at most, and this runs once per connection.
 std::size_t Endpoint::connections_of(std::uint32_t peer) const {
   std::size_t n = static_cast<std::size_t>(std::ranges::count(handing_off_, peer));
   for (const auto &c : connections_) n += !c->doomed() && !c->from_dialer && c->peer_id == peer;
@@ -122,7 +122,7 @@ std::size_t Endpoint::connections_of(std::uint32_t peer) const {
   return n;
 }
 
-// Without an id it is the one that was dialled.
+// Without an id, the connection was dialled.
 void Endpoint::add(int fd, std::string peer, std::optional<std::uint32_t> id,
                    std::string_view early) {
   const bool from_dialer = !id.has_value();
@@ -130,7 +130,7 @@ void Endpoint::add(int fd, std::string peer, std::optional<std::uint32_t> id,
   if (connections_.size() + splices_.size() + handing_off_.size() >= config.max_connections) {
     refuse(fd, counters.too_many, too_many_,
            "there are " + std::to_string(config.max_connections) +
-               " of all guests already; max_connections allows more");
+               " connections of all guests; raise max_connections to allow more");
     if (from_dialer) dialer_.connection_ended();
     return;
   }
@@ -230,7 +230,7 @@ void Endpoint::want_checks() noexcept {
   check_timer_ = host.timer_start(check_ms_, call<&Endpoint::check_all>, this);
 }
 
-// Runs only while something may become overdue.
+// Runs only while a time-out is pending.
 void Endpoint::check_all() {
   check_timer_ = 0;
   bool again = false;
@@ -240,7 +240,7 @@ void Endpoint::check_all() {
   if (again) want_checks();
 }
 
-// ---- what is not MCP ---------------------------------------------------------------------------
+// ---- hand-off ----------------------------------------------------------------------------------
 
 void Endpoint::on_other(Connection &connection, std::string_view bytes) {
   const std::uint32_t peer = connection.peer_id;
@@ -254,11 +254,11 @@ void Endpoint::on_other(Connection &connection, std::string_view bytes) {
   if (dial(host, handoff_, alive_, done) == BH_OK) {
     handing_off_.push_back(peer);
   } else {
-    handoff_failed("the host has no thread for it");
+    handoff_failed("the host has no free thread");
   }
 }
 
-// Said once until it works again: how often this happens is for the guests to choose.
+// Logged once until a hand-off succeeds again, since guests control how often this happens.
 void Endpoint::handoff_failed(const std::string &why) {
   counters.add(counters.handoff_failed);
   if (handoff_failures_++ != 0) return;

@@ -17,7 +17,7 @@ namespace transport_vsock {
 
 class Endpoint final : public ConnectionOwner {
  public:
-  // All three must outlive it.
+  // All three arguments must outlive the endpoint.
   Endpoint(const bh::Host &host, const bh_host_transport *up, const Config &config);
   ~Endpoint();
   Endpoint(const Endpoint &) = delete;
@@ -25,7 +25,7 @@ class Endpoint final : public ConnectionOwner {
 
   bh_status listen(bh_error *error);  // [control]
   void stop_accepting() noexcept;
-  // Ends every connection; nothing of the reactor is held afterwards.
+  // Closes every connection and releases all reactor resources.
   void stop() noexcept;
 
   bh_status send(const bh_outgoing &message);
@@ -70,10 +70,11 @@ class Endpoint final : public ConnectionOwner {
   std::vector<std::unique_ptr<Splice>> splices_;
   std::unordered_map<bh_session, Connection *> by_session_;
   std::vector<Connection *> doomed_, unflushed_;
-  std::vector<std::uint32_t> handing_off_;  // peers' ids; they wait for their service's socket
+  std::vector<std::uint32_t> handing_off_;  // ids of peers whose connections wait for the service's
+                                            // socket
   Seldom not_listed_, too_many_of_peer_, too_many_;
-  std::uint64_t handoff_failures_ = 0;  // since it worked
-  std::uint64_t check_ms_;              // coarseness of time-outs
+  std::uint64_t handoff_failures_ = 0;  // since the last success
+  std::uint64_t check_ms_;              // resolution of time-outs
   bh_timer check_timer_ = 0;
   bool deferred_ = false, stopped_ = false;
 };

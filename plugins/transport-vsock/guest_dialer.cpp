@@ -25,7 +25,7 @@ void GuestDialer::stop() noexcept {
 }
 
 void GuestDialer::connection_ended() {
-  if (!stopped_) failed("the connection has ended");
+  if (!stopped_) failed("the connection was closed");
 }
 
 void GuestDialer::try_now() {
@@ -36,7 +36,7 @@ void GuestDialer::try_now() {
       dial(host_, address_, alive_, [this](Socket socket, const std::string &error) {
         if (!stopped_) dialled(std::move(socket), error);
       });
-  if (status != BH_OK) failed("the host has no thread for it");
+  if (status != BH_OK) failed("the host has no free thread");
 }
 
 void GuestDialer::dialled(Socket socket, const std::string &error) {
@@ -66,11 +66,14 @@ void GuestDialer::read_reply() {
   char bytes[max_reply];
   const ssize_t n = ::recv(socket_.get(), bytes, sizeof bytes, 0);
   if (n < 0 && (errno == EAGAIN || errno == EINTR)) return;
-  if (n <= 0) return failed("the monitor has closed; nothing listens on that port of the guest");
+  if (n <= 0)
+    return failed(
+        "the monitor closed the connection: no process listens on that port of the guest");
   reply_.append(bytes, static_cast<std::size_t>(n));
   const std::size_t end = reply_.find('\n');
   if (end == reply_.npos && reply_.size() < max_reply) return;
-  if (end == reply_.npos || !reply_.starts_with("OK ")) return failed("the monitor says no OK");
+  if (end == reply_.npos || !reply_.starts_with("OK "))
+    return failed("the monitor did not answer OK");
   host_.unwatch(watch_);
   host_.timer_cancel(timer_);
   pause_ms_ = min_pause_ms;
@@ -81,10 +84,10 @@ void GuestDialer::read_reply() {
 
 void GuestDialer::reply_overdue() {
   timer_ = 0;
-  failed("the monitor does not answer");
+  failed("the monitor did not answer in time");
 }
 
-// Said once, however often it happens.
+// Logs each new reason once.
 void GuestDialer::failed(const std::string &why) {
   host_.unwatch(watch_);
   host_.timer_cancel(timer_);

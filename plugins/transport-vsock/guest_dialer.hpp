@@ -1,6 +1,7 @@
 // Connects to a port inside a guest through the Unix socket of its monitor (Firecracker, Cloud
-// Hypervisor): "CONNECT 5002\n", answered "OK 1073741824\n"; and again when that connection ends.
-// Thread: the reactor's.
+// Hypervisor): "CONNECT 5002
+// ", answered with "OK 1073741824
+// ". Reconnects when the connection has ended. Thread: the reactor's.
 #pragma once
 
 #include <functional>
@@ -16,7 +17,8 @@ class GuestDialer {
   static constexpr std::uint64_t min_pause_ms = 500, max_pause_ms = 30'000;
   static constexpr std::size_t max_reply = 64;  // bytes of "OK ...\n"
 
-  // connected: takes the descriptor over; `early` is what the guest has said already.
+  // connected: takes ownership of the descriptor; `early` has bytes already received from the
+  // guest.
   using Connected = std::function<void(int fd, std::string_view early)>;
 
   GuestDialer(const bh::Host &host, std::shared_ptr<const bool> alive, Connected connected)
@@ -25,9 +27,9 @@ class GuestDialer {
   GuestDialer(const GuestDialer &) = delete;
   GuestDialer &operator=(const GuestDialer &) = delete;
 
-  // reply_ms: for the monitor's answer.
+  // reply_ms: time limit for the monitor's answer.
   void start(const Address &address, std::string name, std::uint64_t reply_ms);
-  // The connection that was handed over has ended.
+  // The connection passed to `connected` has ended; reconnects.
   void connection_ended();
   void stop() noexcept;
 

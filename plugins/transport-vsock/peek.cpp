@@ -12,7 +12,7 @@ using rapidjson::SizeType;
 
 constexpr std::size_t max_id = 1'024;
 
-// Collects what stands at the top of a message, and params.version.
+// Collects the members of a message's envelope, and params.version.
 class Top : public rapidjson::BaseReaderHandler<rapidjson::UTF8<>, Top> {
  public:
   bool object = false, has_id = false, has_method = false;

@@ -1,4 +1,4 @@
-// The little that an endpoint must see of a message: nothing on the way of an ordinary call.
+// Minimal parsing of messages for special cases; ordinary calls are not parsed by this plugin.
 #pragma once
 
 #include <bulkhead/abi/core.h>
@@ -15,13 +15,13 @@ enum class Envelope : std::uint8_t {
   request,     // `method` and `id`
   notification,
   response,  // `id` and no `method`
-  duplex     // the notification that says: I understand what you send unasked, version 1
+  duplex     // the notification that announces support for server-initiated messages, version 1
 };
 inline constexpr std::string_view duplex_method = "notifications/bulkhead/duplex";
 
 Envelope peek(std::string_view message);
 
-// The text of the member `id` of a JSON object in parts ("7", "\"a\""); empty: none.
+// The JSON text of the member `id` of an object given in parts ("7", "\"a\""); empty if absent.
 std::string id_of(std::span<const bh_str> parts);
 
 }  // namespace transport_vsock

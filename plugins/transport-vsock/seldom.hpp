@@ -1,5 +1,5 @@
-// What guests cause must not fill the log: a line at once, then none for a minute however often its
-// cause comes again, and the number of those that were left out in the next one. Thread: one.
+// Limits log lines that guests can cause: the first is logged at once, further ones at most once a
+// minute with the number of suppressed lines. Thread: one.
 #pragma once
 
 #include <cstdint>
@@ -12,7 +12,7 @@ class Seldom {
  public:
   static constexpr std::uint64_t pause_ns = 60'000'000'000;
 
-  // True: the line is due now; add left_out() to it. now_ns: of a clock that does not go back.
+  // True if the line is to be logged now, with suppressed() appended. now_ns: a monotonic clock.
   bool due(std::uint64_t now_ns) noexcept {
     if (said_ && now_ns - said_ns_ < pause_ns) {
       ++left_out_;
@@ -22,10 +22,10 @@ class Seldom {
     said_ns_ = now_ns;
     return true;
   }
-  // For the end of the line, empty if there were none; counting begins anew.
+  // Text for the end of the line, empty if no line was suppressed; resets the count.
   std::string left_out() {
     const std::uint64_t n = std::exchange(left_out_, 0);
-    return n == 0 ? std::string() : " (" + std::to_string(n) + " more since the last such line)";
+    return n == 0 ? std::string() : " (" + std::to_string(n) + " similar lines suppressed)";
   }
 
  private:

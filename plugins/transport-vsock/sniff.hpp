@@ -1,4 +1,4 @@
-// What a new connection speaks, told from its first bytes.
+// Detects the protocol of a new connection from its first bytes.
 #pragma once
 
 #include <cstddef>
@@ -11,21 +11,21 @@ namespace transport_vsock {
 
 struct Sniffed {
   enum class Kind : std::uint8_t {
-    more,    // cannot be told yet; fewer than max_undecided bytes are there
+    more,    // undecided: fewer than max_undecided bytes
     frames,  // mcp-frame
-    lines,   // a JSON text per line: the older generation
-    other,   // TLS, HTTP, anything
-    refused  // a metadata line without end
+    lines,   // one JSON text per line: the older generation
+    other,   // any other protocol, such as TLS or HTTP
+    refused  // an unterminated metadata line
   };
   Kind kind = Kind::more;
-  std::size_t start = 0;  // where it begins, behind a metadata line
-  std::string_view name;  // in the metadata line, uncleaned
+  std::size_t start = 0;  // offset of the protocol data, after a metadata line
+  std::string_view name;  // from the metadata line, not sanitized
 };
 
 inline constexpr std::size_t max_undecided = 512 + 6;
 
-// `in`: everything that has come, from the first byte on. The same answer for any longer `in`, once
-// it is not `more`. The metadata line may be missing.
+// `in`: all received bytes from the first one on. Longer input gives the same result, once it is
+// not `more`. The metadata line is optional.
 Sniffed sniff(std::string_view in, std::span<const std::string> metadata_prefixes);
 
 }  // namespace transport_vsock

@@ -36,7 +36,8 @@ void Splice::on_event(void *arg, std::int32_t fd, std::uint32_t events) noexcept
 void Splice::handle(Side &side, Side &other, std::uint32_t events) {
   if ((events & BH_FD_WRITE) != 0) write(side);
   if ((events & BH_FD_READ) != 0) read(side, other);
-  // Reported whatever is asked for, and for ever: not watched until there is room to read the rest.
+  // Errors are reported in every turn: the socket is not watched until there is buffer space to
+  // read the rest.
   if ((events & (BH_FD_ERROR | BH_FD_READ | BH_FD_WRITE)) == BH_FD_ERROR) {
     int error = 0;
     socklen_t size = sizeof error;
@@ -51,7 +52,7 @@ void Splice::handle(Side &side, Side &other, std::uint32_t events) {
   if (over() || !want(side, other) || !want(other, side)) events_.ended(events_.arg, *this);
 }
 
-// Only as much as there is room for; the kernel holds the rest back.
+// Reads only up to the free buffer space; the kernel buffers the rest.
 void Splice::read(Side &from, Side &to) {
   if (from.ended || to.out.size() >= buffer_bytes) return;
   const std::size_t room = buffer_bytes - to.out.size();
@@ -84,7 +85,7 @@ void Splice::write(Side &to) {
   }
 }
 
-// Half-closes `to` when all that `from` has ever sent is out.
+// Half-closes `to` after all data of `from` has been written.
 void Splice::pass_end(Side &from, Side &to) {
   if (!from.ended || to.told || !to.out.empty()) return;
   to.told = true;
@@ -105,13 +106,13 @@ void Splice::lose(Side &side) {
   side.done = 0;
 }
 
-// Each of them takes no more, or has been told that no more comes.
+// True if each side is closed or was half-closed.
 bool Splice::over() const noexcept {
   const auto done = [](const Side &side) { return side.told || side.gone; };
   return done(sides_[0]) && done(sides_[1]);
 }
 
-// False: the host cannot watch it.
+// False: the host cannot watch the socket.
 bool Splice::want(Side &side, const Side &other) {
   const bool reads = !side.ended && other.out.size() < buffer_bytes;
   const std::uint32_t events = (reads ? std::uint32_t{BH_FD_READ} : 0u) |

@@ -1,10 +1,9 @@
-// transport-vsock: lets clients in virtual machines in, over AF_VSOCK or the Unix sockets that
-// stand for it on the host. See docs/guest.md for the wire, config.hpp for the configuration.
+// transport-vsock: clients in virtual machines, over AF_VSOCK or Unix sockets of a hypervisor. See
+// docs/guest.md for the protocol and config.hpp for the configuration.
 //
-// Bounds: max_connections; sniff_timeout_ms until a connection has said what it is; for a guest
-// that does not read, limits.write_queue_bytes and write_timeout_ms. Calls into the host happen
-// only in reactor events of this plugin, never inside send(). Thread: the reactor's, but for what
-// bh_transport says.
+// Limits: max_connections; sniff_timeout_ms for protocol detection; limits.write_queue_bytes and
+// write_timeout_ms for guests that do not read. The host is called only in reactor events of this
+// plugin, never inside send(). Thread: the reactor's, except as documented in bh_transport.
 #pragma once
 
 #include <bulkhead/cpp/tables.hpp>

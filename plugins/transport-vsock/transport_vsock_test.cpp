@@ -63,7 +63,7 @@ int listen_on(const std::string &path) {
   return fd;
 }
 
-// The plugin between a host that records and guests on a Unix socket.
+// The plugin between a recording host and guests on a Unix socket.
 class World {
  public:
   struct Delivered {
@@ -144,7 +144,7 @@ class World {
   bh_limits limits;
   bh::testing::FakeHost host;
   std::string folder, address;
-  std::string at_once;  // the answer to every request
+  std::string at_once;  // automatic answer to every request
   std::unique_ptr<TransportVsock> plugin;
   std::vector<Delivered> delivered;
   std::map<bh_session, std::string> process;
@@ -228,7 +228,7 @@ TEST_CASE("a request in a frame, its answer on the same stream and with the same
   CHECK((got[0].stream == 1 && got[0].name == "other" && !got[0].notification));
   CHECK(got[0].payload == "{\"to\":" + request(7) + "}");
   CHECK((got[1].stream == 3 && got[1].name.empty()));
-  CHECK(w.delivered[0].process == "other");  // not the one of the metadata line
+  CHECK(w.delivered[0].process == "other");  // not the name of the metadata line
   CHECK(w.delivered[1].process == "unknown");
   CHECK(w.address == "uid:" + std::to_string(::getuid()));
   CHECK(w.flags == (BH_PEER_HANDSHAKE_OPTIONAL | BH_PEER_ANSWERS_ONLY));
@@ -237,7 +237,7 @@ TEST_CASE("a request in a frame, its answer on the same stream and with the same
   CHECK(w.until([&] { return !w.closes.empty(); }));
 }
 
-TEST_CASE("names for policies and logs are cleaned, in frames they are echoed as they came") {
+TEST_CASE("names for policies and logs are sanitized, in frames they are echoed unchanged") {
   World w;
   Guest g(w);
   g.write(frame(1, request(1), "my agent\n"));
@@ -245,7 +245,7 @@ TEST_CASE("names for policies and logs are cleaned, in frames they are echoed as
   CHECK(w.delivered[0].process == "my_agent_");
 }
 
-TEST_CASE("cuts between any two bytes change nothing") {
+TEST_CASE("messages are read independently of how the bytes are split") {
   const std::string bytes =
       line + frame(1, request(1)) + frame(0, notification("n")) + frame(2, request(2));
   World w;
@@ -258,7 +258,7 @@ TEST_CASE("cuts between any two bytes change nothing") {
   }
 }
 
-TEST_CASE("a repeated or decreasing stream closes its own connection only") {
+TEST_CASE("a repeated or decreasing stream closes only its own connection") {
   World w;
   Guest good(w);
   good.write(line + frame(1, request(1)));
@@ -272,7 +272,8 @@ TEST_CASE("a repeated or decreasing stream closes its own connection only") {
   CHECK(good.frames(2)[1].stream == 2);
 }
 
-TEST_CASE("a bad inner header is answered on its stream, a bad length closes") {
+TEST_CASE(
+    "an invalid inner header is answered on its stream, an invalid length closes the connection") {
   World w;
   Guest g(w);
   std::string bad = frame(7, request(1));
@@ -290,7 +291,7 @@ TEST_CASE("a bad inner header is answered on its stream, a bad length closes") {
   CHECK(w.host.metric("vsock.closed.framing") == 1);
 }
 
-TEST_CASE("what needs no answer gets the empty frame, notifications get none") {
+TEST_CASE("requests without answer get the empty frame, notifications get none") {
   World w;
   Guest g(w);
   g.write(frame(0, notification("notifications/initialized")) + frame(0, request(1)) +
@@ -314,14 +315,15 @@ TEST_CASE("a cancelled call's stream is released by the empty frame; answers com
   CHECK((got[1].stream == 1 && got[1].payload.empty()));
 }
 
-TEST_CASE("requests beyond those that may be under way wait their turn, each with its process") {
+TEST_CASE("requests beyond the limit in flight wait, each with its process") {
   World w("", false);
   w.limits.in_flight_per_session = 2;
   Guest g(w);
   g.write(frame(1, request(1), "one") + frame(2, request(2), "two") + frame(3, request(3), "one") +
           frame(4, request(4), "two"));
   REQUIRE(w.until([&] { return w.delivered.size() == 2; }));
-  // What is no request passes those that wait; a cancellation comes once more behind them.
+  // Notifications are delivered before waiting requests; a cancellation is delivered again after
+  // them.
   const std::string cancel = notification("notifications/cancelled", R"({"requestId":3})");
   g.write(frame(0, cancel, "two"));
   REQUIRE(w.until([&] { return w.delivered.size() == 3; }));
@@ -344,13 +346,13 @@ TEST_CASE("requests beyond those that may be under way wait their turn, each wit
   CHECK(w.closes == std::vector<std::uint32_t>{BH_SESSION_INPUT_ENDED, BH_SESSION_GONE});
 }
 
-TEST_CASE("nothing comes unasked, unless the guest has said that it understands") {
+TEST_CASE("server-initiated messages are sent only after the guest's offer") {
   const bool offered = GENERATE(false, true);
   World w;
   Guest g(w);
   g.write(line + (offered ? frame(0, duplex) : "") + frame(1, request(1)));
   REQUIRE(g.frames(1).size() == 1);
-  CHECK(w.delivered.size() == 1);  // the offer is ours
+  CHECK(w.delivered.size() == 1);  // the offer is not passed to the host
   CHECK(((w.flags & BH_PEER_ANSWERS_ONLY) == 0) == offered);
   CHECK(w.send(BH_OUT_EVENT, 1, 0, "{event}") == BH_OK);
   CHECK(w.send(BH_OUT_ASK, 1, w.delivered[0].stream, "{ask}") == BH_OK);
@@ -364,7 +366,7 @@ TEST_CASE("nothing comes unasked, unless the guest has said that it understands"
   }
 }
 
-TEST_CASE("an offer that comes after the session does nothing") {
+TEST_CASE("an offer after the session has begun is ignored") {
   World w;
   Guest g(w);
   g.write(frame(1, request(1)) + frame(0, duplex) + frame(2, request(2)));
@@ -375,7 +377,7 @@ TEST_CASE("an offer that comes after the session does nothing") {
   CHECK(g.frames(3)[2].stream == 3);
 }
 
-TEST_CASE("the end of the input: answers still come, then the connection ends") {
+TEST_CASE("end of input: answers are still sent, then the connection is closed") {
   World w("", false);
   Guest g(w);
   g.write(line + frame(1, request(1)));
@@ -399,7 +401,7 @@ TEST_CASE("an answer that no frame can carry becomes an error with its id") {
   CHECK(got[0].payload.starts_with(R"({"jsonrpc":"2.0","id":"a","error":{"code":-32603)"));
 }
 
-TEST_CASE("the largest frame passes in both directions") {
+TEST_CASE("the largest frame is accepted in both directions") {
   World w("", false);
   Guest g(w);
   const std::string payload = request(1) + std::string(1'052'656 - request(1).size(), ' ');
@@ -424,7 +426,7 @@ TEST_CASE("the older generation: a message per line") {
   CHECK(after.ends_with("{\"to\":" + request(3) + "}\n"));
 }
 
-TEST_CASE("a silent connection is closed after the time to say what it is, others are served") {
+TEST_CASE("a silent connection is closed after sniff_timeout_ms, others are served") {
   World w(R"(,"sniff_timeout_ms":50)");
   Guest silent(w), half(w), good(w);
   half.write(line + std::string("\0\0", 2));
@@ -437,7 +439,7 @@ TEST_CASE("a silent connection is closed after the time to say what it is, other
   CHECK(good.frames(2)[1].stream == 2);
 }
 
-TEST_CASE("a metadata line alone may wait; what begins behind it may not") {
+TEST_CASE("a connection may stay idle after the metadata line, but not after a partial message") {
   World w(R"(,"sniff_timeout_ms":50)");
   Guest idle(w);
   idle.write(line);
@@ -465,7 +467,7 @@ TEST_CASE("a guest that reads nothing is disconnected, others are served") {
       if (n > 0) rest.remove_prefix(static_cast<std::size_t>(n));
       w.host.turn(0);
     }
-    if (!rest.empty()) break;  // it is not read any more
+    if (!rest.empty()) break;  // it is no longer read
   }
   good.write(frame(1, request(1)));
   CHECK(good.frames(1)[0].stream == 1);
@@ -474,7 +476,7 @@ TEST_CASE("a guest that reads nothing is disconnected, others are served") {
   CHECK(good.frames(2)[1].stream == 2);
 }
 
-TEST_CASE("a guest that asks a lot at once is not asked faster than it reads, and gets it all") {
+TEST_CASE("requests of a slow reader are processed at its reading speed, and all are answered") {
   const bool frames = GENERATE(true, false);
   World w("", false);
   Guest g(w);
@@ -482,7 +484,7 @@ TEST_CASE("a guest that asks a lot at once is not asked faster than it reads, an
   for (std::uint32_t i = 1; i <= 2'000; ++i) {
     asked += frames ? frame(i, request(1)) : request(1) + "\n";
   }
-  // Each is answered at once, with 10 KB: 20 MB in all.
+  // Each request is answered at once with 10 KB, 20 MB in total.
   const std::string large = "\"" + std::string(10'000, 'x') + "\"";
   w.at_once = large;
   g.write(asked);
@@ -494,7 +496,7 @@ TEST_CASE("a guest that asks a lot at once is not asked faster than it reads, an
   CHECK(w.host.metric("vsock.closed.too_slow") == 0);
 }
 
-TEST_CASE("what is not MCP is closed, or handed off with the bytes already read") {
+TEST_CASE("connections that are not MCP are closed, or handed off with the bytes already read") {
   const std::string hello = "\x16\x03\x01 a TLS client's hello";
   {
     World w;
@@ -536,7 +538,7 @@ TEST_CASE("what is not MCP is closed, or handed off with the bytes already read"
   ::close(service);
 }
 
-// A service for what is not MCP, and its end of a connection that was handed off.
+// A service for connections that are not MCP, and its end of a handed-off connection.
 class Service {
  public:
   explicit Service(World &w) : world_(w), listening_(listen_on(w.folder + "/tls")) {}
@@ -577,7 +579,7 @@ class Service {
   int fd_ = -1;
 };
 
-TEST_CASE("handed off: more than the buffers hold, before the service is there and after") {
+TEST_CASE("hand-off: more data than the buffers hold, before and after the service connects") {
   World w(R"(,"handoff":"unix:FOLDER/tls")");
   Service service(w);
   Guest g(w);
@@ -586,7 +588,7 @@ TEST_CASE("handed off: more than the buffers hold, before the service is there a
           static_cast<ssize_t>(early.size()));
   REQUIRE(w.until([&] { return w.host.metric("vsock.connections") == 1; }));
   w.host.turn(0);
-  std::string_view rest = late;  // as much as goes before the next event
+  std::string_view rest = late;  // as much as is accepted before the next event
   const ssize_t sent = ::send(g.descriptor(), rest.data(), rest.size(), MSG_NOSIGNAL);
   if (sent > 0) rest.remove_prefix(static_cast<std::size_t>(sent));
   service.accept();
@@ -595,21 +597,21 @@ TEST_CASE("handed off: more than the buffers hold, before the service is there a
   CHECK(service.read_all() == early + late);
 }
 
-TEST_CASE("handed off: a service that says a lot and closes is heard to its end") {
+TEST_CASE("hand-off: all data of a service that closes at once is forwarded") {
   World w(R"(,"handoff":"unix:FOLDER/tls")");
   Service service(w);
   Guest g(w);
   g.write("\x16 hello");
   service.accept();
-  const std::string said(300'000, 's');  // more than the kernel and we hold for the guest
+  const std::string said(300'000, 's');  // more than the kernel's and the plugin's buffers
   service.send(said);
   service.shut();
-  for (int i = 0; i < 20; ++i) w.host.turn(0);  // the guest is slow
+  for (int i = 0; i < 20; ++i) w.host.turn(0);  // the guest reads slowly
   CHECK(g.closed());
   CHECK(g.raw == said);
 }
 
-// The lines of the log that hold this text.
+// Log lines that contain this text.
 std::vector<std::string> logged(const World &w, std::string_view part) {
   std::vector<std::string> out;
   for (const auto &entry : w.host.logs()) {
@@ -618,7 +620,7 @@ std::vector<std::string> logged(const World &w, std::string_view part) {
   return out;
 }
 
-TEST_CASE("a service that is not there is said once, and once that it is back") {
+TEST_CASE("an unavailable service is logged once, and its recovery once") {
   World w(R"(,"handoff":"unix:FOLDER/tls")");
   const auto lose = [&](int times) {
     for (int i = 0; i < times; ++i) {
@@ -644,8 +646,8 @@ TEST_CASE("a service that is not there is said once, and once that it is back") 
   CHECK(logged(w, "cannot hand a connection off").size() == 2);
 }
 
-// Such a connection is under way when it is handed over; whether it comes about is seen later.
-TEST_CASE("nor is a service on a port where nobody listens taken for one that is there") {
+// Such a connection is in progress at hand-off; its failure is reported later.
+TEST_CASE("a port without listener counts as an unavailable service") {
   sockaddr_in free_port{};
   free_port.sin_family = AF_INET;
   free_port.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
@@ -666,7 +668,7 @@ TEST_CASE("nor is a service on a port where nobody listens taken for one that is
   ::close(holder);
 }
 
-TEST_CASE("only those who are listed may come, and only so many") {
+TEST_CASE("only listed peers are accepted, up to the limit") {
   World refused(R"(,"allow_uids":[4294967294])");
   Guest g(refused);
   CHECK(g.closed());
@@ -679,10 +681,10 @@ TEST_CASE("only those who are listed may come, and only so many") {
   Guest second(w);
   CHECK(second.closed());
   CHECK(w.host.metric("vsock.connections_refused") == 1);
-  CHECK(logged(w, "max_connections allows more").size() == 1);
+  CHECK(logged(w, "raise max_connections to allow more").size() == 1);
 }
 
-TEST_CASE("the socket's file lets other users through only if the list names some") {
+TEST_CASE("the socket file is accessible to other users only if the list names any") {
   const auto mode = [](const std::string &more) {
     World w(more);
     struct stat status{};
@@ -696,9 +698,9 @@ TEST_CASE("the socket's file lets other users through only if the list names som
   CHECK(mode(R"(,"allow_uids":[)" + own + ",4000000000]") == 0666);
 }
 
-TEST_CASE("an empty list lets nobody in, and one peer gets only its share") {
-  World nobody(R"(,"allow_uids":[])");
-  Guest g(nobody);
+TEST_CASE("an empty list rejects all peers, and connections per peer are limited") {
+  World closed(R"(,"allow_uids":[])");
+  Guest g(closed);
   CHECK(g.closed());
   World w(R"(,"max_connections_per_peer":2)");
   Guest first(w), second(w), third(w);
@@ -716,23 +718,23 @@ TEST_CASE("an empty list lets nobody in, and one peer gets only its share") {
     CHECK(more.closed());
   }
   CHECK(w.host.metric("vsock.connections_refused") == 21);
-  const auto said = logged(w, "a connection was refused");
+  const auto said = logged(w, "a connection was rejected");
   REQUIRE(said.size() == 1);
-  CHECK(said[0].find("has 2 already; max_connections_per_peer allows more") != said[0].npos);
+  CHECK(said[0].find("has 2 connections; raise max_connections_per_peer") != said[0].npos);
 }
 
-TEST_CASE("a line that comes often is due once a minute, with the number of the others") {
+TEST_CASE("a frequent log line is written once a minute, with the number of suppressed lines") {
   transport_vsock::Seldom line_of;
   constexpr std::uint64_t minute = transport_vsock::Seldom::pause_ns;
   CHECK(line_of.due(5));
   CHECK(line_of.left_out().empty());
   for (int i = 0; i < 7; ++i) CHECK_FALSE(line_of.due(4 + minute));
   CHECK(line_of.due(5 + minute));
-  CHECK(line_of.left_out() == " (7 more since the last such line)");
+  CHECK(line_of.left_out() == " (7 similar lines suppressed)");
   CHECK_FALSE(line_of.due(6 + minute));
 }
 
-TEST_CASE("two hundred clients of one guest, without a word in the configuration") {
+TEST_CASE("two hundred clients of one guest with the default configuration") {
   World w;
   std::vector<std::unique_ptr<Guest>> guests;
   for (int i = 0; i < 200; ++i) {
@@ -743,7 +745,7 @@ TEST_CASE("two hundred clients of one guest, without a word in the configuration
   CHECK(w.host.metric("vsock.connections_refused") == 0);
 }
 
-TEST_CASE("a guest that listens is reached through its monitor, and again when it has gone") {
+TEST_CASE("a listening guest is reached through its monitor, and again after a disconnect") {
   World w(R"(,"dial":"hybrid:FOLDER/vm:5002")");
   const int monitor = listen_on(w.folder + "/vm");
   for (int round = 0; round < 2; ++round) {
@@ -775,7 +777,7 @@ TEST_CASE("a guest that listens is reached through its monitor, and again when i
   ::close(monitor);
 }
 
-TEST_CASE("the host may end the session") {
+TEST_CASE("the host can end the session") {
   World w;
   Guest g(w);
   g.write(frame(1, request(1)));
@@ -785,7 +787,7 @@ TEST_CASE("the host may end the session") {
   CHECK(w.answer(1, 1, "{}") == BH_STALE);
 }
 
-TEST_CASE("configurations: the forms of addresses, and all faults at once") {
+TEST_CASE("configuration: address forms, and all faults in one error") {
   using transport_vsock::Address;
   Address a;
   for (const char *good :

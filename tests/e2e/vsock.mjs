@@ -349,7 +349,7 @@ test('a listed user other than the gateway\'s own is accepted, an unlisted one i
   stranger.request(1, 'tools/list');
   assert.equal((await stranger.line(10_000)).error.code, -32001);
   await until('the rejection is counted', async () => (await counter(gateway, 'peers_refused')) > 0);
-  assert.match(gateway.stderrText, /a connection was refused: uid:65532 is not in allow_uids/);
+  assert.match(gateway.stderrText, /a connection was rejected: uid:65532 is not in allow_uids/);
   assert.ok((await new Guest(t, socket).request('tools/list')).result, 'the own user does, too');
 });
 
