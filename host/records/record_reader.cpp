@@ -102,7 +102,7 @@ std::string why_alone(record_store::Database &db) {
   if (id.prepare(db.get(), "PRAGMA application_id") != SQLITE_OK || id.step() != SQLITE_ROW) {
     return db.message();
   }
-  if (id.integer(0) != record_store::application_id) return "is no file of a session database";
+  if (id.integer(0) != record_store::application_id) return "is not a session database file";
   if (record_store::read_schema_version(db.get(), &schema) != SQLITE_OK) return db.message();
   if (schema == record_store::schema_version) return {};
   return "was written by schema " + std::to_string(schema) + ", and this version reads " +
@@ -157,7 +157,7 @@ Result<RecordReader> RecordReader::open(const std::vector<record_store::SegmentF
     return failed(first);
   }
   if (id.integer(0) != record_store::application_id) {
-    return fail(BH_E_INVALID, first + " is no file of a session database");
+    return fail(BH_E_INVALID, first + " is not a session database file");
   }
   id = {};
   sqlite3_limit(out.db_.get(), SQLITE_LIMIT_LENGTH, value_bytes);

@@ -188,6 +188,6 @@ TEST_CASE("what is no session database is said") {
   other.path = files.folder + "/other.db";
   const auto opened = RecordReader::open({other});
   REQUIRE_FALSE(opened.has_value());
-  CHECK(has(opened.error().text, "is no file of a session database"));
+  CHECK(has(opened.error().text, "is not a session database file"));
   CHECK_FALSE(RecordReader::open({}).has_value());
 }

@@ -16,13 +16,13 @@ bool has_table(sqlite3 *db, std::string_view name) {
   Statement table;
   if (table.prepare(db, "SELECT 1 FROM sqlite_schema WHERE type = 'table' AND name = ?") !=
       SQLITE_OK) {
-    return true;  // who reads it hears why
+    return true;  // the error is reported by the next read
   }
   table.bind(1, name);
   return table.step() != SQLITE_DONE;
 }
 
-// Of a file that another version may have written.
+// True if a file of another schema version may lack the table.
 bool may_lack(sqlite3 *db, int schema, std::string_view table) {
   return schema != schema_version && std::ranges::find(later_tables, table) != later_tables.end() &&
          !has_table(db, table);
@@ -44,7 +44,8 @@ void RowHash::begin(std::string_view table) {
   text(table);
 }
 
-// The kind first, and the length of what may have any, so that no two rows have one encoding.
+// Values are encoded with their kind and, if of variable size, their length, so that no two rows
+// have the same encoding.
 void RowHash::number(char kind, std::uint64_t value) {
   char out[9];
   out[0] = kind;

@@ -1,6 +1,6 @@
-// The chain: each row carries the hash of its predecessor (`prev`) and its own (`hash`), SHA-256 of
-// the table's name and all other columns in their order. Rows of several tables are one chain, by
-// `seq`.
+// The hash chain: each row has the hash of its predecessor (`prev`) and its own hash (`hash`),
+// SHA-256 of the table's name and all other columns in order. Rows of all chained tables are one
+// chain, ordered by `seq`.
 #pragma once
 
 #include <cstdint>
@@ -18,7 +18,7 @@ inline std::string_view bytes_of(const Hash &hash) noexcept {
 }
 std::string hex_of(std::string_view bytes);
 
-// Hashes rows, one after the other: begin() with its table, then every column but `hash`.
+// Hashes one row after the other: begin() with its table, then every column except `hash`.
 class RowHash {
  public:
   void begin(std::string_view table);
@@ -27,7 +27,7 @@ class RowHash {
   void real(double value);
   void text(std::string_view value);
   void blob(std::string_view value);
-  void column(sqlite3_stmt *row, int column);  // as it lies in the file
+  void column(sqlite3_stmt *row, int column);  // with the storage class in the file
   Hash finish();
 
  private:
@@ -35,32 +35,32 @@ class RowHash {
 
   void number(char kind, std::uint64_t value);
   void bytes(char kind, std::string_view value);
-  std::string row_;  // hashed as one piece; its memory serves the next row as well
+  std::string row_;  // hashed as one piece; its memory is reused for the next row
 };
 
 struct Head {
-  std::uint64_t seq = 0;     // of the last row; 0: there is none
+  std::uint64_t seq = 0;     // of the last row; 0: the chain is empty
   std::int64_t call_id = 0;  // of the last row of mcp_calls
   Hash hash{};
 };
 
-// The last row of an open file's chain, or what its first row will follow. A file of another
-// schema_version need not have the later_tables. SQLite's result code.
+// Reads the last row of an open file's chain, or the predecessor of its first row. A file of
+// another schema_version may lack the later_tables. Returns SQLite's result code.
 int read_head(sqlite3 *db, Head *out);
-// The record_store::schema_version that the file was made with. An SQLite result code.
+// Reads the schema_version of the file. Returns SQLite's result code.
 int read_schema_version(sqlite3 *db, int *out);
 
-// Inserts rows of one table: the columns without seq, prev and hash in their order, then finish().
+// Inserts rows of one table: all columns except seq, prev and hash in order, then finish().
 class ChainedInsert {
  public:
-  // columns: all of the table but the last three. SQLite's result code.
+  // columns: all columns of the table except the last three. Returns SQLite's result code.
   int prepare(sqlite3 *db, std::string_view table, std::string_view columns);
   void begin();
   void null();
   void integer(std::int64_t value);
   void text(std::string_view value);  // borrowed until finish() returns
   void text_or_null(std::string_view value) { value.empty() ? null() : text(value); }
-  // SQLITE_DONE: *head is this row; else nothing was inserted, and *head is as before.
+  // SQLITE_DONE: *head is this row. Otherwise nothing was inserted, and *head is unchanged.
   int finish(Head *head);
 
  private:
@@ -70,9 +70,9 @@ class ChainedInsert {
   int at_ = 0;
 };
 
-// What the supervisor is asked to sign, and what its signature covers.
+// The statement of a checkpoint that the supervisor signs.
 std::string checkpoint_statement(std::uint32_t chain, const Head &head);
-// The end of what a `dropped` mark says of a file whose last row this was.
+// The end of a `dropped` mark's detail: the last row of the removed file.
 std::string dropped_text(const Head &last);
 std::string signed_message(std::string_view instance, std::uint64_t unix_s,
                            std::string_view statement);

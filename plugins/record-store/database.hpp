@@ -1,5 +1,4 @@
-// SQLite connections and statements that close themselves. Errors are values: what a call returned,
-// and message().
+// Owned SQLite connections and statements. Errors are values: SQLite's result codes and message().
 //
 // Thread: one at a time per connection.
 #pragma once
@@ -15,15 +14,15 @@ namespace record_store {
 
 class Database {
  public:
-  static constexpr int busy_ms = 2'000;  // waited for another connection's lock
+  static constexpr int busy_ms = 2'000;  // time to wait for a lock of another connection
 
-  // flags: SQLITE_OPEN_...; the connection is there also when opening failed, for message().
+  // flags: SQLITE_OPEN_.... The connection exists even if opening failed, for message().
   int open(const std::string &path, int flags);
   void close() noexcept { db_.reset(); }
-  int run(const char *sql);  // one or more statements without rows
+  int run(const char *sql);  // one or more statements without result rows
   sqlite3 *get() const noexcept { return db_.get(); }
   std::string message() const;
-  // Nothing was ever committed to it: whoever was making it was cut off.
+  // True if no transaction was ever committed: the creation of the file was interrupted.
   bool is_empty();
 
  private:

@@ -34,7 +34,7 @@ int count_of(const Database &db, const std::string &sql) {
   return static_cast<int>(rows.integer(0));
 }
 
-// A file with `calls` rows of mcp_calls, a mark after each third; goes on from *head.
+// Creates a file with `calls` rows of mcp_calls and a mark after each third; continues from *head.
 void make_file(const Folder &folder, std::uint32_t number, int calls, Head *head) {
   Database db;
   const std::string path = folder.path + "/" + segment_name(1, number);
@@ -100,7 +100,7 @@ void make_file(const Folder &folder, std::uint32_t number, int calls, Head *head
   CHECK(fresh.call_id == head->call_id);
 }
 
-// What somebody does who can write the file.
+// Modifies a file like an attacker with write access.
 void tamper(const Folder &folder, std::uint32_t number, const std::string &sql) {
   Database db;
   REQUIRE(db.open(folder.path + "/" + segment_name(1, number), SQLITE_OPEN_READWRITE) == SQLITE_OK);
@@ -135,7 +135,7 @@ TEST_CASE("names of files") {
   }
 }
 
-TEST_CASE("the schema makes an empty file's tables, mcp_calls with 19 columns in their order") {
+TEST_CASE("the schema creates all tables, mcp_calls with 19 columns in order") {
   Database db;
   REQUIRE(db.open(":memory:", SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE) == SQLITE_OK);
   REQUIRE(db.run(std::string(schema_sql()).c_str()) == SQLITE_OK);
@@ -156,7 +156,7 @@ TEST_CASE("the schema makes an empty file's tables, mcp_calls with 19 columns in
   }
 }
 
-TEST_CASE("rows on record are neither changed nor deleted") {
+TEST_CASE("recorded rows cannot be changed or deleted") {
   Folder folder;
   Head head;
   make_file(folder, 1, 3, &head);
@@ -168,7 +168,7 @@ TEST_CASE("rows on record are neither changed nor deleted") {
   CHECK(db.run("DELETE FROM audit_marks WHERE id = 1 OR 1") == SQLITE_CONSTRAINT_TRIGGER);
 }
 
-TEST_CASE("a chain over several files is whole, and its gaps are told") {
+TEST_CASE("a chain over several files is verified, and its gaps are reported") {
   Folder folder;
   Head head;
   for (std::uint32_t number = 1; number <= 3; ++number) make_file(folder, number, 10, &head);
@@ -182,7 +182,7 @@ TEST_CASE("a chain over several files is whole, and its gaps are told") {
   CHECK(has(report.notes[0], "gap: some detail"));
 }
 
-TEST_CASE("the first row that is not what was written is named") {
+TEST_CASE("the first tampered row is named") {
   Folder folder;
   Head head;
   make_file(folder, 1, 10, &head);
@@ -206,7 +206,7 @@ TEST_CASE("the first row that is not what was written is named") {
     tamper(folder, 1, "DELETE FROM mcp_calls WHERE id = 5");
     CHECK(has(broken(), "row seq 6 is missing: mcp_calls id 6 (seq 7) comes next"));
   }
-  SECTION("deleted, and the numbers closed up") {
+  SECTION("deleted and renumbered") {
     tamper(folder, 1,
            "DELETE FROM mcp_calls WHERE id = 5; UPDATE mcp_calls SET seq = 6 WHERE id = 6");
     CHECK(has(broken(), "mcp_calls id 6 (seq 6)"));
@@ -219,9 +219,9 @@ TEST_CASE("the first row that is not what was written is named") {
     tamper(folder, 1,
            "INSERT INTO audit_marks SELECT 900, timestamp, 'x', '', seq, prev, hash "
            "FROM audit_marks LIMIT 1");
-    CHECK(has(broken(), "(seq 4) is a second row of that place"));
+    CHECK(has(broken(), "(seq 4) has a duplicate seq"));
   }
-  SECTION("the last rows of a file that others follow") {
+  SECTION("the last rows of a file with successors") {
     tamper(folder, 1, "DELETE FROM mcp_calls WHERE id = 10");
     CHECK(has(broken(), "calls-1-000002.db: does not follow the file before it"));
   }
@@ -235,13 +235,13 @@ TEST_CASE("the first row that is not what was written is named") {
                             folder.path + "/" + segment_name(1, 3));
     CHECK(has(broken(), "was renamed: it is number 2 of chain 1"));
   }
-  SECTION("no database") {
+  SECTION("not a database") {
     std::filesystem::resize_file(folder.path + "/" + segment_name(1, 1), 5000);
     CHECK(has(broken(), "calls-1-000001.db: "));
   }
 }
 
-TEST_CASE("the oldest files may go, where a mark says so") {
+TEST_CASE("the oldest files may be missing if a mark records their removal") {
   Folder folder;
   Head head, first;
   make_file(folder, 1, 10, &head);
@@ -260,20 +260,20 @@ TEST_CASE("the oldest files may go, where a mark says so") {
     REQUIRE(insert.finish(&head) == SQLITE_DONE);
   };
   std::filesystem::remove(folder.path + "/" + segment_name(1, 1));
-  SECTION("none does") {
+  SECTION("no mark") {
     CHECK(has(verify(folder).broken, "calls-1-000001.db: is missing"));
     VerifyOptions one;
     one.whole_chain = false;
     CHECK(verify(folder, one).broken.empty());
   }
-  SECTION("of another file, or another row") {
+  SECTION("a mark for another file or row") {
     Head other = first;
     other.hash[0] ^= 1;
     mark("calls-1-000001.db by max_bytes" + dropped_text(other));
     mark("calls-2-000001.db by max_bytes" + dropped_text(first));
     CHECK(has(verify(folder).broken, "calls-1-000001.db: is missing"));
   }
-  SECTION("it does") {
+  SECTION("a valid mark") {
     mark("calls-1-000001.db by max_bytes" + dropped_text(first));
     const VerifyReport report = verify(folder);
     CHECK(report.broken.empty());
@@ -282,7 +282,7 @@ TEST_CASE("the oldest files may go, where a mark says so") {
   }
 }
 
-TEST_CASE("what queries read through must be as it was made") {
+TEST_CASE("the schema must be unchanged") {
   Folder folder;
   Head head;
   make_file(folder, 1, 10, &head);
@@ -294,25 +294,25 @@ TEST_CASE("what queries read through must be as it was made") {
   };
   const auto broken = [&] { return verify(folder).broken; };
   REQUIRE(broken().empty());
-  SECTION("columns with each other's names") {
+  SECTION("swapped column names") {
     run("ALTER TABLE mcp_calls RENAME COLUMN decision TO x;"
         "ALTER TABLE mcp_calls RENAME COLUMN outcome TO decision;"
         "ALTER TABLE mcp_calls RENAME COLUMN x TO outcome");
     CHECK(has(broken(), "table mcp_calls of the schema was changed"));
   }
-  SECTION("a view in a table's place") {
+  SECTION("a view instead of a table") {
     run("DROP TABLE session_identity; CREATE VIEW session_identity AS SELECT 1 AS vm_id");
     CHECK(has(broken(), "table session_identity of the schema is missing"));
   }
-  SECTION("a trigger that hides rows to come") {
+  SECTION("a trigger that hides new rows") {
     run("CREATE TRIGGER t BEFORE INSERT ON mcp_calls BEGIN SELECT RAISE(IGNORE); END");
-    CHECK(has(broken(), "trigger t is not of the schema"));
+    CHECK(has(broken(), "trigger t is not part of the schema"));
   }
   SECTION("a trigger is missing") {
     run("DROP TRIGGER mcp_calls_no_delete");
     CHECK(has(broken(), "trigger mcp_calls_no_delete of the schema is missing"));
   }
-  SECTION("an index that lacks rows") {
+  SECTION("an incomplete index") {
     run("DROP INDEX mcp_calls_server_name;"
         "CREATE INDEX mcp_calls_server_name ON mcp_calls(server_name) WHERE id < 5;"
         "PRAGMA writable_schema = ON;"
@@ -320,19 +320,19 @@ TEST_CASE("what queries read through must be as it was made") {
         "mcp_calls(server_name)' WHERE name = 'mcp_calls_server_name'");
     CHECK(has(broken(), "its pages are damaged"));
   }
-  SECTION("of another version's file nothing is said but that") {
+  SECTION("a file of another schema version") {
     run("DROP INDEX mcp_calls_server_name; PRAGMA user_version = 1");
     CHECK(has(broken(), "is not proven: it was written by schema 1, which this version does not"));
     CHECK_FALSE(has(broken(), "changed"));
     CHECK_FALSE(has(broken(), "missing"));
   }
-  SECTION("statistics do no harm") {
+  SECTION("statistics are ignored") {
     run("ANALYZE");
     CHECK(broken().empty());
   }
 }
 
-TEST_CASE("a checkpoint for the row before the file is good; one of another instance is not") {
+TEST_CASE("a checkpoint for the row before the file is valid, one of another instance is not") {
   Folder folder;
   Head head;
   make_file(folder, 1, 10, &head);
@@ -358,16 +358,16 @@ TEST_CASE("a checkpoint for the row before the file is good; one of another inst
   CHECK(verify(folder).broken.empty());
   CHECK(verify(folder).checkpoints == 1);
   CHECK(verify(folder).unsigned_rows == 13);
-  SECTION("of the instance that is expected") {
+  SECTION("of the expected instance") {
     VerifyOptions options;
     options.instance = "other";
-    CHECK(has(verify(folder, options).broken, "is for the record of \"book\", not of \"other\""));
+    CHECK(has(verify(folder, options).broken, "is for the instance \"book\", not of \"other\""));
   }
-  SECTION("of one only") {
+  SECTION("of different instances") {
     checkpoint(2, head, "other");
-    CHECK(has(verify(folder).broken, "is for the record of \"other\""));
+    CHECK(has(verify(folder).broken, "is for the instance \"other\""));
   }
-  SECTION("of a row further back") {
+  SECTION("of an earlier row") {
     Head far = first;
     far.seq -= 1;
     checkpoint(2, far, "book");
@@ -375,7 +375,7 @@ TEST_CASE("a checkpoint for the row before the file is good; one of another inst
   }
 }
 
-TEST_CASE("a file that was cut off before it had its log is told, too") {
+TEST_CASE("an interrupted creation is reported, also before the WAL exists") {
   Folder folder;
   Head head;
   make_file(folder, 1, 10, &head);
@@ -385,53 +385,53 @@ TEST_CASE("a file that was cut off before it had its log is told, too") {
     REQUIRE(db.open(made, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE) == SQLITE_OK);
     REQUIRE(db.run("CREATE TABLE a (b); BEGIN; CREATE TABLE c (d)") == SQLITE_OK);
     REQUIRE(sqlite3_db_cacheflush(db.get()) == SQLITE_OK);
-    // As whoever is killed here leaves them.
+    // The state after a crash at this point.
     std::filesystem::copy_file(made, last);
     std::filesystem::copy_file(made + "-journal", last + "-journal");
   }
   const VerifyReport report = verify(folder);
   CHECK(report.broken.empty());
-  CHECK(has(report.notes.at(report.notes.size() - 1), "is empty: its making was cut off"));
-  // Where others follow, it was made once.
+  CHECK(has(report.notes.at(report.notes.size() - 1), "is empty: its creation was interrupted"));
+  // A file with successors was complete.
   std::filesystem::copy_file(last, folder.path + "/" + segment_name(1, 3));
   CHECK(has(verify(folder).broken, "calls-1-000002.db: cannot be read"));
 }
 
-TEST_CASE("a file whose making was cut off is told, and breaks nothing; what is signed is missed") {
+TEST_CASE("an interrupted creation is reported and valid, unless signed rows are missing") {
   Folder folder;
   Head head;
   make_file(folder, 1, 10, &head);
   std::ofstream(folder.path + "/" + segment_name(1, 2)).close();
   const VerifyReport report = verify(folder);
   CHECK(report.broken.empty());
-  CHECK(has(report.notes.at(report.notes.size() - 1), "is empty: its making was cut off"));
+  CHECK(has(report.notes.at(report.notes.size() - 1), "is empty: its creation was interrupted"));
   VerifyOptions options;
   options.known = {{head.seq + 1, std::string(64, '0'), 1}};
   CHECK(has(verify(folder, options).broken, "is missing"));
   std::filesystem::rename(folder.path + "/" + segment_name(1, 1),
                           folder.path + "/" + segment_name(1, 3));
-  CHECK(has(verify(folder).broken, "is no file of a session database"));
+  CHECK(has(verify(folder).broken, "is not a session database file"));
 }
 
-TEST_CASE("what the supervisor has signed must be there, as it was") {
+TEST_CASE("signed rows must be present and unchanged") {
   Folder folder;
   Head head;
   make_file(folder, 1, 10, &head);
   VerifyOptions options;
   options.known = {{head.seq, hex_of(bytes_of(head.hash)), 1}};
   CHECK(verify(folder, options).broken.empty());
-  SECTION("rows were cut off") {
+  SECTION("rows were removed at the end") {
     options.known.push_back({head.seq + 5, std::string(64, '0'), 2});
     CHECK(has(verify(folder, options).broken,
               "row seq 14 is missing: the supervisor has signed the rows up to seq 18"));
   }
-  SECTION("written anew") {
+  SECTION("rewritten") {
     options.known[0].head = std::string(64, '0');
-    CHECK(has(verify(folder, options).broken, "row seq 13 is not the one that the supervisor"));
+    CHECK(has(verify(folder, options).broken, "row seq 13 does not match the supervisor's"));
   }
 }
 
-TEST_CASE("hashes of rows differ whenever the rows do") {
+TEST_CASE("different rows have different hashes") {
   const auto of = [](const std::function<void(RowHash &)> &fill, std::string_view table = "t") {
     RowHash hash;
     hash.begin(table);

@@ -3,7 +3,8 @@
 namespace record_store {
 namespace {
 
-// A table of the chain: its columns, and what every such table has.
+// A table of the chain with its columns, the chain columns and its triggers. The triggers are part
+// of the schema that verification compares: their text cannot change.
 #define BH_CHAINED(name, columns)                                                 \
   "CREATE TABLE " name " (\n" columns                                             \
   ",\n  seq INTEGER NOT NULL,\n  prev BLOB NOT NULL,\n  hash BLOB NOT NULL\n);\n" \
@@ -13,11 +14,11 @@ namespace {
   " BEGIN SELECT RAISE(ABORT, 'rows on record are not deleted'); END;\n"
 
 constexpr std::string_view sql =
-    "-- One row for each request and notification of a client, when it has ended.\n"
-    "-- decision: allowed, denied, error. policy_mode: enforce where a policy was asked, else\n"
+    "-- One row for each completed request and notification of a client.\n"
+    "-- decision: allowed, denied, error. policy_mode: enforce if a policy decided, else\n"
     "-- audit_only. outcome: ok, error, refused, timeout, cancelled. flags: 1 warned,\n"
-    "-- 2 notification, 4 request_preview is not all of it, 8 nor is response_preview, 65536 the\n"
-    "-- tool's result says isError (as far as it was kept).\n"
+    "-- 2 notification, 4 request_preview is incomplete, 8 response_preview is incomplete,\n"
+    "-- 65536 the result has isError (within the recorded part).\n"
     "-- intent: record_number of the call's row in call_intents.\n"
     "-- seq, prev, hash: the chain; see docs/telemetry.md.\n" BH_CHAINED(
         "mcp_calls",
@@ -52,8 +53,8 @@ constexpr std::string_view sql =
         "  intent INTEGER")
     "CREATE INDEX mcp_calls_server_name ON mcp_calls(server_name);\n"
     "CREATE INDEX mcp_calls_timestamp ON mcp_calls(timestamp);\n"
-    "-- Calls that were about to be sent to their server; mode full only. One whose record_number is\n"
-    "-- no intent of mcp_calls may have run.\n" BH_CHAINED(
+    "-- Calls recorded before they are sent to a server; mode full only. If the record_number is in\n"
+    "-- no mcp_calls.intent, the call may have run.\n" BH_CHAINED(
         "call_intents",
         "  id INTEGER PRIMARY KEY,\n"
         "  timestamp TEXT NOT NULL,\n"
@@ -72,7 +73,7 @@ constexpr std::string_view sql =
         "  session TEXT,\n"
         "  flags INTEGER,\n"
         "  record_number INTEGER")
-    "-- Requests that tools of the gateway itself have made, and those they were not allowed.\n" BH_CHAINED(
+    "-- HTTP requests of builtin tools, and rejected ones.\n" BH_CHAINED(
         "net_events",
         "  id INTEGER PRIMARY KEY,\n"
         "  timestamp TEXT NOT NULL,\n"
@@ -93,7 +94,7 @@ constexpr std::string_view sql =
         "  trace_id TEXT,\n"
         "  server_name TEXT,\n"
         "  record_number INTEGER")
-    "-- Changes of files, by tools of the gateway itself.\n" BH_CHAINED(
+    "-- Changes of files by builtin tools.\n" BH_CHAINED(
         "fs_events",
         "  id INTEGER PRIMARY KEY,\n"
         "  timestamp TEXT NOT NULL,\n"
@@ -103,7 +104,7 @@ constexpr std::string_view sql =
         "  trace_id TEXT,\n"
         "  server_name TEXT,\n"
         "  record_number INTEGER")
-    "-- Snapshots of the workspace, by tools of the gateway itself.\n" BH_CHAINED(
+    "-- Snapshots of the workspace by builtin tools.\n" BH_CHAINED(
         "snapshot_events",
         "  id INTEGER PRIMARY KEY,\n"
         "  timestamp TEXT NOT NULL,\n"
@@ -116,7 +117,7 @@ constexpr std::string_view sql =
         "  trace_id TEXT,\n"
         "  server_name TEXT,\n"
         "  record_number INTEGER")
-    "-- What a rule of the policy has decided, and every refusal.\n" BH_CHAINED(
+    "-- Decisions of policy rules, and all rejections.\n" BH_CHAINED(
         "security_events",
         "  id INTEGER PRIMARY KEY,\n"
         "  event_id TEXT NOT NULL UNIQUE,\n"
@@ -134,7 +135,7 @@ constexpr std::string_view sql =
         "  server_name TEXT,\n"
         "  target TEXT,\n"
         "  record_number INTEGER")
-    "-- What people were asked: one row when they are, one when that has ended.\n" BH_CHAINED(
+    "-- Approvals: one row for the request, one for the outcome.\n" BH_CHAINED(
         "approvals",
         "  id INTEGER PRIMARY KEY,\n"
         "  timestamp TEXT NOT NULL,\n"
@@ -151,21 +152,21 @@ constexpr std::string_view sql =
         "  trace_id TEXT,\n"
         "  scope TEXT,\n"
         "  record_number INTEGER")
-    "-- What the record has to say about itself: start, end, gap, lost, carried, dropped.\n"
+    "-- Events of the recording itself: start, end, gap, lost, carried, dropped.\n"
     BH_CHAINED(
         "audit_marks",
         "  id INTEGER PRIMARY KEY,\n"
         "  timestamp TEXT NOT NULL,\n"
         "  kind TEXT NOT NULL,\n"
         "  detail TEXT")
-    "-- Who this is the record of; at most one row.\n"
+    "-- Identity of the session; at most one row.\n"
     "CREATE TABLE session_identity (\n"
     "  updated_at TEXT NOT NULL,\n"
     "  vm_id TEXT,\n"
     "  profile_id TEXT,\n"
     "  user_id TEXT\n"
     ");\n"
-    "-- Signatures of the supervisor for the chain as far as the row seq.\n"
+    "-- Signatures of the supervisor for the chain up to the row seq.\n"
     "CREATE TABLE audit_checkpoints (\n"
     "  id INTEGER PRIMARY KEY,\n"
     "  timestamp TEXT NOT NULL,\n"
@@ -177,7 +178,7 @@ constexpr std::string_view sql =
     "  public_key BLOB NOT NULL,\n"
     "  signature BLOB NOT NULL\n"
     ");\n"
-    "-- Where this file stands in its chain; one row.\n"
+    "-- Position of this file in its chain; one row.\n"
     "CREATE TABLE audit_segment (\n"
     "  chain INTEGER NOT NULL,\n"
     "  number INTEGER NOT NULL,\n"

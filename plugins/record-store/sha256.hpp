@@ -1,5 +1,5 @@
-// SHA-256 by the processor's own instructions where it has them, else libsodium's: rows on record
-// are hashed in half the time that any hash without such instructions takes.
+// SHA-256 with the processor's SHA instructions if available, else with libsodium. The instructions
+// halve the time for hashing recorded rows.
 //
 // Thread: any.
 #pragma once

@@ -18,7 +18,7 @@ std::string hex(std::string_view text) {
 
 }  // namespace
 
-TEST_CASE("sha256 as FIPS 180 has it") {
+TEST_CASE("sha256 matches the FIPS 180 examples") {
   CHECK(hex("") == "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855");
   CHECK(hex("abc") == "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad");
   CHECK(hex("abcdbcdecdefdefgefghfghighijhijkijkljklmklmnlmnomnopnopq") ==
@@ -27,7 +27,7 @@ TEST_CASE("sha256 as FIPS 180 has it") {
         "cdc76e5c9914fb9281a1c7e284d73e67f1809a48a497200e046d39ccc7112cd0");
 }
 
-TEST_CASE("sha256 of any length is libsodium's") {
+TEST_CASE("sha256 of any length matches libsodium") {
   std::string text;
   for (unsigned n = 0; n < 400; ++n) {
     Hash expected;

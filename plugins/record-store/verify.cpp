@@ -21,12 +21,12 @@ struct Checkpoint {
   std::uint64_t signed_at = 0;
 };
 
-// One table, row by row.
+// Reads one table row by row.
 struct Cursor {
   std::string table;
   Statement rows;
   int columns = 0;
-  std::uint64_t seq = 0;  // of the present row; 0: there is none any more
+  std::uint64_t seq = 0;  // of the current row; 0: end of the table
   std::int64_t id = 0;
 };
 
@@ -61,25 +61,27 @@ class Walk {
     const Bound bound;
     if (db.open(file.path, SQLITE_OPEN_READONLY) != SQLITE_OK || !trust_nothing(db, bound) ||
         db.run("BEGIN; SELECT count(*) FROM sqlite_schema") != SQLITE_OK) {
-      // It has a rollback journal while it is made, until it has its log.
+      // A new file has a rollback journal until it is switched to WAL mode.
       const bool journal = ::access((file.path + "-journal").c_str(), F_OK) == 0;
       if (last && options_.whole_chain && journal &&
           (sqlite3_extended_errcode(db.get()) & 0xff) == SQLITE_READONLY) {
-        note("is empty: its making was cut off");
+        note("is empty: its creation was interrupted");
         return true;
       }
       return broken("cannot be read as a database: " + db.message());
     }
-    // What was in it and is signed is missed at the end.
+    // Missing signed rows are detected at the end of the chain.
     if (last && options_.whole_chain && db.is_empty()) {
-      note("is empty: its making was cut off");
+      note("is empty: its creation was interrupted");
       return true;
     }
     Schema schema;
     if (!read_schema(db, &schema)) return false;
     if (!schema.tables.empty()) return broken(schema.tables);
     if (!begin(db, file) || !read_checkpoints(db) || !open_cursors(db)) return false;
-    if (!check_checkpoints()) return false;  // of the row before it, signed when it had begun
+    if (!check_checkpoints())
+      return false;  // those of the row before the file, signed after the
+                     // file was created
     while (Cursor *row = next()) {
       if (!check(*row) || !advance(row)) return false;
     }
@@ -89,12 +91,12 @@ class Walk {
                     std::to_string(head_.seq));
     }
     cursors_.clear();
-    // A row that was changed says more.
+    // A changed row is the more specific report.
     if (!schema.others.empty() && later_.empty()) later_ = name_ + ": " + schema.others;
     return check_pages(db);
   }
 
-  // A file is a stranger's: nothing in its schema is run, and it has its time and memory.
+  // The file is untrusted: nothing in its schema is executed, and time and memory are limited.
   struct Bound {
     std::chrono::steady_clock::time_point end =
         std::chrono::steady_clock::now() + std::chrono::milliseconds(VerifyOptions::max_ms);
@@ -113,7 +115,7 @@ class Walk {
            sqlite3_db_config(db.get(), SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0, nullptr) == SQLITE_OK;
   }
 
-  // What is not as schema_sql() has it; empty: nothing.
+  // Differences from schema_sql(); empty: none.
   struct Schema {
     std::string tables, others;  // others: indexes and triggers, which the rows do not depend on
   };
@@ -121,7 +123,7 @@ class Walk {
 
   static int read_objects(sqlite3 *db, Objects *out) {
     Statement rows;
-    // What ANALYZE leaves holds no rows of ours.
+    // Tables of ANALYZE have no recorded rows.
     int result = rows.prepare(db,
                               "SELECT type || ' ' || name, tbl_name || ': ' || coalesce(sql, '') "
                               "FROM sqlite_schema WHERE name NOT GLOB 'sqlite_stat[0-9]'");
@@ -132,24 +134,24 @@ class Walk {
     return result == SQLITE_DONE ? SQLITE_OK : result;
   }
 
-  // Queries go through it: what it says of the rows is as much of the record as they are.
+  // The schema is verified because queries depend on it.
   bool read_schema(Database &db, Schema *out) {
     Objects own, theirs;
     Database empty;
     if (empty.open(":memory:", SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE) != SQLITE_OK ||
         empty.run(std::string(schema_sql()).c_str()) != SQLITE_OK ||
         read_objects(empty.get(), &own) != SQLITE_OK) {
-      return broken("the schema cannot be made to compare with: " + empty.message());
+      return broken("cannot create the schema for the comparison: " + empty.message());
     }
     if (read_objects(db.get(), &theirs) != SQLITE_OK) {
-      return broken("its schema cannot be read: " + db.message());
+      return broken("cannot read the schema: " + db.message());
     }
     if (!theirs.contains("table audit_segment")) {
-      return broken("is no file of a session database (audit_segment)");
+      return broken("is not a session database file (audit_segment)");
     }
     int version = 0;
     if (read_schema_version(db.get(), &version) != SQLITE_OK) {
-      return broken("its schema's version cannot be read: " + db.message());
+      return broken("cannot read the schema version: " + db.message());
     }
     if (version != schema_version) {
       return broken("is not proven: it was written by schema " + std::to_string(version) +
@@ -158,7 +160,7 @@ class Walk {
     const auto differs = [&](const std::string &object, std::string_view how) {
       const bool table = object.starts_with("table ") || object.starts_with("view ");
       std::string &text = table ? out->tables : out->others;
-      if (text.empty()) text = object + " " + std::string(how) + ", so queries show something else";
+      if (text.empty()) text = object + " " + std::string(how) + ", so query results may be wrong";
     };
     for (const auto &[object, sql] : own) {
       const auto at = theirs.find(object);
@@ -168,29 +170,29 @@ class Walk {
         differs(object, "of the schema was changed");
     }
     for (const auto &[object, sql] : theirs) {
-      if (!own.contains(object)) differs(object, "is not of the schema");
+      if (!own.contains(object)) differs(object, "is not part of the schema");
     }
     return true;
   }
 
-  // An index that lacks rows hides them from queries.
+  // An incomplete index hides rows from queries.
   bool check_pages(Database &db) {
     Statement check;
     if (check.prepare(db.get(), "PRAGMA integrity_check(1)") != SQLITE_OK ||
         check.step() != SQLITE_ROW) {
-      return broken("its pages cannot be checked: " + db.message());
+      return broken("cannot check the pages: " + db.message());
     }
     return check.text(0) == "ok" || broken("its pages are damaged: " + std::string(check.text(0)));
   }
 
-  // What the file says it follows must be what came before it.
+  // Compares the predecessor stored in the file with the end of the previous file.
   bool begin(Database &db, const SegmentFile &file) {
     Statement segment;
     if (segment.prepare(db.get(),
                         "SELECT chain, number, previous_seq, previous_hash FROM audit_segment") !=
             SQLITE_OK ||
         segment.step() != SQLITE_ROW) {
-      return broken("is no file of a session database (audit_segment): " + db.message());
+      return broken("is not a session database file (audit_segment): " + db.message());
     }
     const bool renamed = segment.integer(0) != file.chain || segment.integer(1) != file.number;
     if (options_.whole_chain && renamed) {
@@ -201,7 +203,7 @@ class Walk {
     Head start;
     start.seq = static_cast<std::uint64_t>(segment.integer(2));
     const std::string_view hash = segment.blob(3);
-    if (hash.size() != start.hash.size()) return broken("has a damaged start (audit_segment)");
+    if (hash.size() != start.hash.size()) return broken("has a damaged row in audit_segment");
     hash.copy(reinterpret_cast<char *>(start.hash.data()), start.hash.size());
     if (!last_number_.has_value()) {
       report_.first_seq = start.seq + 1;
@@ -265,13 +267,13 @@ class Walk {
     cursor->seq = 0;
     if (result == SQLITE_DONE) return true;
     if (result != SQLITE_ROW) {
-      return broken("table " + cursor->table + " cannot be read behind id " +
+      return broken("table " + cursor->table + " cannot be read after id " +
                     std::to_string(cursor->id) + ": " +
                     sqlite3_errmsg(sqlite3_db_handle(cursor->rows.get())));
     }
     cursor->id = cursor->rows.integer(0);
     const std::int64_t seq = cursor->rows.integer(cursor->columns - 3);
-    if (seq <= 0) return broken(where(*cursor) + " has no place in the chain");
+    if (seq <= 0) return broken(where(*cursor) + " has no valid seq");
     cursor->seq = static_cast<std::uint64_t>(seq);
     return true;
   }
@@ -295,7 +297,7 @@ class Walk {
       return broken("row seq " + std::to_string(expected) + " is missing: " + where(row) +
                     " comes next");
     }
-    if (row.seq < expected) return broken(where(row) + " is a second row of that place");
+    if (row.seq < expected) return broken(where(row) + " has a duplicate seq");
     if (row.rows.blob(row.columns - 2) != bytes_of(head_.hash)) {
       return broken(where(row) + " does not follow the row before it: one of the two was changed");
     }
@@ -303,7 +305,7 @@ class Walk {
     for (int i = 0; i < row.columns - 1; ++i) hash_.column(row.rows.get(), i);
     const Hash own = hash_.finish();
     if (row.rows.blob(row.columns - 1) != bytes_of(own)) {
-      return broken(where(row) + " was changed: its hash does not fit its content");
+      return broken(where(row) + " was changed: its hash does not match its content");
     }
     head_.seq = row.seq;
     head_.hash = own;
@@ -313,7 +315,7 @@ class Walk {
     return report_.broken.empty() && check_checkpoints();
   }
 
-  // Retention says of each file that it removes what its last row was.
+  // Retention records the last row of each file that it removes.
   void before_first(const SegmentFile &file, const Head &start) {
     note("the rows before seq " + std::to_string(start.seq + 1) + " are missing");
     if (!options_.whole_chain) return;
@@ -325,8 +327,8 @@ class Walk {
     if (dropped_file_.empty() || !report_.broken.empty()) return;
     name_ = dropped_file_;
     broken(
-        "is missing, and so is what was before it: no `dropped` mark says that retention has "
-        "removed it as the files that are there follow it");
+        "is missing, and so are all files before it: no `dropped` mark records that retention "
+        "removed it");
   }
 
   void note_mark(const Cursor &row) {
@@ -341,29 +343,29 @@ class Walk {
          std::string(row.rows.text(3)));
   }
 
-  // The checkpoints of this file for the row that was just checked.
+  // Verifies the checkpoints of this file for the row that was just checked.
   bool check_checkpoints() {
     for (; checkpoint_ < checkpoints_.size() && checkpoints_[checkpoint_].seq <= head_.seq;
          ++checkpoint_) {
       const Checkpoint &one = checkpoints_[checkpoint_];
       const std::string what = "the checkpoint for seq " + std::to_string(one.seq);
-      if (one.seq < head_.seq) return broken(what + " is for a row of another file");
+      if (one.seq < head_.seq) return broken(what + " is for a row before this file");
       if (one.head != bytes_of(head_.hash) ||
           one.statement != checkpoint_statement(chain_, head_)) {
-        return broken(what + " is for another row: the rows up to there were written anew");
+        return broken(what + " does not match the row: the rows up to it were rewritten");
       }
       if (report_.instance.empty()) report_.instance = one.instance;
       const std::string &instance =
           options_.instance.empty() ? report_.instance : options_.instance;
       if (one.instance != instance) {
-        return broken(what + " is for the record of \"" + one.instance + "\", not of \"" +
-                      instance + "\"");
+        return broken(what + " is for the instance \"" + one.instance + "\", not of \"" + instance +
+                      "\"");
       }
       if (!options_.public_key.empty() &&
           (one.key != options_.public_key ||
            !signature_fits(signed_message(one.instance, one.signed_at, one.statement), one.key,
                            one.signature))) {
-        return broken(what + " is not signed by this key");
+        return broken(what + " has no valid signature of this key");
       }
       ++report_.checkpoints;
       signed_seq_ = head_.seq;
@@ -371,7 +373,7 @@ class Walk {
     return true;
   }
 
-  // What the supervisor has signed, by its own list.
+  // Compares with the supervisor's list of signed checkpoints.
   void check_known(const Head &head) {
     if (options_.known.empty()) return;
     const auto [first, last] = std::equal_range(
@@ -380,8 +382,7 @@ class Walk {
     for (auto at = first; at != last; ++at) {
       if (at->head == hex_of(bytes_of(head.hash))) continue;
       broken("row seq " + std::to_string(head.seq) +
-             " is not the one that the supervisor has signed: the rows up to there were written "
-             "anew");
+             " does not match the supervisor's checkpoint: the rows up to it were rewritten");
       return;
     }
   }
@@ -399,8 +400,9 @@ class Walk {
   std::string name_;
   std::uint32_t chain_ = 0;
   std::optional<std::uint32_t> last_number_;
-  std::string later_;                       // what is wrong when nothing else is
-  std::string dropped_file_, dropped_end_;  // that a mark must name; empty: none, or one has
+  std::string later_;                       // reported only if no other error is found
+  std::string dropped_file_, dropped_end_;  // that a mark must name; empty: none is required, or it
+                                            // was found
   Head head_;
   RowHash hash_;
   std::uint64_t signed_seq_ = 0;

@@ -363,11 +363,12 @@ TEST_CASE("a signature of another key, or for other rows, is named") {
   w.put(1, 10);
   w.stop();
   Signer other;
-  CHECK(verify(w.folder, &other).broken.find("is not signed by this key") != std::string::npos);
+  CHECK(verify(w.folder, &other).broken.find("has no valid signature of this key") !=
+        std::string::npos);
   record_store::Database db;
   REQUIRE(db.open(w.file(), SQLITE_OPEN_READWRITE) == SQLITE_OK);
   REQUIRE(db.run("UPDATE audit_checkpoints SET head = zeroblob(32)") == SQLITE_OK);
-  CHECK(w.check().broken.find("is for another row") != std::string::npos);
+  CHECK(w.check().broken.find("does not match the row") != std::string::npos);
 }
 
 TEST_CASE("what cannot be written goes to the spill file, and comes back") {
