@@ -17,7 +17,7 @@ void note(std::vector<std::string> *notes, std::string text) {
   if (notes->size() < max_notes) notes->push_back(std::move(text));
 }
 
-// How senders with optional fields write "there is none". A name is always given.
+// Values that senders with optional fields write for an absent member. A name is never absent.
 bool not_given(std::string_view key, std::string_view value) {
   if (value == "null") return true;
   if (key == "\"name\"") return false;
@@ -54,7 +54,7 @@ class Translation {
     const std::string name = path.substr(path.find_last_of('/') + 1);
     const auto &names = slow_.commands;
     if (std::find(names.begin(), names.end(), name) == names.end()) return false;
-    bool told = false;  // in whatever spelling
+    bool told = false;  // in either spelling
     json::for_each_member(server_, [&told](std::string_view key, std::string_view) {
       told = key.starts_with("\"connect") || key.starts_with("\"startup_timeout");
       return !told;
@@ -64,9 +64,9 @@ class Translation {
 
   void take(std::string_view key, std::string_view value) {
     if (key == "\"auth\"") {
-      // A reference to somebody else's credential store.
-      return note(notes_, "server " + name() +
-                              ": \"auth\" is not understood here; give bearer_token or headers");
+      // "auth" refers to a credential store of another program.
+      return note(notes_,
+                  "server " + name() + ": \"auth\" is not supported; use bearer_token or headers");
     }
     if (key == "\"timeout_secs\"") return take_seconds(value);
     add(key, value);
@@ -76,7 +76,7 @@ class Translation {
     std::uint64_t seconds = 0;
     const auto [end, problem] = std::from_chars(value.data(), value.data() + value.size(), seconds);
     if (problem != std::errc() || end != value.data() + value.size() || seconds > 86'400) {
-      return note(notes_, "server " + name() + ": timeout_secs is not a number from 1 to 86400");
+      return note(notes_, "server " + name() + ": timeout_secs must be a number from 1 to 86400");
     }
     add("\"timeout\"", std::to_string(seconds * 1000));
   }
@@ -86,7 +86,7 @@ class Translation {
     out_.append(key).append(1, ':').append(value);
   }
 
-  // As it stands in the definition, so escaped; short enough for a log.
+  // The escaped name from the definition, short enough for a log.
   std::string name() const { return std::string(json::member(server_, "name").substr(0, 80)); }
 
   const std::string_view server_;
@@ -102,7 +102,7 @@ std::string translate_definitions(std::string_view servers, const SlowStarters &
   std::string out = "[";
   json::for_each_element(servers, [&](std::string_view server) {
     if (!server.starts_with('{')) {
-      note(notes, "a definition that is not an object is left out");
+      note(notes, "a definition that is not an object is skipped");
       return true;
     }
     if (out.size() > 1) out += ',';

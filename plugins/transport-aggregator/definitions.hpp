@@ -1,4 +1,4 @@
-// Server definitions: from the protocol's members to those of a profile's mcpServers.
+// Translates server definitions from the protocol's members to those of mcpServers in a profile.
 #pragma once
 
 #include <cstdint>
@@ -8,18 +8,17 @@
 
 namespace transport_aggregator {
 
-// Commands that may have to download their server before it can answer (npx, uvx ...), and the time
-// to connect that they get when their definition has none: killed half-way, they would start over
-// for ever.
+// Commands that may have to download their server before it answers (npx, uvx ...), and the connect
+// time-out for definitions without one. A server killed during the download would start over each
+// time.
 struct SlowStarters {
-  std::vector<std::string> commands;  // names without a folder
-  std::uint64_t connect_ms = 0;       // 0: there are none
+  std::vector<std::string> commands;  // names without folder
+  std::uint64_t connect_ms = 0;       // 0: disabled
 };
 
-// `servers` is a valid JSON array. Returns the array for bh_host_control.replace_servers: what
-// stands for "not given" in the protocol (null, "", [], {}) is left out, timeout_secs becomes
-// timeout. *notes gets lines for the operator; they hold names of servers and members, never a
-// value.
+// `servers` is a valid JSON array. Returns the array for bh_host_control.replace_servers: absent
+// values of the protocol (null, "", [], {}) are removed, and timeout_secs becomes timeout. *notes
+// receives lines for the operator; they contain names of servers and members, never values.
 std::string translate_definitions(std::string_view servers, const SlowStarters &slow,
                                   std::vector<std::string> *notes);
 

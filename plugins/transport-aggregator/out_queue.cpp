@@ -11,7 +11,7 @@ OutQueue::Flush OutQueue::flush(int fd) {
     const ssize_t n = ::write(fd, bytes_.data() + head_, waiting());
     if (n < 0 && errno == EINTR) continue;
     if (n < 0 && errno == EAGAIN) {
-      // Moving what is left is paid for by the bytes that have gone.
+      // Moves the rest only if at least half was written, so that moving is amortized.
       if (head_ > bytes_.size() / 2) {
         bytes_.erase(0, head_);
         head_ = 0;

@@ -1,4 +1,4 @@
-// Bytes on their way to a descriptor that may not take them at once. Thread: the reactor's.
+// An output queue for a descriptor that may block. Thread: the reactor's.
 #pragma once
 
 #include <cstddef>
@@ -10,16 +10,16 @@ namespace transport_aggregator {
 class OutQueue {
  public:
   enum class Flush : std::uint8_t {
-    done,     // nothing waits
-    blocked,  // the rest waits until the descriptor is writable
-    broken    // errno says why; nothing will ever be written again
+    done,     // the queue is empty
+    blocked,  // the rest is queued until the descriptor is writable
+    broken    // errno has the reason; the descriptor must not be written again
   };
 
-  // Where the next bytes are appended; the caller keeps its bound by waiting().
+  // The buffer to append to; the caller enforces its limit with waiting().
   std::string &bytes() noexcept { return bytes_; }
   std::size_t waiting() const noexcept { return bytes_.size() - head_; }
 
-  // Writes what waits.
+  // Writes the queue.
   Flush flush(int fd);
   void drop() noexcept;
 

@@ -1,4 +1,4 @@
-// JSON, MessagePack, frames, requests, definitions and replies.
+// Tests of JSON, MessagePack, frames, requests, definitions and replies.
 #include <bulkhead/aggregator/frames.hpp>
 #include <catch2/catch.hpp>
 
@@ -41,7 +41,7 @@ std::string refusal(std::string_view bytes) {
   return why == nullptr ? "" : why;
 }
 
-// JSON of any shape, spelled as the transcoder writes it.
+// Random JSON with the spelling of the transcoder.
 std::string random_value(std::mt19937 &random, int depth) {
   const auto pick = [&](unsigned n) { return static_cast<unsigned>(random() % n); };
   switch (pick(depth > 0 ? 8 : 6)) {
@@ -88,7 +88,7 @@ Request parsed(std::string_view text) {
 
 // ---- JSON --------------------------------------------------------------------------------------
 
-TEST_CASE("JSON: what is valid and what is not") {
+TEST_CASE("JSON: valid and invalid texts") {
   for (const char *good :
        {"0", "-0", "-1.5e+3", "1E2", "\"\"", "\"\\u00e4\\n\\/\"", "null", " [ ] ", "{}", "[[],{}]",
         "{\"a\":1,\"b\":[true,false]}", "\"\xf4\x8f\xbf\xbf\"", "\"\\ud800\"", "\t1\r\n"}) {
@@ -183,7 +183,7 @@ TEST_CASE("MessagePack: values have the bytes of the specification") {
     CHECK(unpacked(bytes) == text);
   }
   CHECK(unpacked(std::string("\xca\x3f\xc0\x00\x00", 5)) == "1.5");
-  CHECK(unpacked(packed("2.0")) == "2.0");  // a number with a fraction stays one
+  CHECK(unpacked(packed("2.0")) == "2.0");  // a number with a fraction keeps its type
   CHECK(unpacked(packed("-0")) == "-0.0");
   CHECK(unpacked(packed("1e-400")) == "0.0");
   CHECK(unpacked(packed("0." + std::string(400, '0') + "1e10")) == "0.0");
@@ -194,7 +194,7 @@ TEST_CASE("MessagePack: values have the bytes of the specification") {
   CHECK(bh::msgpack::from_json("[1", &out) != nullptr);
 }
 
-TEST_CASE("MessagePack: random values survive") {
+TEST_CASE("MessagePack: random values are unchanged") {
   std::mt19937 random(20261122);
   for (int i = 0; i < 400; ++i) {
     const std::string text = random_value(random, 6);
@@ -204,7 +204,7 @@ TEST_CASE("MessagePack: random values survive") {
   }
 }
 
-TEST_CASE("MessagePack: what is untrusted costs what it holds, not what it claims") {
+TEST_CASE("MessagePack: untrusted input costs its actual size, not its claimed size") {
   using namespace std::string_literals;
   CHECK(refusal("\xdd\xff\xff\xff\xff"s) == "it is cut off");
   CHECK(refusal("\xdf\x80\x00\x00\x00\x01"s) == "it is cut off");
@@ -228,7 +228,7 @@ TEST_CASE("MessagePack: what is untrusted costs what it holds, not what it claim
         std::string_view("its JSON would be too large"));
 }
 
-TEST_CASE("MessagePack: random bytes are refused or become JSON") {
+TEST_CASE("MessagePack: random bytes are rejected or become JSON") {
   std::mt19937 random(7);
   for (int i = 0; i < 200'000; ++i) {
     std::string bytes(1 + random() % 24, '\0');
@@ -242,8 +242,8 @@ TEST_CASE("MessagePack: random bytes are refused or become JSON") {
 
 namespace {
 
-// Every message of the stream, "!" for one that is too long, "X" where it cannot be read on. The
-// stream comes in pieces of that size.
+// All messages of the stream, "!" for a message that is too long, "X" where the stream becomes
+// unreadable. The stream is split into pieces of the given size.
 std::vector<std::string> cut(std::string_view stream, std::size_t piece, Codec codec) {
   FrameCutter cutter(codec);
   std::vector<std::string> out;
@@ -266,7 +266,7 @@ std::vector<std::string> cut(std::string_view stream, std::size_t piece, Codec c
 
 }  // namespace
 
-TEST_CASE("A05 lines: any pieces, 1 MiB and not a byte more, the next one is read") {
+TEST_CASE("A05 lines: any split, at most 1 MiB, the next line is read") {
   const std::size_t piece = GENERATE(1, 7, 4096, 300'000);
   if (piece > 1) {
     const std::string fits(1'048'576, 'a'), over(1'048'577, 'b');
@@ -279,7 +279,7 @@ TEST_CASE("A05 lines: any pieces, 1 MiB and not a byte more, the next one is rea
         std::vector<std::string>{"[1]", "{\"a\":2}", "3"});
 }
 
-TEST_CASE("A06 packed messages: any pieces, 16 MiB and not a byte more") {
+TEST_CASE("A06 packed messages: any split, at most 16 MiB") {
   const std::size_t piece = GENERATE(1, 7, 4096, 300'000);
   std::string stream;
   REQUIRE(append_message(Codec::msgpack, R"([{"name":"a"}])", &stream) == nullptr);
@@ -294,7 +294,7 @@ TEST_CASE("A06 packed messages: any pieces, 16 MiB and not a byte more") {
   CHECK(cut("\x02\x00\x00\x00", piece, Codec::msgpack) == std::vector<std::string>{});
 }
 
-TEST_CASE("messages that do not fit are refused and leave nothing behind") {
+TEST_CASE("messages above the limit are rejected and leave no partial output") {
   std::string out = "before";
   const std::string text = "\"" + std::string(1'048'576, 'x') + "\"";
   CHECK(append_message(Codec::ndjson, text, &out) != nullptr);
@@ -329,14 +329,14 @@ TEST_CASE("requests: all nine methods") {
   CHECK(parsed(R"({"id":1,"method":"refresh","params":{"servers":[ ]}})").servers == "[ ]");
 }
 
-TEST_CASE("requests: arguments that are empty or no object are dropped") {
+TEST_CASE("requests: arguments that are empty or not an object are dropped") {
   const char *arguments = GENERATE("{}", "{ }", "[1]", "null", "\"text\"", "3");
   const Request call = parsed(std::string(R"({"id":1,"method":"call_tool","params":{"name":"a",)") +
                               R"("arguments":)" + arguments + "}}");
   CHECK(call.arguments.empty());
 }
 
-TEST_CASE("A21 requests: what is wrong, and whether somebody can be told") {
+TEST_CASE("A21 requests: errors, and whether they can be answered") {
   struct Case {
     const char *text;
     bool has_id;
@@ -363,7 +363,7 @@ TEST_CASE("A21 requests: what is wrong, and whether somebody can be told") {
   CHECK(error.has_id == each.has_id);
 }
 
-TEST_CASE("definitions: what means \"not given\" is left out, the rest is passed on") {
+TEST_CASE("definitions: absent values are removed, the rest is passed on") {
   std::vector<std::string> notes;
   CHECK(translate_definitions(
             R"([{"name":"a","url":"","command":"x","args":[ ],"env":{},"headers":{},
@@ -382,7 +382,7 @@ TEST_CASE("definitions: what means \"not given\" is left out, the rest is passed
   for (const std::string &note : notes) CHECK(note.find("CANARY") == std::string::npos);
 }
 
-TEST_CASE("definitions: what may have to be downloaded first gets its time, unless it has one") {
+TEST_CASE("definitions: slow starters get the longer time-out, unless they have one") {
   std::vector<std::string> notes;
   const SlowStarters slow{{"npx", "uvx"}, 120'000};
   CHECK(translate_definitions(
@@ -393,7 +393,7 @@ TEST_CASE("definitions: what may have to be downloaded first gets its time, unle
                              R"({"command":"/a/uvx","startup_timeout_sec":9},{"url":"npx"}])");
 }
 
-TEST_CASE("A07 A08 A09 replies: the records and their fields") {
+TEST_CASE("A07 A08 A09 replies: records and their fields") {
   CHECK(error_reply(7, "no \"x\"") == R"({"id":7,"error":"no \"x\""})");
   CHECK(servers_reply(1, "[]") == R"({"id":1,"servers":[]})");
   CHECK(

@@ -11,7 +11,7 @@ namespace {
 
 namespace json = bh::json;
 
-// Writes one object after the other into an array.
+// Writes objects into an array.
 class Records {
  public:
   Records(std::uint64_t id, std::string_view member) {
@@ -36,7 +36,7 @@ class Records {
   bool any_ = false;
 };
 
-// MCP's hints are camelCase; here they are written like everything else of this protocol.
+// MCP's hints are camelCase; this protocol uses snake_case.
 std::string annotations(std::string_view given) {
   static constexpr std::pair<std::string_view, std::string_view> members[] = {
       {"title", "title"},
@@ -55,7 +55,7 @@ std::string annotations(std::string_view given) {
   return out + "}";
 }
 
-// Milliseconds to seconds, up: a time-out of 1,500 ms is over after 2 s, not after 1 s.
+// Milliseconds to seconds, rounded up: 1,500 ms are 2 s.
 std::string seconds(std::string_view ms) {
   std::uint64_t value = 0;
   for (const char c : ms) {
@@ -128,7 +128,7 @@ std::string servers_reply(std::uint64_t id, std::string_view listed) {
   json::for_each_element(listed, [&](std::string_view server) {
     out.begin();
     for (const std::string_view name : members) out.add(name, json::member(server, name));
-    // More than the protocol asks for: why a server is not connected.
+    // An extension of the protocol: the reason why a server is not connected.
     const std::string_view reason = json::member(server, "reason");
     if (!reason.empty() && reason != "\"\"") out.add("reason", reason);
     out.end();

@@ -1,4 +1,4 @@
-// The protocol's records, from what the host lists.
+// Writes the protocol's replies from the host's lists.
 #pragma once
 
 #include <cstdint>
@@ -14,12 +14,12 @@ std::string reply(std::uint64_t id, std::string_view member, std::string_view va
 // {"id":id,"error":"text"}
 std::string error_reply(std::uint64_t id, std::string_view text);
 
-// The kind of items that a list method asks for (BH_LIST_...), 0 for the others.
+// The kind of items of a list method (BH_LIST_...); 0 for other methods.
 std::uint32_t listed_kind(Method method) noexcept;
 
-// The reply to list_servers, from bh_host_control.list_servers' array.
+// The reply to list_servers, from the array of bh_host_control.list_servers.
 std::string servers_reply(std::uint64_t id, std::string_view listed);
-// The reply to list_tools, list_resources or list_prompts, from list_items' array.
+// The reply to list_tools, list_resources or list_prompts, from the array of list_items.
 std::string items_reply(std::uint64_t id, Method method, std::string_view listed);
 
 }  // namespace transport_aggregator

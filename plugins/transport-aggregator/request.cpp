@@ -27,7 +27,7 @@ bool has_members(std::string_view value) {
   return any;
 }
 
-// Members by name; each at most once.
+// Finds members by name; false: a member occurs twice.
 template <std::size_t N>
 bool collect(std::string_view object, const std::string_view (&wanted)[N],
              std::string_view (&found)[N]) {
@@ -49,19 +49,18 @@ const char *read_params(std::string_view params, Request *out) {
   if (!params.empty() && params != "null" && !params.starts_with('{')) {
     return "params is not an object";
   }
-  if (!collect(params, wanted, found)) return "a member of params is there twice";
+  if (!collect(params, wanted, found)) return "params has a duplicate member";
   const auto &[name, uri, arguments, servers] = found;
   switch (out->method) {
     case Method::call_tool:
     case Method::get_prompt:
-      if (!is_string(name)) return "params.name is not a text";
+      if (!is_string(name)) return "params.name is not a string";
       out->target = name;
-      // What is no object, and what is empty, is not passed on: servers differ in what they make
-      // of it.
+      // Arguments that are empty or not an object are dropped: servers treat them differently.
       if (arguments.starts_with('{') && has_members(arguments)) out->arguments = arguments;
       return nullptr;
     case Method::read_resource:
-      if (!is_string(uri)) return "params.uri is not a text";
+      if (!is_string(uri)) return "params.uri is not a string";
       out->target = uri;
       return nullptr;
     case Method::refresh:
@@ -83,7 +82,7 @@ RequestError parse_request(std::string_view text, Request *out) {
   static constexpr std::string_view wanted[] = {"id", "method", "params"};
   std::string_view found[std::size(wanted)];
   if (!text.starts_with('{')) return {"it is not an object", false};
-  if (!collect(text, wanted, found)) return {"a member is there twice", false};
+  if (!collect(text, wanted, found)) return {"it has a duplicate member", false};
   const auto &[id, method, params] = found;
   const auto [end, problem] = std::from_chars(id.data(), id.data() + id.size(), out->id);
   if (id.empty() || problem != std::errc() || end != id.data() + id.size()) {
@@ -94,7 +93,7 @@ RequestError parse_request(std::string_view text, Request *out) {
     out->method = static_cast<Method>(i);
     return {read_params(params, out), true};
   }
-  return {"there is no such method", true};
+  return {"unknown method", true};
 }
 
 }  // namespace transport_aggregator

@@ -19,23 +19,23 @@ enum class Method : std::uint8_t {
 };
 std::string_view method_name(Method method) noexcept;
 
-// Slices of the message's text.
+// The fields point into the text of the message.
 struct Request {
   std::uint64_t id = 0;
   Method method = Method::list_servers;
-  std::string_view target;     // the string token of call_tool's and get_prompt's name, of
-                               // read_resource's uri
+  std::string_view target;     // string token of the name (call_tool, get_prompt) or the uri
+                               // (read_resource)
   std::string_view arguments;  // an object with members, or empty
   std::string_view servers;    // refresh: an array
 };
 
 struct RequestError {
-  const char *what = nullptr;  // null: the request is fine
-  bool has_id = false;         // request.id is set: somebody can be told
+  const char *what = nullptr;  // null: the request is valid
+  bool has_id = false;         // request.id is set: the error can be sent
 };
 
-// `text` is valid JSON. Members that have no meaning here are ignored, two of one name are refused:
-// who reads such a message another way would see another request.
+// `text` is valid JSON. Unknown members are ignored. Duplicate members are rejected, since parsers
+// differ in which one they use.
 RequestError parse_request(std::string_view text, Request *out);
 
 }  // namespace transport_aggregator

@@ -1,4 +1,4 @@
-// What the client asks for, and what the host answers.
+// The client's requests and the host's answers.
 #include <bulkhead/abi/ext/tools.h>
 
 #include <algorithm>
@@ -12,14 +12,14 @@ namespace {
 
 namespace json = bh::json;
 
-// Nothing is declared: there is nobody here whom a server could ask.
+// No capabilities are declared: this client cannot answer server-initiated requests.
 constexpr std::string_view initialize =
     R"({"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25",)"
     R"("capabilities":{},"clientInfo":{"name":"aggregator","version":"0.1.0"}}})";
 constexpr std::string_view initialized =
     R"({"jsonrpc":"2.0","method":"notifications/initialized"})";
 
-// Beyond a server's time to connect, so that its own failure is what is reported.
+// Longer than a server's connect time-out, so that the server's own failure is reported.
 constexpr std::uint64_t connect_margin_ms = 1'000;
 
 }  // namespace
@@ -56,7 +56,7 @@ void TransportAggregator::on_text(std::string_view text) {
   handle(text);
 }
 
-// A client that talks first and defines later would be answered wrongly for ever after.
+// A first message other than the definitions ends the session: all later answers would be wrong.
 void TransportAggregator::first_message(std::string_view text) {
   if (text.starts_with('[')) {
     phase_ = Phase::connecting;
@@ -101,7 +101,7 @@ void TransportAggregator::run(const Request &request, std::string_view text) {
 
 void TransportAggregator::wait(std::uint64_t id, std::string_view text) {
   if (waiting_bytes_ + text.size() > up_->limits->message_bytes) {
-    return fail(id, "too many bytes of requests wait for the servers; this one was not run");
+    return fail(id, "too many bytes of requests are queued; this request was not run");
   }
   waiting_bytes_ += text.size();
   waiting_.push_back({id, std::string(text)});
@@ -130,7 +130,7 @@ void TransportAggregator::list(const Request &request, std::string_view text) {
   const bh_status status = kind == 0
                                ? control_->list_servers(host_.ctx(), &listed, &error)
                                : control_->list_items(host_.ctx(), session_, kind, &listed, &error);
-  if (status == BH_WOULD_BLOCK) {  // there may be more in a moment
+  if (status == BH_WOULD_BLOCK) {  // the list may be available soon
     if (retry_timer_ == 0) {
       retry_timer_ = host_.timer_start(retry_ms, call<&TransportAggregator::run_waiting>, this);
     }
@@ -154,7 +154,7 @@ void TransportAggregator::replace(std::uint64_t id, std::string_view servers, bo
   if (status == BH_PENDING) return;
   replacing_.pop_back();
   if (!first) return fail(id, bh::text(error));
-  host_.log(BH_LOG_ERROR, "the server definitions were refused: " + std::string(bh::text(error)));
+  host_.log(BH_LOG_ERROR, "the server definitions were rejected: " + std::string(bh::text(error)));
   end();
 }
 
@@ -177,8 +177,7 @@ void TransportAggregator::replaced(void *arg, bh_str report) {
   });
 }
 
-// Definitions that are left out would otherwise be missing without a word; those that are there and
-// failed are in list_servers.
+// Logs skipped definitions, which are not listed; failed servers are reported by list_servers.
 void TransportAggregator::log_report(std::string_view report) const {
   if (!json::valid(report)) return;
   json::for_each_element(json::member(report, "refused"), [this](std::string_view entry) {
@@ -223,10 +222,10 @@ void TransportAggregator::deliver(std::uint64_t stream, const std::string &messa
   fail(id, "the aggregator's session has ended");
 }
 
-// Out of order is fine: replies are matched by id.
+// Replies may be out of order: they are matched by id.
 bh_status TransportAggregator::send(const bh_outgoing &message) {
   if (session_ == 0 || message.session != session_) return BH_STALE;
-  if (message.kind != BH_OUT_ANSWER) return BH_OK;  // nothing in the protocol is for events
+  if (message.kind != BH_OUT_ANSWER) return BH_OK;  // the protocol has no events
   std::string text;
   for (std::uint32_t i = 0; i < message.part_count; ++i) text += bh::view(message.parts[i]);
   const std::string_view result = json::member(text, "result");
@@ -234,7 +233,7 @@ bh_status TransportAggregator::send(const bh_outgoing &message) {
     initialized_ = !result.empty();
     if (!initialized_) {
       host_.log(BH_LOG_ERROR, "the handshake with the host failed");
-      gone_ = true;  // not from inside this call
+      gone_ = true;  // deferred, because the host is inside a call
       flush_later();
       return BH_OK;
     }
@@ -252,7 +251,7 @@ bh_status TransportAggregator::send(const bh_outgoing &message) {
   } else if (why.starts_with('"')) {
     queue(reply(id, "error", why));
   } else {
-    fail(id, "the request has ended without an answer");
+    fail(id, "the request ended without an answer");
   }
   return BH_OK;
 }

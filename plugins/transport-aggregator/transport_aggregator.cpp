@@ -20,7 +20,7 @@ namespace {
 using bh::aggregator::Codec;
 using bh::aggregator::FrameCutter;
 
-// A client that has gone must show as EPIPE, not end the program. Only this thread's mask changes.
+// Blocks SIGPIPE for this thread, so that a write to a disconnected client fails with EPIPE.
 void block_pipe_signal() {
   sigset_t set;
   ::sigemptyset(&set);
@@ -81,10 +81,11 @@ bh_status TransportAggregator::configure(bh_str json, bh_error *error) {
   }
   if (control_ == nullptr) {
     return bh::fail(error, BH_E_DENIED,
-                    "transport-aggregator has no leave to set servers; its part of the profile "
-                    "needs grants = [\"control\"]");
+                    "transport-aggregator may not set servers; add grants = [\"control\"] to its "
+                    "section of the "
+                    "profile");
   }
-  // Numbers stay text here, so RapidJSON's number parser is not used.
+  // Numbers are kept as text, so RapidJSON's number parser is not used.
   constexpr unsigned flags = rapidjson::kParseIterativeFlag |
                              rapidjson::kParseValidateEncodingFlag |
                              rapidjson::kParseNumbersAsStringsFlag;
@@ -96,7 +97,7 @@ bh_status TransportAggregator::configure(bh_str json, bh_error *error) {
       !read_number(root, "slow_connect_ms", &slow_.connect_ms)) {
     return bh::fail(error, BH_E_INVALID,
                     "in_fd and out_fd must be descriptor numbers, codec one of auto, ndjson and "
-                    "msgpack, slow_commands texts, slow_connect_ms a number");
+                    "msgpack, slow_commands an array of strings, slow_connect_ms a number");
   }
   return BH_OK;
 }
@@ -123,14 +124,15 @@ bh_status TransportAggregator::listen(bh_error *error) {
 
 void TransportAggregator::begin() {
   block_pipe_signal();
-  // Both before either is changed: they may be one open file (a terminal, a socket).
+  // Read both before changing either: they may be one open file (a terminal, a socket).
   const int in_before = ::fcntl(in_, F_GETFL), out_before = ::fcntl(out_, F_GETFL);
   if (::fcntl(in_, F_SETFL, in_before | O_NONBLOCK) == 0) in_flags_ = in_before;
   if (::fcntl(out_, F_SETFL, out_before | O_NONBLOCK) == 0) out_flags_ = out_before;
   open_session();
   if (session_ == 0) return end();
   input_open_ = true;
-  // No events: reports only that the client's end has gone. Files are refused; they never block.
+  // Without events, only the closing of the client's end is reported. Regular files cannot be
+  // watched and never block.
   host_.watch(out_, 0, fd_call<&TransportAggregator::on_output_event>, this, &out_watch_);
   const bh_status status =
       host_.watch(in_, BH_FD_READ, fd_call<&TransportAggregator::on_input>, this, &in_watch_);
@@ -145,7 +147,8 @@ void TransportAggregator::on_input() {
   }
 }
 
-// A file (or /dev/null) is always readable and cannot be watched: one read per turn of the loop.
+// A regular file (or /dev/null) is always readable and cannot be watched: one read per turn of the
+// loop.
 void TransportAggregator::on_plain_input() {
   if (!input_open_) return;
   read_some();
@@ -154,7 +157,7 @@ void TransportAggregator::on_plain_input() {
   }
 }
 
-// False: there is nothing more now, or ever.
+// False: no data now, or end of file.
 bool TransportAggregator::read_some() {
   ssize_t n = 0;
   do {
@@ -173,7 +176,7 @@ bool TransportAggregator::read_some() {
   return static_cast<std::size_t>(n) == read_size;
 }
 
-// False: the stream cannot be read on.
+// False: the rest of the stream is unreadable.
 bool TransportAggregator::take_messages() {
   while (phase_ != Phase::ended) {
     switch (cutter_.next()) {
@@ -199,19 +202,19 @@ bool TransportAggregator::take_messages() {
 void TransportAggregator::input_ended() {
   if (!input_open_) return;
   if (cutter_.last_line()) on_message(cutter_.message());
-  if (!std::exchange(input_open_, false)) return;  // that was a shutdown
+  if (!std::exchange(input_open_, false)) return;  // after a shutdown request
   host_.unwatch(in_watch_);
   draining_ = true;
   if (phase_ == Phase::definitions) return end();
   drain_timer_ = host_.timer_start(drain_ms, call<&TransportAggregator::drain_over>, this);
-  flush_later();  // which ends it if nothing is open
+  flush_later();  // ends the session if no request is open
 }
 
 void TransportAggregator::drain_over() {
   drain_timer_ = 0;
   if (open_requests() > 0) {
     host_.log(BH_LOG_WARN, "the input has ended; " + std::to_string(open_requests()) +
-                               " requests under way are given up");
+                               " requests in flight are abandoned");
   }
   fail_all("the aggregator's input has ended");
   end();
@@ -219,11 +222,11 @@ void TransportAggregator::drain_over() {
 
 // ---- toward the client -------------------------------------------------------------------------
 
-// One message, in the codec that the client uses.
+// Queues one message in the client's codec.
 void TransportAggregator::queue(std::string_view text) {
   if (gone_) return;
   if (queue_.waiting() > 0 && queue_.waiting() + text.size() > up_->limits->write_queue_bytes) {
-    host_.log(BH_LOG_ERROR, "the client does not read its replies; it is given up");
+    host_.log(BH_LOG_ERROR, "the client does not read its replies; its session is closed");
     gone_ = true;
     return flush_later();
   }
@@ -232,7 +235,7 @@ void TransportAggregator::queue(std::string_view text) {
   flush_later();
 }
 
-// Somebody waits for this id, so it gets an answer that does fit.
+// The client waits for this id, so an error is sent instead.
 void TransportAggregator::queue_instead(std::string_view text, const char *why) {
   host_.log(BH_LOG_WARN, std::string("a reply cannot be sent: ") + why);
   std::uint64_t id = 0;
@@ -256,7 +259,7 @@ void TransportAggregator::turn_end() {
 }
 
 void TransportAggregator::on_output_event() {
-  const bool closed = !blocked_;  // then only errors are reported
+  const bool closed = !blocked_;  // otherwise only errors are reported
   if (!closed) after_flush(queue_.flush(out_));
   if (closed || gone_) return client_gone();
   end_if_drained();
@@ -279,14 +282,14 @@ void TransportAggregator::after_flush(OutQueue::Flush result) {
   }
 }
 
-// One timer for as long as it goes on, not one per write.
+// One timer for the whole time of blocked output, not one per write.
 void TransportAggregator::on_stall_timer() {
   stall_timer_ = 0;
   if (!blocked_) return;
   const std::uint64_t limit = up_->limits->write_stall_ms;
   const std::uint64_t idle = (host_.now_ns() - progress_ns_) / 1'000'000;
   if (idle >= limit) {
-    host_.log(BH_LOG_WARN, "the client reads nothing; it is given up");
+    host_.log(BH_LOG_WARN, "the client reads nothing; its session is closed");
     return client_gone();
   }
   stall_timer_ = host_.timer_start(limit - idle, call<&TransportAggregator::on_stall_timer>, this);
@@ -305,7 +308,7 @@ void TransportAggregator::end_if_drained() {
   if (draining_ && phase_ != Phase::ended && open_requests() == 0) end();
 }
 
-// Nothing more is read. What waits is still written, by the watch or by stop().
+// Stops reading. The queue is written by the watch or by stop().
 void TransportAggregator::end() {
   phase_ = Phase::ended;
   input_open_ = false;
@@ -337,9 +340,9 @@ void TransportAggregator::unwatch() noexcept {
   }
 }
 
-// The host ends when every answer has been handed over; the last ones may be here.
+// The host ends when every answer has been passed on; the last answers may still be queued.
 void TransportAggregator::write_last() noexcept {
-  block_pipe_signal();  // this thread may be another one
+  block_pipe_signal();  // this may be a different thread
   const std::uint64_t end = monotonic_ns() + last_write_ms * 1'000'000;
   while (queue_.waiting() > 0 && queue_.flush(out_) == OutQueue::Flush::blocked &&
          monotonic_ns() < end) {
@@ -353,7 +356,7 @@ void TransportAggregator::stop() noexcept {
   unwatch();
   write_last();
   queue_.drop();
-  replacing_.clear();  // the host calls nobody any more
+  replacing_.clear();  // the host makes no further callbacks
   session_ = 0;
   input_open_ = false;
   if (in_flags_ >= 0) ::fcntl(in_, F_SETFL, in_flags_);

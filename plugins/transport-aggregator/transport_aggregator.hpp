@@ -1,18 +1,18 @@
-// transport-aggregator: the program that has started us drives the gateway as its aggregator, over
+// transport-aggregator: the program that started the gateway drives it as its aggregator, over
 // standard input and output. docs/aggregator.md describes the protocol.
 //
-// It is a transport: it opens one session, does the handshake itself, and turns the protocol's
-// methods into MCP requests. Servers come from the first message and from `refresh`, through
-// bh.host.control/1, so the profile must grant that.
+// The transport opens one session, performs the handshake itself, and converts the protocol's
+// methods to MCP requests. Servers come from the first message and from `refresh`, through
+// bh.host.control/1, which the profile must grant.
 //
 // Configuration: {"in_fd": 0, "out_fd": 1, "codec": "auto" | "ndjson" | "msgpack", "slow_commands":
-// ["npx"], "slow_connect_ms": 120000} (see SlowStarters). The descriptors stay the program's; they
-// are non-blocking between listen() and stop().
+// ["npx"], "slow_connect_ms": 120000} (see SlowStarters). The descriptors belong to the program;
+// they are non-blocking between listen() and stop().
 //
-// Bounds: a line of 1 MiB, a packed message of 16 MiB; max_open requests without a reply, and
-// limits->message_bytes of them waiting for the first servers; limits->write_queue_bytes of replies
-// that wait, limits->write_stall_ms without progress; drain_ms for what is under way when the input
-// ends.
+// Limits: lines of 1 MiB, packed messages of 16 MiB; max_open requests without a reply, of which
+// limits->message_bytes may wait for the first servers; limits->write_queue_bytes of queued
+// replies, and limits->write_stall_ms without progress; drain_ms for requests in flight at the end
+// of the input.
 #pragma once
 
 #include <bulkhead/abi/ext/draft/control.h>
@@ -48,14 +48,14 @@ class TransportAggregator {
       .provides = {BH_EXT_TRANSPORT}};
 
   static constexpr std::size_t read_size = 256u << 10;
-  static constexpr std::size_t read_budget = 1u << 20;  // about so much per turn of the loop
+  static constexpr std::size_t read_budget = 1u << 20;  // limit per turn of the loop, approximately
   static constexpr std::size_t max_open = 4096;
-  // From the end of the input to the end of what is under way: with the children's time to end it
-  // stays below two seconds.
+  // Time for requests in flight after the end of the input. Together with the shutdown of children
+  // it is less than two seconds.
   static constexpr std::uint64_t drain_ms = 800;
-  static constexpr std::uint64_t retry_ms = 20;  // a list that the host could not give yet
+  static constexpr std::uint64_t retry_ms = 20;  // for a list that the host cannot return yet
   static constexpr std::uint32_t max_skip_logs = 100;
-  // stop() still writes what waits: so long without progress, and so long in all.
+  // stop() writes the queue: maximum time without progress, and maximum total time.
   static constexpr int last_stall_ms = 300;
   static constexpr std::uint64_t last_write_ms = 1'000;
 
@@ -69,24 +69,24 @@ class TransportAggregator {
   }
 
   bh_status listen(bh_error *error);
-  void stop_accepting() noexcept {}  // there is one client, and it is there
+  void stop_accepting() noexcept {}  // the only client is already connected
   bh_status send(const bh_outgoing &message);
   void session_ended(bh_session session, bh_str reason);
   bh_str endpoint() noexcept { return bh::str("aggregator"); }
 
  private:
   enum class Phase : std::uint8_t {
-    definitions,  // the first message is still to come
-    connecting,   // the first servers have not answered or failed yet
+    definitions,  // the first message has not arrived yet
+    connecting,   // the first servers are still connecting
     serving,
     ended
   };
-  // A request of ours that the host has not answered.
+  // A request to the host that is not answered yet.
   struct Open {
     std::uint64_t id;  // the client's
     Method method;
   };
-  // A replacement of servers under way; the host holds its address.
+  // A pending replacement of servers; the host holds its address.
   struct Replacing {
     TransportAggregator *self;
     std::uint64_t id;
@@ -156,16 +156,16 @@ class TransportAggregator {
   const bh_host_transport *const up_;
   const bh_host_control *const control_;
   int in_ = 0, out_ = 1;
-  bool own_out_ = false;                // out_ is our copy, because in_ is the same descriptor
-  int in_flags_ = -1, out_flags_ = -1;  // as they were; -1: untouched
+  bool own_out_ = false;                // out_ is a duplicate, because in_ is the same descriptor
+  int in_flags_ = -1, out_flags_ = -1;  // original flags; -1: unchanged
   bh_watch in_watch_ = 0, out_watch_ = 0;
   bh_timer stall_timer_ = 0, drain_timer_ = 0, retry_timer_ = 0;
-  std::uint64_t progress_ns_ = 0;  // when the client last took something
+  std::uint64_t progress_ns_ = 0;  // time of the last output progress
   std::size_t waiting_before_ = 0;
   bool blocked_ = false, deferred_ = false, gone_ = false, finished_ = false;
   bool input_open_ = false, draining_ = false;
 
-  bh_session session_ = 0;  // 0: none (yet, or any more)
+  bh_session session_ = 0;  // 0: no session (yet, or ended)
   bool initialized_ = false;
   Phase phase_ = Phase::definitions;
   std::uint64_t next_stream_ = handshake_stream;

@@ -41,7 +41,7 @@ class Fixture {
     CHECK(host.faults().empty());
   }
 
-  // told: the configuration names the codec.
+  // told: the codec is set in the configuration.
   void begin(bool told = false) {
     plugin = std::make_unique<TransportAggregator>(host.host());
     const std::string json = "{\"in_fd\":" + std::to_string(in_[0]) +
@@ -56,7 +56,7 @@ class Fixture {
     REQUIRE(plugin->listen(&error) == BH_OK);
     host.turn(0);
   }
-  // Through the first message, with the servers settled.
+  // Sends the first message and reports the servers as settled.
   void serve(bool told = false) {
     begin(told);
     client_says(definitions);
@@ -82,7 +82,7 @@ class Fixture {
     client_writes(bytes);
     host.turn(0);
   }
-  // What the client can read now, as JSON texts.
+  // All replies that the client can read now, as JSON texts.
   std::vector<std::string> replies() {
     host.turn(0);
     char piece[65'536];
@@ -103,7 +103,7 @@ class Fixture {
   }
   using Texts = std::vector<std::string>;
 
-  // The replacement asked for first is complete.
+  // Completes the oldest replacement of servers.
   void settle(std::string_view report = "{}") {
     REQUIRE_FALSE(replacements.empty());
     const auto [done, arg] = replacements.front();
@@ -208,7 +208,7 @@ using Texts = std::vector<std::string>;
 
 }  // namespace
 
-TEST_CASE("without the grant, and with a wrong configuration, it says why it cannot run") {
+TEST_CASE("a missing grant and an invalid configuration are reported") {
   Fixture f;
   bh_error error = bh::make_error();
   TransportAggregator wrong(f.host.host());
@@ -235,7 +235,7 @@ TEST_CASE("A04 the first message goes to the host; requests wait until the serve
       R"("method":"tools/call","params":{"name":"a__t","arguments":{"x":1}}})"));
 }
 
-TEST_CASE("A04 a first message that is no array is refused, and that is the end") {
+TEST_CASE("A04 a first message that is not an array is rejected and ends the session") {
   const char *first = GENERATE(R"({"id":5,"method":"list_tools"})", "garbage", "7");
   Fixture f;
   f.begin();
@@ -267,7 +267,7 @@ TEST_CASE("A05 a line that is too long is logged and skipped, the next one is an
   CHECK(f.host.logged("a message is skipped: it is longer than 1 MiB"));
 }
 
-TEST_CASE("A06 a length over the bound ends the input; what is under way is answered") {
+TEST_CASE("A06 a length above the limit ends the input; requests in flight are answered") {
   Fixture f;
   f.codec = Codec::msgpack;
   f.serve();
@@ -282,7 +282,7 @@ TEST_CASE("A06 a length over the bound ends the input; what is under way is answ
   CHECK(f.finished == 1);
 }
 
-TEST_CASE("A07 A08 A09 lists come from the host, in the protocol's words") {
+TEST_CASE("A07 A08 A09 lists come from the host, in the protocol's format") {
   Fixture f;
   f.codec = GENERATE(Codec::ndjson, Codec::msgpack);
   f.serve();
@@ -309,7 +309,7 @@ TEST_CASE("A07 A08 A09 lists come from the host, in the protocol's words") {
   CHECK(replies[3] == R"({"id":1,"error":"cannot list"})");
 }
 
-TEST_CASE("a list that is not there yet is asked for again") {
+TEST_CASE("a list that is not available yet is requested again") {
   Fixture f;
   f.serve();
   int asked = 0;
@@ -322,7 +322,7 @@ TEST_CASE("a list that is not there yet is asked for again") {
   CHECK(f.replies() == Texts{R"({"id":1,"tools":[]})"});
 }
 
-TEST_CASE("A10 A11 calls, resources and prompts become MCP requests, texts untouched") {
+TEST_CASE("A10 A11 calls, resources and prompts become MCP requests, with unchanged text") {
   Fixture f;
   f.serve();
   f.client_says(
@@ -344,7 +344,7 @@ TEST_CASE("A10 A11 calls, resources and prompts become MCP requests, texts untou
   CHECK(params(3) == R"(tools/call {"name":"a__t"})");
 }
 
-TEST_CASE("A15 replies go out as they come, each with its own id") {
+TEST_CASE("A15 replies are sent in order of arrival, each with its id") {
   Fixture f;
   f.codec = GENERATE(Codec::ndjson, Codec::msgpack);
   f.serve();
@@ -372,7 +372,7 @@ TEST_CASE("errors of the host become error texts") {
   CHECK(f.replies() == Texts{R"({"id":1,"error":"server \"a\" is not connected"})"});
 }
 
-TEST_CASE("A12 refresh answers when the host has replaced the servers, or has refused") {
+TEST_CASE("A12 refresh is answered when the host has replaced or rejected the servers") {
   Fixture f;
   f.serve();
   f.client_says(R"({"id":1,"method":"refresh","params":{"servers":[{"name":"b","url":""}]}})");
@@ -387,7 +387,7 @@ TEST_CASE("A12 refresh answers when the host has replaced the servers, or has re
   CHECK(f.replies() == Texts{R"({"id":3,"error":"refused so"})"});
 }
 
-TEST_CASE("A13 shutdown is answered at once, also while servers connect; the rest gets an error") {
+TEST_CASE("A13 shutdown is answered at once, even while servers connect; other requests fail") {
   Fixture f;
   f.begin();
   f.client_says(definitions);
@@ -399,7 +399,7 @@ TEST_CASE("A13 shutdown is answered at once, also while servers connect; the res
   CHECK(f.closes == std::vector<std::uint32_t>{BH_SESSION_GONE});
 }
 
-TEST_CASE("A14 end of input: at once when nothing is under way, after the answers otherwise") {
+TEST_CASE("A14 end of input: at once without requests in flight, otherwise after the answers") {
   Fixture f;
   f.serve();
   const bool busy = GENERATE(false, true);
@@ -414,7 +414,7 @@ TEST_CASE("A14 end of input: at once when nothing is under way, after the answer
   CHECK(f.finished == 1);
 }
 
-TEST_CASE("A14 what is under way after the end of input has a bound, and gets its error") {
+TEST_CASE("A14 requests in flight after the end of input are limited in time, then fail") {
   Fixture f;
   f.serve();
   f.client_says(R"({"id":1,"method":"call_tool","params":{"name":"a__t"}})");
@@ -435,7 +435,7 @@ TEST_CASE("A21 garbage between two requests is skipped with one log line") {
   f.client_says(R"({"id":2,"method":"list_tools"})");
   f.client_says(R"({"id":3,"method":"dance"})");
   CHECK(f.replies() == Texts{R"({"id":1,"tools":[]})", R"({"id":2,"tools":[]})",
-                             R"({"id":3,"error":"there is no such method"})"});
+                             R"({"id":3,"error":"unknown method"})"});
   CHECK(f.host.logged("a message is skipped: "));
 }
 
@@ -450,7 +450,7 @@ TEST_CASE("A22 a reply that the codec cannot carry becomes an error with its id"
   CHECK(f.replies() == Texts{R"({"id":10,"tools":[]})"});
 }
 
-TEST_CASE("requests without a reply are bounded") {
+TEST_CASE("requests without a reply are limited") {
   Fixture f;
   f.serve();
   for (std::size_t i = 0; i < TransportAggregator::max_open; ++i) {
@@ -464,7 +464,7 @@ TEST_CASE("requests without a reply are bounded") {
   CHECK(f.delivered.size() == TransportAggregator::max_open);
 }
 
-TEST_CASE("requests that wait for the first servers are bounded in bytes") {
+TEST_CASE("requests that wait for the first servers are limited in bytes") {
   Fixture f;
   f.limits.message_bytes = 1'000;
   f.begin();
@@ -477,7 +477,7 @@ TEST_CASE("requests that wait for the first servers are bounded in bytes") {
   CHECK(replies[0].starts_with(R"({"id":2,"error":"too many bytes of requests wait)"));
 }
 
-TEST_CASE("a client that does not read is given up") {
+TEST_CASE("a client that does not read is disconnected") {
   Fixture f;
   f.limits.write_queue_bytes = 300'000;
   f.serve();
@@ -493,14 +493,14 @@ TEST_CASE("a client that does not read is given up") {
   CHECK(f.host.logged("does not read its replies"));
 }
 
-TEST_CASE("a client that has gone is noticed without writing") {
+TEST_CASE("a disconnected client is detected without writing") {
   Fixture f;
   f.serve();
   f.close_client_output();
   REQUIRE(f.host.run_until([&] { return f.finished == 1; }, 10'000));
 }
 
-TEST_CASE("the host ends the session, or refuses the handshake") {
+TEST_CASE("the host ends the session or rejects the handshake") {
   Fixture f;
   f.refuse_handshake = GENERATE(false, true);
   f.begin();
