@@ -18,7 +18,7 @@
 #include "stdio-lines/line_writer.hpp"
 #include "transport-vsock/config.hpp"
 #include "transport-vsock/counters.hpp"
-#include "transport-vsock/seldom.hpp"
+#include "transport-vsock/log_limiter.hpp"
 
 namespace transport_vsock {
 

@@ -10,7 +10,7 @@
 #include "stream-listener/stream_listener.hpp"
 #include "transport-vsock/connection.hpp"
 #include "transport-vsock/guest_dialer.hpp"
-#include "transport-vsock/seldom.hpp"
+#include "transport-vsock/log_limiter.hpp"
 #include "transport-vsock/splice.hpp"
 
 namespace transport_vsock {
