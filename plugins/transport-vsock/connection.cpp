@@ -191,7 +191,7 @@ bool Connection::check(std::uint64_t now_ns) {
   if (now_ns - since_ns_ < limit_ms * ns_per_ms) return true;
   if (!sniffing && owner_.stalled.due(now_ns)) {
     owner_.host.log(BH_LOG_INFO, peer_ + " does not read its answers; the connection is closed" +
-                                     owner_.stalled.left_out());
+                                     owner_.stalled.suppressed());
   }
   doom(sniffing ? owner_.counters.sniff_timeout : owner_.counters.too_slow);
   return false;
@@ -376,7 +376,7 @@ bool Connection::open_session() {
   session_ = 0;
   if (owner_.no_session.due(owner_.host.now_ns())) {
     owner_.host.log(BH_LOG_WARN, "cannot open a session for " + peer_ + ": " +
-                                     std::string(bh::text(error)) + owner_.no_session.left_out());
+                                     std::string(bh::text(error)) + owner_.no_session.suppressed());
   }
   doom(owner_.counters.error);
   return false;

@@ -36,9 +36,9 @@ class ConnectionOwner {
   const bh_host_transport *const transport;
   const Config &config;
   const Counters counters;
-  stdio_lines::Scratch scratch;  // received bytes are processed before the handler returns
-  std::size_t unsent = 0;        // queued output bytes of all guests
-  Seldom stalled, no_session;    // log lines about connections
+  stdio_lines::Scratch scratch;    // received bytes are processed before the handler returns
+  std::size_t unsent = 0;          // queued output bytes of all guests
+  LogLimiter stalled, no_session;  // log lines about connections
 
   // The connection has opened a session.
   virtual void on_session(Connection &connection, bh_session session) = 0;

@@ -101,11 +101,11 @@ void Endpoint::accepted(int fd, const sockaddr_storage &peer) {
 }
 
 // Takes ownership of the descriptor.
-void Endpoint::refuse(int fd, bh_metric counter, Seldom &said, const std::string &why) {
+void Endpoint::refuse(int fd, bh_metric counter, LogLimiter &limiter, const std::string &why) {
   counters.add(counter);
   ::close(fd);
-  if (!said.due(host.now_ns())) return;
-  host.log(BH_LOG_WARN, "a connection was rejected: " + why + said.left_out());
+  if (!limiter.due(host.now_ns())) return;
+  host.log(BH_LOG_WARN, "a connection was rejected: " + why + limiter.suppressed());
 }
 
 bool Endpoint::allowed(const sockaddr_storage &peer, std::uint32_t id) const {

@@ -48,7 +48,7 @@ class Endpoint final : public ConnectionOwner {
 
   void begin();
   void accepted(int fd, const sockaddr_storage &peer);
-  void refuse(int fd, bh_metric counter, Seldom &said, const std::string &why);
+  void refuse(int fd, bh_metric counter, LogLimiter &limiter, const std::string &why);
   bool allowed(const sockaddr_storage &peer, std::uint32_t id) const;
   std::size_t connections_of(std::uint32_t peer) const;
   void add(int fd, std::string peer, std::optional<std::uint32_t> id, std::string_view early);
@@ -72,7 +72,7 @@ class Endpoint final : public ConnectionOwner {
   std::vector<Connection *> doomed_, unflushed_;
   std::vector<std::uint32_t> handing_off_;  // ids of peers whose connections wait for the service's
                                             // socket
-  Seldom not_listed_, too_many_of_peer_, too_many_;
+  LogLimiter not_listed_, too_many_of_peer_, too_many_;
   std::uint64_t handoff_failures_ = 0;  // since the last success
   std::uint64_t check_ms_;              // resolution of time-outs
   bh_timer check_timer_ = 0;

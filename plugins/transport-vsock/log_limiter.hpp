@@ -8,29 +8,29 @@
 
 namespace transport_vsock {
 
-class Seldom {
+class LogLimiter {
  public:
   static constexpr std::uint64_t pause_ns = 60'000'000'000;
 
   // True if the line is to be logged now, with suppressed() appended. now_ns: a monotonic clock.
   bool due(std::uint64_t now_ns) noexcept {
-    if (said_ && now_ns - said_ns_ < pause_ns) {
-      ++left_out_;
+    if (logged_ && now_ns - logged_ns_ < pause_ns) {
+      ++suppressed_;
       return false;
     }
-    said_ = true;
-    said_ns_ = now_ns;
+    logged_ = true;
+    logged_ns_ = now_ns;
     return true;
   }
   // Text for the end of the line, empty if no line was suppressed; resets the count.
-  std::string left_out() {
-    const std::uint64_t n = std::exchange(left_out_, 0);
+  std::string suppressed() {
+    const std::uint64_t n = std::exchange(suppressed_, 0);
     return n == 0 ? std::string() : " (" + std::to_string(n) + " similar lines suppressed)";
   }
 
  private:
-  bool said_ = false;
-  std::uint64_t said_ns_ = 0, left_out_ = 0;
+  bool logged_ = false;
+  std::uint64_t logged_ns_ = 0, suppressed_ = 0;
 };
 
 }  // namespace transport_vsock

@@ -724,14 +724,14 @@ TEST_CASE("an empty list rejects all peers, and connections per peer are limited
 }
 
 TEST_CASE("a frequent log line is written once a minute, with the number of suppressed lines") {
-  transport_vsock::Seldom line_of;
-  constexpr std::uint64_t minute = transport_vsock::Seldom::pause_ns;
-  CHECK(line_of.due(5));
-  CHECK(line_of.left_out().empty());
-  for (int i = 0; i < 7; ++i) CHECK_FALSE(line_of.due(4 + minute));
-  CHECK(line_of.due(5 + minute));
-  CHECK(line_of.left_out() == " (7 similar lines suppressed)");
-  CHECK_FALSE(line_of.due(6 + minute));
+  transport_vsock::LogLimiter limiter;
+  constexpr std::uint64_t minute = transport_vsock::LogLimiter::pause_ns;
+  CHECK(limiter.due(5));
+  CHECK(limiter.suppressed().empty());
+  for (int i = 0; i < 7; ++i) CHECK_FALSE(limiter.due(4 + minute));
+  CHECK(limiter.due(5 + minute));
+  CHECK(limiter.suppressed() == " (7 similar lines suppressed)");
+  CHECK_FALSE(limiter.due(6 + minute));
 }
 
 TEST_CASE("two hundred clients of one guest with the default configuration") {
