@@ -23,9 +23,9 @@ bh_status parse_config(std::string_view json, Config *out, bh_error *error) {
   out->full = is("mode", "full");
   if (out->full && is("on_failure", "spill")) {
     return invalid(
-        "mode \"full\" answers nothing whose record may be lost, so on_failure cannot be "
+        "mode \"full\" rejects calls whose records cannot be stored, so on_failure cannot be "
         "\"spill\"; "
-        "leave it out");
+        "remove on_failure");
   }
   out->block = out->full || is("on_failure", "block");
   if (const auto it = root.FindMember("texts"); it != root.MemberEnd() && it->value.IsBool()) {
@@ -42,7 +42,8 @@ bh_status parse_config(std::string_view json, Config *out, bh_error *error) {
   }
   if (out->segment_bytes > out->max_bytes / 2) {
     return invalid(
-        "segment_bytes must be at most half of max_bytes: what is too old goes by files");
+        "segment_bytes must be at most half of max_bytes, since old records are removed file by "
+        "file");
   }
   return BH_OK;
 }

@@ -1,4 +1,4 @@
-// The plugin's part of the profile.
+// The plugin's section of the profile.
 #pragma once
 
 #include <bulkhead/cpp/basics.hpp>
@@ -9,15 +9,15 @@
 namespace telemetry_sqlite {
 
 struct Config {
-  bool full = false;   // mode: nothing is sent or answered before it is committed
-  bool block = false;  // on_failure: rather no call than one without a record
-  bool texts = true;   // keep what was said
+  bool full = false;   // mode "full": nothing is sent or answered before its record is committed
+  bool block = false;  // on_failure "block": reject calls when records cannot be stored
+  bool texts = true;   // record requests and responses
   std::uint64_t flush_ms = 250;
   std::uint64_t checkpoint_rows = 1'000;
   std::uint64_t segment_bytes = 256u << 20;
-  std::uint64_t max_bytes = 2ull << 30;   // of one chain
-  std::uint64_t retention_days = 0;       // 0: until max_bytes
-  std::uint64_t spill_bytes = 16u << 20;  // reserved on disk from the beginning
+  std::uint64_t max_bytes = 2ull << 30;   // per chain
+  std::uint64_t retention_days = 0;       // 0: limited by max_bytes only
+  std::uint64_t spill_bytes = 16u << 20;  // reserved on disk at start
 };
 
 inline constexpr std::string_view config_schema = R"json({
@@ -32,7 +32,8 @@ inline constexpr std::string_view config_schema = R"json({
     "retention_days":{"type":"integer","minimum":0,"maximum":36500},
     "spill_bytes":{"type":"integer","minimum":65536,"maximum":1073741824}}})json";
 
-// The host has checked the schema; what it cannot say is checked here.
+// Parses the configuration. The host has validated the schema; the remaining constraints are
+// checked here.
 bh_status parse_config(std::string_view json, Config *out, bh_error *error);
 
 }  // namespace telemetry_sqlite

@@ -25,8 +25,8 @@ std::string ChainLock::take(const std::string &folder) {
     }
     ::close(fd);
   }
-  return std::to_string(max_chains) + " gateways write into " + folder +
-         " already; give this one another state_dir";
+  return std::to_string(max_chains) + " gateways already write into " + folder +
+         "; configure a different state_dir";
 }
 
 }  // namespace telemetry_sqlite

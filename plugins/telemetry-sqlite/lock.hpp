@@ -1,4 +1,4 @@
-// Which chain this gateway writes: the first that no other one does.
+// Selects and locks the chain that this gateway writes: the first chain that is not locked.
 #pragma once
 
 #include <cstdint>
@@ -8,14 +8,14 @@ namespace telemetry_sqlite {
 
 class ChainLock {
  public:
-  static constexpr std::uint32_t max_chains = 64;  // gateways that share a folder
+  static constexpr std::uint32_t max_chains = 64;  // limit for gateways that share a folder
 
   ChainLock() = default;
   ~ChainLock();
   ChainLock(const ChainLock &) = delete;
   ChainLock &operator=(const ChainLock &) = delete;
 
-  // The error's text; empty: chain() is ours until this object or the process ends.
+  // Returns the error text. Empty: chain() is locked until this object or the process ends.
   std::string take(const std::string &folder);
   std::uint32_t chain() const noexcept { return chain_; }
 

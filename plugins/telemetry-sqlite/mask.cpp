@@ -19,8 +19,7 @@ namespace {
 using bh::Decoded;
 
 constexpr std::string_view mask = "***";
-// How deep escapes may lie in one another, and how many bytes may be decoded of a text: it was made
-// for it if it holds more.
+// Limits for nested escapes and for decoded bytes per text; texts beyond are hostile.
 constexpr unsigned max_layers = 8;
 constexpr std::size_t decoded_per_byte = 16, decoded_at_least = 64u << 10;
 
@@ -28,7 +27,7 @@ bool is_alnum(char c) noexcept {
   return (c >= '0' && c <= '9') || (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z');
 }
 
-// What tokens consist of; a backslash ends one in JSON text.
+// Characters of tokens; a backslash ends a token in JSON text.
 bool is_token_char(char c) noexcept {
   return is_alnum(c) || c == '_' || c == '-' || c == '.' || c == '=' || c == '/' || c == '+' ||
          c == '~';
@@ -39,7 +38,7 @@ std::size_t token_length(std::string_view text) noexcept {
   return static_cast<std::size_t>(end - text.begin());
 }
 
-// A token that begins so and is at least that long, all in all.
+// A token with this prefix and at least this total length.
 struct Shape {
   std::string_view prefix;
   std::size_t least;
@@ -55,7 +54,7 @@ constexpr std::string_view schemes[] = {"Bearer ", "bearer ", "BEARER ", "Basic 
 constexpr std::string_view key_begin = "-----BEGIN ", key_end = "-----END ";
 constexpr std::string_view url_begin = "://", escaped_url_begin = R"(:\/\/)";
 
-// The two bytes that each of them begins with.
+// The first two bytes of each prefix.
 constexpr auto beginnings = [] {
   std::array<std::string_view, std::size(shapes) + std::size(schemes) + 3> out;
   std::size_t n = 0;
@@ -67,7 +66,7 @@ constexpr auto beginnings = [] {
   return out;
 }();
 
-// Which pairs of bytes those are. Nearly no place of a text passes this one look.
+// The set of these byte pairs. Nearly no position of a text passes this first check.
 class Pairs {
  public:
   constexpr Pairs() {
@@ -91,8 +90,8 @@ constexpr Pairs pairs;
 
 #if defined(__x86_64__)
 
-// The same for 16 places at once, and a few too many: by the halves of both bytes, in which of
-// eight groups of pairs they occur.
+// The same check for 16 positions at once, with some false positives: nibbles of both bytes are
+// looked up in eight groups of pairs.
 struct Halves {
   alignas(16) std::array<unsigned char, 16> low1{}, high1{}, low2{}, high2{};
   constexpr Halves() {
@@ -109,7 +108,8 @@ struct Halves {
 };
 constexpr Halves halves;
 
-// From the first of the places that may be one, of 16 at a time; at least 17 bytes must be left.
+// Checks 16 positions at a time and returns the first that may match; at least 17 bytes must
+// remain.
 __attribute__((target("ssse3"))) std::size_t skip_harmless(const char *text, std::size_t from,
                                                            std::size_t end) noexcept {
   const auto table = [](const std::array<unsigned char, 16> &of) {
@@ -136,7 +136,7 @@ __attribute__((target("ssse3"))) std::size_t skip_harmless(const char *text, std
 
 #endif
 
-// The first place in text[from, end) where a credential may begin, else `end`.
+// The first position in text[from, end) where a credential may begin, else `end`.
 std::size_t next_suspect(std::string_view text, std::size_t from, std::size_t end) noexcept {
 #if defined(__x86_64__)
   static const bool wide = __builtin_cpu_supports("ssse3");
@@ -151,14 +151,14 @@ std::size_t next_suspect(std::string_view text, std::size_t from, std::size_t en
   return end;
 }
 
-// A JWT has three parts; other base64 of JSON is content.
+// A JWT has three parts; other base64-encoded JSON is content.
 bool is_jwt(std::string_view token) noexcept {
   return std::count(token.begin(), token.end(), '.') >= 2;
 }
 
-// How much of the text is a credential, and what of it stays before the mask. 0: none.
-// `*no_jwt`: so many bytes are known to be in a token that is no JWT, so that none begins in them
-// either; kept, so that a text is not read to its end from each of its places.
+// Length of the credential at the front of the text, and of its prefix that is not masked; 0: none.
+// `*no_jwt`: number of bytes known to be in a token that is not a JWT, so that no JWT begins in
+// them. It is kept between calls, so that the token is not scanned again from each position.
 std::size_t credential(std::string_view text, std::size_t *stays, std::size_t *no_jwt) noexcept {
   *stays = 0;
   for (const std::string_view scheme : schemes) {
@@ -186,7 +186,7 @@ std::size_t credential(std::string_view text, std::size_t *stays, std::size_t *n
   return 0;
 }
 
-// "://user:password@": the password. Some programs write JSON with `\/` for each slash.
+// "://user:password@": the password. Some programs escape slashes as `\/` in JSON.
 std::size_t password_of_url(std::string_view text, std::size_t *stays) noexcept {
   const bool escaped = text.starts_with(escaped_url_begin);
   if (!escaped && !text.starts_with(url_begin)) return 0;
@@ -199,32 +199,33 @@ std::size_t password_of_url(std::string_view text, std::size_t *stays) noexcept 
   return at;
 }
 
-// What of a text is replaced, and by what.
+// One replacement in a text.
 struct Edit {
   std::size_t begin = 0, end = 0;
   std::string with;
-  std::size_t order;  // in which they were made
+  std::size_t order;  // order of insertion
 };
 
-// A text, and what it becomes: copied only when something in it is masked.
+// A text and its replacements; copied only if something is masked.
 class Masked {
  public:
   explicit Masked(std::string_view text) : text_(text) {}
   std::string_view text() const noexcept { return text_; }
   const std::vector<Edit> &edits() const noexcept { return edits_; }
 
-  // In any order; of those that overlap, the first one's text stands in place of all.
+  // Replacements may be added in any order. Of overlapping ones, the text of the first replaces
+  // all.
   void replace(std::size_t begin, std::size_t end, std::string_view with) {
     edits_.push_back({begin, end, std::string(with), edits_.size()});
   }
-  // How many were masked.
+  // Returns the number of replacements.
   std::uint64_t finish(std::string *text) {
     if (edits_.empty()) return 0;
     std::sort(edits_.begin(), edits_.end(), [](const Edit &a, const Edit &b) {
       return a.begin != b.begin ? a.begin < b.begin : a.order < b.order;
     });
     std::string out;
-    std::size_t from = 0;  // what lies before is in `out`, or masked
+    std::size_t from = 0;  // the text before this offset is in `out` or masked
     std::uint64_t count = 0;
     for (const Edit &edit : edits_) {
       if (count == 0 || edit.begin >= from) {
@@ -247,20 +248,21 @@ bool is_hex(char c) noexcept {
   return (c >= '0' && c <= '9') || (c >= 'A' && c <= 'F') || (c >= 'a' && c <= 'f');
 }
 
-// \u003c, say.
+// True for an escape such as \u003c.
 bool is_escaped_unit(std::string_view text) noexcept {
   return text.starts_with("\\u") && std::all_of(text.begin() + 2, text.end(), is_hex);
 }
 
-// A token does not begin within a word; the letters of an escape (\n, \u003c) are none.
+// A token does not begin within a word; letters of an escape (
+// , \u003c) are not part of a word.
 bool begins_token(std::string_view text, std::size_t begin, std::size_t at) noexcept {
   if (at == begin || !is_alnum(text[at - 1])) return true;
   return (at >= begin + 2 && text[at - 2] == '\\') ||
          (at >= begin + 6 && is_escaped_unit(text.substr(at - 6, 6)));
 }
 
-// "password=hunter2": where the value behind the equals sign is, without the quotes that it may be
-// in. Empty: the name is none of a secret.
+// "password=hunter2": the range of the value after the equals sign, without quotes. Empty: the name
+// is not secret.
 struct Range {
   std::size_t begin = 0, end = 0;
   bool empty() const noexcept { return begin >= end; }
@@ -282,13 +284,13 @@ Range assigned(std::string_view text, std::size_t begin, std::size_t equals) {
     break;
   }
   if (to == text.npos) to = text.find_first_of(" \t\r\n\"'\\&;,<>(){}[]", from);
-  // "Bearer TOKEN" and keys of many lines do not end at the first space.
+  // "Bearer TOKEN" and multi-line keys do not end at the first space.
   std::size_t stays = 0, no_jwt = 0;
   const std::size_t n = credential(text.substr(from), &stays, &no_jwt);
   return {from + (n == 0 ? 0 : stays), std::max(std::min(to, text.size()), from + n)};
 }
 
-// The credentials in text[begin, end).
+// Masks the credentials in text[begin, end).
 void mask_part(std::string_view text, std::size_t begin, std::size_t end, Masked *out) {
   const std::string_view part = text.substr(0, end);
   std::size_t no_jwt_before = begin, equals = part.find('=', begin);
@@ -317,7 +319,7 @@ void mask_part(std::string_view text, std::size_t begin, std::size_t end, Masked
   }
 }
 
-// The closing quote of the string whose inside begins at `from`, or the end of the text.
+// Position of the closing quote of the string that begins at `from`, or the end of the text.
 std::size_t string_end(std::string_view json, std::size_t from) noexcept {
   std::size_t at = from;
   while ((at = json.find('"', at)) != json.npos) {
@@ -334,7 +336,7 @@ bool is_key(std::string_view json, std::size_t behind) noexcept {
   return next != json.npos && json[next] == ':';
 }
 
-// Of letters and digits in lower case; at least 6 of them.
+// text: letters and digits in lower case, at least 6.
 bool begins_secret_word(std::string_view text) noexcept {
   const auto is = [text](std::string_view word) { return text.starts_with(word); };
   switch (text[0]) {
@@ -369,19 +371,19 @@ bool is_secret_name(std::string_view name) {
     if (plain == whole) return true;
   }
   if (!plain.ends_with("token")) return false;
-  // Places in a list, and MCP's own, are none.
+  // Progress tokens of MCP and pagination tokens are not secret.
   return !plain.ends_with("progresstoken") && !plain.ends_with("pagetoken") &&
          !plain.ends_with("continuationtoken");
 }
 
 namespace {
 
-// Which of the values that come belong to a secret name.
+// Tracks which values belong to a secret name.
 class Belonging {
  public:
-  // The name of a member.
+  // Called for the name of a member.
   void name(std::string_view name) {
-    // A tool's schema names its parameters; what they are is no secret.
+    // In a tool's schema, the members are parameter names; their definitions are not secret.
     const bool schema = !properties_.empty() && properties_.back() == depth_;
     named_ = is_secret_name(name);
     schema_ = named_ && schema;
@@ -407,23 +409,24 @@ class Belonging {
   bool text() const { return number() || list_ != 0; }
 
  private:
-  // "tokens" may be a number of them, or ids.
+  // "tokens" may be a count, or a list of ids.
   static bool is_plural(std::string_view name) {
     return name.ends_with("tokens") || name.ends_with("Tokens") || name.ends_with("TOKENS");
   }
   void forget() { named_ = schema_ = texts_ = properties_follow_ = false; }
 
-  std::size_t depth_ = 0, all_ = 0, list_ = 0;  // where what belongs to a name was opened; 0: none
+  std::size_t depth_ = 0, all_ = 0, list_ = 0;  // depth at which the value of a secret name was
+                                                // opened; 0: none
   std::vector<std::size_t> properties_;
   bool named_ = false, schema_ = false, texts_ = false, properties_follow_ = false;
 };
 
-// Masks one text: as it is, and what its escapes stand for, layer by layer.
+// Masks one text: the text itself and its decoded escapes, layer by layer.
 class Look {
  public:
   explicit Look(std::size_t bytes) : left_(decoded_at_least + decoded_per_byte * bytes) {}
 
-  // JSON from `from` on, perhaps cut at its end.
+  // Masks JSON from `from` on; the JSON may be truncated.
   void json(std::size_t from, unsigned layer, Masked *out) {
     const std::string_view json = out->text();
     Belonging belonging;
@@ -459,18 +462,18 @@ class Look {
     }
   }
 
-  // Any text; JSON in it is looked at as such.
+  // Masks any text; JSON in it is treated as JSON.
   void text(unsigned layer, Masked *out) {
     const std::string_view text = out->text();
     mask_part(text, 0, text.size(), out);
     const std::size_t document = document_begin(text);
     if (document < text.size()) json(document, layer, out);
-    // A text that is JSON has its escapes in its strings.
+    // In a JSON text, escapes are only in its strings.
     if (text.find_first_not_of(" \t\r\n") != document) decoded(0, text.size(), layer, out);
   }
 
  private:
-  // Where what looks like JSON begins: {" or [" or [{ or [[.
+  // Position of the likely beginning of JSON: {" or [" or [{ or [[.
   static std::size_t document_begin(std::string_view text) noexcept {
     for (std::size_t i = 0; i + 1 < text.size(); ++i) {
       if (text[i] != '{' && text[i] != '[') continue;
@@ -482,8 +485,8 @@ class Look {
     return text.size();
   }
 
-  // What the escapes in [begin, end) stand for. Percent signs are looked at for themselves: where
-  // one of them stands for a quote, the JSON around it is still what it was.
+  // Masks the decoded escapes in [begin, end). Percent escapes are decoded separately: an encoded
+  // quote must not change the structure of the surrounding JSON.
   void decoded(std::size_t begin, std::size_t end, unsigned layer, Masked *out) {
     if (layer == max_layers) return;
     for (const auto kind : {Decoded::Layer::json, Decoded::Layer::percent}) {
@@ -514,7 +517,7 @@ class Look {
     return out;
   }
 
-  std::size_t left_;  // bytes that may still be decoded
+  std::size_t left_;  // limit of bytes to decode
 };
 
 }  // namespace
@@ -533,7 +536,7 @@ void mask_text(std::string *text, std::uint64_t *count) {
 
 namespace {
 
-// How long the escape at the end of the text is that a cut went through; 0: there is none.
+// Length of a truncated escape at the end of the text; 0: none.
 std::size_t half_escape(std::string_view text) noexcept {
   for (std::size_t n = 1; n <= std::min<std::size_t>(text.size(), 5); ++n) {
     const std::string_view end = text.substr(text.size() - n);
@@ -542,7 +545,7 @@ std::size_t half_escape(std::string_view text) noexcept {
     const std::string_view digits = end.substr(unit ? 2 : 1);
     const bool hex = std::all_of(digits.begin(), digits.end(), is_hex);
     const std::size_t most_digits = unit ? 3 : end[0] == '%' ? 1 : 0;
-    // Two backslashes are a whole one.
+    // Two backslashes are a complete escape.
     const std::size_t before = text.substr(0, text.size() - n).find_last_not_of('\\') + 1;
     const bool odd = end[0] == '%' || (text.size() - n - before) % 2 == 0;
     return hex && odd && digits.size() <= most_digits ? n : 0;
@@ -550,7 +553,7 @@ std::size_t half_escape(std::string_view text) noexcept {
   return 0;
 }
 
-// Where the word at the end of the text begins.
+// Position of the last word of the text.
 std::size_t last_word(std::string_view text) noexcept {
   constexpr std::size_t most = 512;
   std::size_t n = 0;
@@ -561,7 +564,7 @@ std::size_t last_word(std::string_view text) noexcept {
 }  // namespace
 
 void mask_cut_end(std::string *text, std::uint64_t *count) {
-  constexpr std::size_t looked_at = 4096;  // a word may be longer by its escapes
+  constexpr std::size_t looked_at = 4096;  // a word may be longer because of escapes
   const std::size_t half = half_escape(*text), end = text->size() - half;
   const std::size_t from = end - std::min(end, looked_at);
   const std::string_view window = std::string_view(*text).substr(from, end - from);
@@ -570,7 +573,7 @@ void mask_cut_end(std::string *text, std::uint64_t *count) {
   while (layers.size() < max_layers) {
     auto layer = Decoded::of(layers.empty() ? window : layers.back().text(), Decoded::Layer::both);
     if (!layer) break;
-    // What an escape stands for belongs to the word or does not; its letters do not.
+    // An escape belongs to the word if its decoded character does.
     if (layers.empty()) word = window.size();
     layers.push_back(std::move(*layer));
     const std::string_view below = layers.back().text();

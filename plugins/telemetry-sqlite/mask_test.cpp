@@ -22,7 +22,7 @@ std::string text(std::string_view text) {
 
 }  // namespace
 
-TEST_CASE("values of members with such names are masked") {
+TEST_CASE("values of members with secret names are masked") {
   CHECK(json(R"({"password":"hunter2","user":"me"})") == R"({"password":"***","user":"me"})");
   CHECK(json(R"({"a":{"API_KEY" : "x","n":1},"b":"y"})") ==
         R"({"a":{"API_KEY" : "***","n":1},"b":"y"})");
@@ -40,7 +40,7 @@ TEST_CASE("values of members with such names are masked") {
         R"({"password":"","token":true,"secret":null})");
 }
 
-TEST_CASE("MCP's own tokens and places in lists are none") {
+TEST_CASE("MCP progress tokens and pagination tokens are not masked") {
   const std::string_view harmless =
       R"({"_meta":{"progressToken":"p1"},"nextPageToken":"n","maxTokens":5,"key":"k"})";
   CHECK(json(harmless) == harmless);
@@ -50,7 +50,7 @@ TEST_CASE("MCP's own tokens and places in lists are none") {
   CHECK(json(R"({"properties":{"password":"hunter2"}})") == R"({"properties":{"password":"***"}})");
 }
 
-TEST_CASE("what looks like a credential is masked wherever it is") {
+TEST_CASE("text with the shape of a credential is masked at any position") {
   const std::string ghp = "ghp_" + std::string(36, 'a');
   CHECK(json(R"({"text":"it is )" + ghp + R"(."})") == R"({"text":"it is ***"})");
   CHECK(text("x=" + ghp + ";") == "x=***;");
@@ -89,7 +89,7 @@ TEST_CASE("values behind an equals sign are masked by the name before it") {
         R"({"env":["API_KEY=\"***\"","B=c"],"cmd":"run\npassword=***\nnext"})");
 }
 
-TEST_CASE("a credential is found at every place of a text") {
+TEST_CASE("a credential is found at every position of a text") {
   const std::string filler = "The quick brown fox, 42 lines; be skillful at baking and hfy:/ . ";
   for (const std::string &one :
        {"ghp_" + std::string(36, 'a'), "AKIA" + std::string(16, 'Z'), "sk-" + std::string(20, '1'),
@@ -130,8 +130,8 @@ std::string repeated(std::string_view one, std::size_t bytes) {
 
 }  // namespace
 
-// Where each beginning is followed to the end of the text, one such text takes half a minute.
-TEST_CASE("large texts of nothing but beginnings") {
+// Without the no_jwt optimization, one such text takes half a minute.
+TEST_CASE("large texts that consist of prefixes only") {
   constexpr std::size_t large = 256u << 10;
   for (const std::string_view one :
        {"eyJ-", "eyJ/eyJ+", "sk-", "x sk-", "Bearer ", "-----BEGIN ", "-----BEGIN PRIVATE KEY ",
@@ -158,7 +158,7 @@ TEST_CASE("large texts of nothing but beginnings") {
   CHECK(text(far) == far);
 }
 
-TEST_CASE("what does not, stays") {
+TEST_CASE("other text is unchanged") {
   for (const std::string_view plain :
        {"", "a", "risk-management-of-the-company", "Bearer of bad news", "ghp_short",
         "https://host:8080/a@b", "https://me@host/",
@@ -171,7 +171,7 @@ TEST_CASE("what does not, stays") {
   CHECK(json(content) == content);
 }
 
-TEST_CASE("cut texts are masked up to their end, and nothing is read behind it") {
+TEST_CASE("cut texts are masked up to their end, and nothing is read beyond it") {
   const std::string_view whole = R"({"user":"u","password":"hunter2 is it","n":12345})";
   for (std::size_t n = 0; n <= whole.size(); ++n) {
     const std::string cut = json(std::string(whole.substr(0, n)));
@@ -180,7 +180,7 @@ TEST_CASE("cut texts are masked up to their end, and nothing is read behind it")
   CHECK(json(R"({"password":"abc\)") == R"({"password":"***)");
 }
 
-TEST_CASE("names and values count as what they stand for") {
+TEST_CASE("names and values are compared in decoded form") {
   const std::string ghp = "ghp_" + std::string(36, 'a');
   // Names of members.
   CHECK(json(R"({"p\u0061ssword":"hunter2"})") == R"({"p\u0061ssword":"***"})");
@@ -213,7 +213,7 @@ TEST_CASE("names and values count as what they stand for") {
   CHECK(text("GET /?t=gh%70_" + std::string(36, 'a')) == "GET /?t=***");
 }
 
-TEST_CASE("JSON that is itself a string is looked into") {
+TEST_CASE("JSON inside of a JSON string is masked") {
   CHECK(json(R"({"text":"{\"password\":\"hunter2\",\"user\":\"me\",\"pin\":1234}"})") ==
         R"({"text":"{\"password\":\"***\",\"user\":\"me\",\"pin\":\"***\"}"})");
   CHECK(json(R"({"text":" [{\"p\\u0061ssword\":\"hunter2\"}]"})") ==
@@ -225,13 +225,13 @@ TEST_CASE("JSON that is itself a string is looked into") {
   CHECK(json(R"({"u":"{\"url\":\"a%22b\",\"password\":\"hunter2\"}"})") ==
         R"({"u":"{\"url\":\"a%22b\",\"password\":\"***\"}"})");
   CHECK(text(R"(failed: {"password":"hunter2"} at 12)") == R"(failed: {"password":"***"} at 12)");
-  // Cut at any place, nothing of the value is left.
+  // Truncated at any position, no part of the value remains.
   const std::string whole =
       R"({"text":"{\"user\":\"u\",\"p\\u0061ssword\":\"hunter2 is it\",\"n\":1}"})";
   for (std::size_t n = 0; n <= whole.size(); ++n) {
     CHECK(json(whole.substr(0, n)).find("hunter") == std::string::npos);
   }
-  // What is none stays as it came.
+  // Plain text is unchanged.
   for (const std::string_view plain :
        {R"({"a":"{\"b\":\"c\",\"n\":5,\"path\":\"C:\\\\x\"}"})",
         R"({"a":"100% [\"x\"] {y} %zz \u00e9"})", R"({"a":"if (x) { \"y\": [1, 2] }"})",
@@ -241,7 +241,7 @@ TEST_CASE("JSON that is itself a string is looked into") {
   }
 }
 
-TEST_CASE("large texts of nothing but escapes") {
+TEST_CASE("large texts that consist of escapes only") {
   for (const std::string_view one :
        {R"(\\)", R"(\")", R"(\u005c)", "%25", "%5C", R"({\")", R"([{\"token\":)", R"(\u007b\u0022)",
         R"(%5Cu0025)", "{ ", R"({\"a\":\"{\\\")"}) {
@@ -254,7 +254,7 @@ TEST_CASE("large texts of nothing but escapes") {
   }
 }
 
-TEST_CASE("of a text that was cut what the cut went through goes") {
+TEST_CASE("the truncated last word of a text is masked") {
   const auto cut = [](std::string text) {
     std::uint64_t count = 0;
     mask_cut_end(&text, &count);

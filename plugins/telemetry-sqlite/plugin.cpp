@@ -1,5 +1,5 @@
-// telemetry-sqlite: keeps what was called in SQLite files of its own folder, as a chain of rows
-// that cannot be changed unnoticed. See docs/telemetry.md.
+// telemetry-sqlite: records calls in SQLite files as a tamper-evident chain of rows. See
+// docs/telemetry.md.
 #include <bulkhead/abi/ext/draft/event.h>
 #include <bulkhead/abi/ext/draft/mask.h>
 #include <bulkhead/abi/ext/draft/sign.h>
@@ -17,14 +17,14 @@
 
 namespace telemetry_sqlite {
 
-// A gateway's process that somebody has taken over may send longer texts than it should, and rows
-// that verification does not read would break the chain. Masking makes three times as much at most
+// Limits for texts, since a compromised gateway process may send longer texts than documented, and
+// rows above the limit of verification would break the chain. Masking at most triples the size
 // (`1,` becomes `"***",`).
 constexpr std::size_t short_texts = 12;
 static_assert(3 * (2 * BH_RECORD_TEXT_BYTES + BH_EVENT_BYTES + short_texts * max_short_text) <
               record_store::VerifyOptions::max_value_bytes / 2);
 
-// At most so many bytes, cut on a character boundary.
+// Copies at most `most` bytes, cut between characters.
 std::string bounded(bh_str s, std::size_t most, bool *is_cut = nullptr) {
   const std::string_view text = bh::view(s);
   if (text.size() <= most) return std::string(text);
@@ -35,7 +35,7 @@ std::string bounded(bh_str s, std::size_t most, bool *is_cut = nullptr) {
 
 class TelemetrySqlite {
  public:
-  static constexpr std::uint64_t count_ms = 500;  // how often the host's counters are brought up
+  static constexpr std::uint64_t count_ms = 500;  // interval for updating the host's counters
 
   static constexpr bh::Info info{.id = "telemetry-sqlite",
                                  .name = "Session database",
@@ -49,7 +49,7 @@ class TelemetrySqlite {
   bh_status configure(bh_str json, bh_error *error) {
     const auto *store = host_.ext<bh_host_store>(BH_EXT_HOST_STORE);
     if (store == nullptr || !host_.has_reactor()) {
-      return bh::fail(error, BH_E_UNSUPPORTED, "the host offers no folder or has no reactor");
+      return bh::fail(error, BH_E_UNSUPPORTED, "the host has no folder or no reactor");
     }
     if (const bh_status status = parse_config(bh::view(json), &config_, error); status != BH_OK) {
       return status;
@@ -57,7 +57,7 @@ class TelemetrySqlite {
     folder_ = bh::view(store->folder(host_.ctx()));
     if (folder_.empty()) {
       return bh::fail(error, BH_E_UNAVAILABLE,
-                      "there is no folder to keep records in; the log says why (state_dir)");
+                      "there is no folder for records (state_dir); see the log for the reason");
     }
     committed_ = host_.ext<bh_host_telemetry>(BH_EXT_HOST_TELEMETRY);
     if (config_.full && committed_ == nullptr) {
@@ -90,7 +90,8 @@ class TelemetrySqlite {
       writer_.reset();
       return bh::fail(error, BH_E_IO, problem);
     }
-    if (sign_ == nullptr) host_.log(BH_LOG_WARN, "the host signs nothing: no checkpoints are made");
+    if (sign_ == nullptr)
+      host_.log(BH_LOG_WARN, "the host does not sign checkpoints: none are written");
     count();
     return BH_OK;
   }
@@ -119,7 +120,7 @@ class TelemetrySqlite {
       try {
         if (!writer_->put(row_of(*records[i]))) return i;
       } catch (const std::exception &) {
-        return i;  // no memory for it now; it is offered again
+        return i;  // out of memory; the host offers the record again
       }
     }
     return n;
@@ -155,7 +156,7 @@ class TelemetrySqlite {
       row.intent = r.intent;
       row.detail = bounded(r.detail, BH_EVENT_BYTES);
     }
-    if (!BH_HAS(bh_record, &r, trace_id)) return row;  // of an older host
+    if (!BH_HAS(bh_record, &r, trace_id)) return row;  // record of an older host
     row.action = r.action;
     row.flags = r.flags;
     row.params_bytes = r.params_bytes;
@@ -171,7 +172,7 @@ class TelemetrySqlite {
     return row;
   }
 
-  // The gateway's own credentials. Writer's thread.
+  // Masks the gateway's own credentials. Writer's thread.
   std::uint64_t mask_own(std::string *text) const {
     bh_buf out{};
     const std::uint64_t n = mask_ == nullptr ? 0 : mask_->mask(host_.ctx(), bh::str(*text), &out);

@@ -57,7 +57,7 @@ TEST_CASE("records become rows") {
   record.trace_id = bh::str("4bf9");
   const bh_record *pointer = &record;
   CHECK(m.table()->batch(m.plugin->self, &pointer, 1) == 1);
-  bh_record old = record;  // of a host that knows less
+  bh_record old = record;  // from an older host
   old.size = offsetof(bh_record, request_id);
   old.number = 6;
   pointer = &old;
@@ -69,13 +69,13 @@ TEST_CASE("records become rows") {
   CHECK(m.host.faults().empty());
 }
 
-TEST_CASE("texts that are longer than a record's may be are cut, and the chain can be verified") {
+TEST_CASE("texts above the record limit are cut, and the chain can be verified") {
   Made m;
   REQUIRE(m.configure("{}") == BH_OK);
   REQUIRE(m.plugin->start(m.plugin->self, &m.error) == BH_OK);
   std::string numbers = R"({"password":[1)";
   while (numbers.size() < (8u << 20)) numbers += ",1";
-  std::string accents = "a";  // the boundary is within a character
+  std::string accents = "a";  // places the limit inside of a character
   while (accents.size() < 300'000) accents += "\u00e9";
   bh_record record{};
   record.size = sizeof record;
@@ -94,7 +94,7 @@ TEST_CASE("texts that are longer than a record's may be are cut, and the chain c
   CHECK(one(m.file(), "SELECT flags" + of) == "12");
   CHECK(one(m.file(),
             "SELECT length(CAST(request_preview AS BLOB)) BETWEEN 262144 AND 786432" + of) == "1");
-  // Of a text that was cut the end goes, which may be a part of a credential.
+  // The end of a truncated text is removed, since it may be part of a credential.
   CHECK(one(m.file(),
             "SELECT length(CAST(response_preview AS BLOB)) BETWEEN 261000 AND 262144" + of) == "1");
   CHECK(one(m.file(), "SELECT length(CAST(method AS BLOB))" + of) == "1023");
@@ -103,23 +103,24 @@ TEST_CASE("texts that are longer than a record's may be are cut, and the chain c
   CHECK(record_store::verify_chain({{m.file(), 1, 1, 0, 0}}, options).broken == "");
 }
 
-TEST_CASE("what it wants of the host follows its configuration") {
+TEST_CASE("the needs reported to the host follow the configuration") {
   Made m;
   REQUIRE(m.configure(R"({"texts":false,"on_failure":"block"})") == BH_OK);
   CHECK(m.table()->needs(m.plugin->self) == (BH_TELEMETRY_BLOCKS | BH_TELEMETRY_EVENTS));
 }
 
-TEST_CASE("a configuration that cannot be is refused, with what to do") {
+TEST_CASE("an invalid configuration is rejected with the action to take") {
   Made m;
-  CHECK(m.configure(R"({"mode":"full"})") == BH_E_UNSUPPORTED);  // this host waits for nothing
+  CHECK(m.configure(R"({"mode":"full"})") == BH_E_UNSUPPORTED);  // this host does not wait for
+                                                                 // records
   CHECK(bh::text(m.error).find("does not wait for records") != std::string::npos);
   CHECK(m.configure(R"({"mode":"full","on_failure":"spill"})") == BH_E_INVALID);
-  CHECK(bh::text(m.error).find("leave it out") != std::string::npos);
+  CHECK(bh::text(m.error).find("remove on_failure") != std::string::npos);
   CHECK(m.configure(R"({"segment_bytes":2000000,"max_bytes":3000000})") == BH_E_INVALID);
   CHECK(bh::text(m.error).find("half of max_bytes") != std::string::npos);
 }
 
-TEST_CASE("full: the host is told what is committed") {
+TEST_CASE("full: the host is notified of committed records") {
   Made m;
   static std::atomic<std::uint64_t> below;
   below = 0;

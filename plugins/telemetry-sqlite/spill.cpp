@@ -13,9 +13,9 @@
 namespace telemetry_sqlite {
 namespace {
 
-// The file: magic, the offset of the first record that is not kept elsewhere yet, the number of
-// those that were lost; then records, each with length and checksum, until a length of 0 or a
-// checksum that does not fit.
+// File format: magic, the offset of the first record that is not stored elsewhere yet, the number
+// of lost records; then records with length and checksum, up to a length of 0 or a checksum
+// mismatch.
 constexpr std::string_view magic = "BHSPILL3";
 constexpr std::uint64_t first_record = 24;
 constexpr std::size_t sum_bytes = crypto_shorthash_BYTES;
@@ -84,7 +84,7 @@ std::string read_at(int fd, std::uint64_t at, std::size_t n) {
   return out;
 }
 
-// The record at `at`; empty: there is none.
+// Reads the record at `at`; empty: none.
 std::string record_at(int fd, std::uint64_t at, std::uint64_t capacity) {
   const std::string head = read_at(fd, at, head_bytes);
   if (head.size() < head_bytes) return {};
@@ -163,7 +163,7 @@ void Spill::set_lost(std::uint64_t count) {
 
 bool Spill::put(const Row &row) {
   const std::string body = encode(row);
-  // And a length of 0 behind it.
+  // A length of 0 terminates the records.
   if (fd_ < 0 || end_ + head_bytes + body.size() + 4 > capacity_) return false;
   std::string bytes;
   append(&bytes, static_cast<std::uint32_t>(body.size()));
@@ -182,7 +182,7 @@ std::vector<Row> Spill::peek(std::size_t n) {
     const std::string body = record_at(fd_, peeked_, capacity_);
     Row row;
     if (body.empty()) {
-      end_ = peeked_;  // damaged meanwhile
+      end_ = peeked_;  // the file was damaged in the meantime
       break;
     }
     peeked_ += head_bytes + body.size();

@@ -1,6 +1,6 @@
-// Where records go while the database cannot be written, for example on a full disk: a file whose
-// blocks are reserved from the beginning, so that a full disk does not matter to it. What does not
-// fit is refused. What lies in it at the start of a process is from the one before it.
+// Stores records while the database cannot be written, for example because the disk is full: a file
+// whose blocks are reserved in advance. Records that do not fit are rejected. Records found at the
+// start are from the previous process.
 //
 // Owner: the Writer. Thread: one at a time.
 #pragma once
@@ -20,19 +20,19 @@ class Spill {
   Spill(const Spill &) = delete;
   Spill &operator=(const Spill &) = delete;
 
-  // Makes and reserves the file, or goes on with it. One that is larger is cut to `bytes` when all
-  // that it holds is kept elsewhere. The error's text.
+  // Creates and reserves the file, or opens an existing one. A larger file is truncated to `bytes`
+  // once its records are stored elsewhere. Returns the error text.
   std::string open(const std::string &path, std::uint64_t bytes);
   bool empty() const noexcept { return begin_ == end_; }
-  // False: there is no room for it.
+  // False: the file is full.
   bool put(const Row &row);
-  // The oldest ones, at most n; they stay until taken() says that they are kept elsewhere.
+  // Returns the oldest records, at most n. They stay in the file until taken().
   std::vector<Row> peek(std::size_t n);
   void taken();
-  // How many found no room and are not on record as lost yet; outlives the process.
+  // Number of records that did not fit and have no `lost` mark yet; persistent.
   std::uint64_t lost() const noexcept { return lost_; }
   void set_lost(std::uint64_t count);
-  // Written through to the disk.
+  // Writes the file to the disk (fdatasync).
   void flush();
 
  private:

@@ -23,7 +23,7 @@ std::vector<std::uint64_t> numbers(Spill &spill, std::size_t n) {
 
 }  // namespace
 
-TEST_CASE("spilled rows come back as they were, oldest first, once they were taken") {
+TEST_CASE("spilled rows are returned unchanged, oldest first, until taken() removes them") {
   Folder folder;
   Spill spill;
   REQUIRE(spill.open(folder / "s", bytes).empty());
@@ -31,7 +31,8 @@ TEST_CASE("spilled rows come back as they were, oldest first, once they were tak
   for (std::uint64_t i = 1; i <= 5; ++i) REQUIRE(spill.put(row(i)));
   CHECK_FALSE(spill.empty());
   CHECK(numbers(spill, 3) == std::vector<std::uint64_t>{1, 2, 3});
-  CHECK(numbers(spill, 3) == std::vector<std::uint64_t>{1, 2, 3});  // nobody has taken them
+  CHECK(numbers(spill, 3) == std::vector<std::uint64_t>{1, 2, 3});  // without taken(), the same
+                                                                    // rows are returned
   spill.taken();
   const auto rest = spill.peek(9);
   REQUIRE(rest.size() == 2);
@@ -41,7 +42,7 @@ TEST_CASE("spilled rows come back as they were, oldest first, once they were tak
   CHECK(spill.empty());
 }
 
-TEST_CASE("its blocks are there before, and what does not fit is refused") {
+TEST_CASE("blocks are reserved in advance, and rows that do not fit are rejected") {
   Folder folder;
   Spill spill;
   REQUIRE(spill.open(folder / "s", bytes).empty());
@@ -57,7 +58,7 @@ TEST_CASE("its blocks are there before, and what does not fit is refused") {
   CHECK(status.st_size == static_cast<off_t>(bytes));
 }
 
-TEST_CASE("the next process finds what the one before has left") {
+TEST_CASE("the next process reads the rows of the previous one") {
   Folder folder;
   {
     Spill spill;
@@ -69,7 +70,7 @@ TEST_CASE("the next process finds what the one before has left") {
   Spill spill;
   REQUIRE(spill.open(folder / "s", bytes).empty());
   CHECK(numbers(spill, 9) == std::vector<std::uint64_t>{2, 3, 4});
-  SECTION("what was cut in the middle of a row is left aside") {
+  SECTION("a truncated row is skipped") {
     const int fd = ::open((folder / "s").c_str(), O_WRONLY);
     REQUIRE(::pwrite(fd, "xxxx", 4, 500) == 4);
     ::close(fd);
@@ -79,7 +80,7 @@ TEST_CASE("the next process finds what the one before has left") {
   }
 }
 
-TEST_CASE("a smaller spill file comes when the larger one is empty; nothing in it is lost") {
+TEST_CASE("a larger spill file is truncated when it is empty; no row is lost") {
   Folder folder;
   std::uint64_t n = 0;
   {
@@ -102,7 +103,7 @@ TEST_CASE("a smaller spill file comes when the larger one is empty; nothing in i
   CHECK(status.st_size == static_cast<off_t>(bytes));
 }
 
-TEST_CASE("a file that is none of ours begins anew; a place that cannot be is said") {
+TEST_CASE("a file of another format is replaced; an unusable path is reported") {
   Folder folder;
   const int fd = ::open((folder / "s").c_str(), O_WRONLY | O_CREAT, 0600);
   REQUIRE(::write(fd, "something else entirely", 23) == 23);

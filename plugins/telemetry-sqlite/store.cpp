@@ -20,11 +20,11 @@ using record_store::Head;
 using record_store::SegmentFile;
 using record_store::Statement;
 
-// Those whose rows say which record they are.
+// Tables whose rows have the number of their record.
 constexpr std::string_view numbered_tables[] = {"mcp_calls",  "call_intents", "approvals",
                                                 "net_events", "fs_events",    "snapshot_events"};
 
-// In open_code_, beside SQLite's codes: the file can be read, and rows of this version do not fit.
+// In open_code_, beside SQLite's codes: the file is readable, but has another schema version.
 constexpr int another_schema = -1;
 
 bool is_empty(sqlite3 *db) {
@@ -33,31 +33,31 @@ bool is_empty(sqlite3 *db) {
          tables.step() == SQLITE_DONE;
 }
 
-// Of a statement that has been prepared or run.
+// code: the result of preparing or running a statement.
 bool is_page_damage(int code) {
   const int kind = code & 0xff;
   return kind == SQLITE_CORRUPT || kind == SQLITE_NOTADB;
 }
 
-// Of opening. SQLITE_ERROR: it has not the tables that it should have.
+// code: the result of opening. SQLITE_ERROR: a table is missing.
 bool is_damage(int code) {
   return is_page_damage(code) || (code & 0xff) == SQLITE_ERROR;
 }
 
-// Rows with their texts are a few kilobytes: many to a page cost half the writes. But each commit
-// writes a page of each table and index anew, which counts where each row has its own; and small
-// files would be full of pages with nothing on them.
+// Rows with texts are a few kilobytes: large pages halve the number of writes. But each commit
+// rewrites a page of each table and index, which matters if each row has its own commit, and small
+// files would consist mostly of unused pages.
 std::uint64_t wanted_page_bytes(const Config &config) {
   constexpr std::uint64_t large_file = 16u << 20;
   if (config.segment_bytes < large_file) return 4'096;
   return config.full ? 8'192 : 32'768;
 }
 
-// SQLite makes files that everybody may read, as far as the umask lets it, and gives the log the
-// rights of its file. Nobody has the file open yet: closing a descriptor would take SQLite's locks.
+// SQLite creates files with the permissions that the umask allows, and the WAL with those of its
+// file. Call this before the file is opened: closing a descriptor would drop SQLite's locks.
 void keep_private(const std::string &path) {
   const int fd = ::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
-  if (fd < 0) return;  // SQLite says why
+  if (fd < 0) return;  // SQLite reports the error
   static_cast<void>(::fchmod(fd, 0600));
   ::close(fd);
 }
@@ -101,8 +101,8 @@ std::string Store::open() {
   ended_before_ = false;
   damage_.clear();
   carried_.clear();
-  // A process that was killed while it began a file has left it empty: it goes on from the one
-  // before.
+  // A process that was killed while it created a file leaves an empty file: recording continues
+  // from the file before.
   const bool follows = last > 1;
   if (follows) {
     if (std::string problem = look_back(last - 1); !problem.empty()) return problem;
@@ -113,8 +113,9 @@ std::string Store::open() {
   if (problem.empty() || last == 0) return problem;
   const bool readable = open_code_ == another_schema;
   if (!readable && !is_damage(open_code_)) return problem;
-  // What cannot be read any more is left for a person to look at.
-  log_(readable ? BH_LOG_INFO : BH_LOG_ERROR, path_ + ": " + problem + "; going on in a new file");
+  // An unreadable file is kept for inspection.
+  log_(readable ? BH_LOG_INFO : BH_LOG_ERROR,
+       path_ + ": " + problem + "; recording continues in a new file");
   const std::string left = path_;
   const bool unclean = !readable || unclean_;
   if (!readable) {
@@ -127,13 +128,13 @@ std::string Store::open() {
   return {};
 }
 
-// The head and the last rows of a file that others follow; where it is damaged, those of the file
-// before it, with a leap. The error's text: it may be read another time.
+// Reads the head and the last rows of an earlier file. If it is damaged, uses the file before it,
+// and seq leaps. Returns the error text of a failure that may pass.
 std::string Store::look_back(std::uint32_t number) {
   Database db;
   const std::string path = folder_ + "/" + record_store::segment_name(chain_, number);
   int result = ::access(path.c_str(), F_OK) == 0 ? db.open(path, SQLITE_OPEN_READWRITE) : SQLITE_OK;
-  if (db.get() == nullptr) return {};  // somebody has removed it
+  if (db.get() == nullptr) return {};  // the file was removed
   if (result == SQLITE_OK) result = record_store::read_head(db.get(), &head_);
   if (result == SQLITE_OK) {
     remember_rows(db.get());
@@ -163,7 +164,7 @@ void Store::close() {
   db_.close();
 }
 
-// Opens or makes the file of this number; a new one follows head_.
+// Opens or creates the file of this number; a new file follows head_.
 std::string Store::open_file(std::uint32_t number, const std::string &previous_file) {
   close();
   number_ = number;
@@ -171,7 +172,7 @@ std::string Store::open_file(std::uint32_t number, const std::string &previous_f
   keep_private(path_);
   const auto failed = [&] { return open_failure(db_.message()); };
   const std::string page_size = "PRAGMA page_size = " + std::to_string(wanted_page_bytes(config_));
-  // Of mode "full" each commit is on the disk, not only with the kernel. The cache holds a batch.
+  // In mode "full", each commit is written to the disk. The cache holds a batch.
   if (db_.open(path_, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE) != SQLITE_OK ||
       db_.run(page_size.c_str()) != SQLITE_OK ||
       db_.run("PRAGMA cache_size = -8192; PRAGMA journal_mode = WAL; "
@@ -190,7 +191,7 @@ std::string Store::open_file(std::uint32_t number, const std::string &previous_f
   if (result == SQLITE_OK) result = record_store::read_head(db_.get(), &head_);
   if (result != SQLITE_OK) {
     const std::string text = failed();
-    open_code_ = result;  // a start that is missing is no error of SQLite's
+    open_code_ = result;  // a missing start is not an SQLite error
     return text;
   }
   if (schema != record_store::schema_version) return leave(schema);
@@ -200,7 +201,8 @@ std::string Store::open_file(std::uint32_t number, const std::string &previous_f
   return {};
 }
 
-// A row of this version in a file of another would have a hash that nobody can check.
+// A row with this version's schema in a file of another version would have a hash that cannot be
+// verified.
 std::string Store::leave(int schema) {
   remember_rows(db_.get());
   unclean_ = !look_for_end(db_.get(), number_ == 1 || ended_before_);
@@ -259,7 +261,7 @@ std::string Store::prepare() {
     page_bytes_ = static_cast<std::uint64_t>(size.integer(0));
   }
   size = {};
-  // SQLite counts the log's pages, whatever their size.
+  // SQLite counts pages of the WAL, independently of their size.
   const std::string bounds =
       "PRAGMA wal_autocheckpoint = " + std::to_string(log_bytes / page_bytes_) +
       "; PRAGMA journal_size_limit = " + std::to_string(log_bytes);
@@ -278,7 +280,7 @@ void Store::remember_rows(sqlite3 *db) {
     if (rows.prepare(db, "SELECT record_number, timestamp FROM " + std::string(table) +
                              " ORDER BY id DESC LIMIT " + std::to_string(remembered_rows)) !=
         SQLITE_OK) {
-      continue;  // a file of another schema need not have it
+      continue;  // a file of another schema may lack it
     }
     while (rows.step() == SQLITE_ROW) {
       const auto number = static_cast<std::uint64_t>(rows.integer(0));
@@ -294,9 +296,9 @@ void Store::remember(const std::vector<Row> &rows) {
   while (remembered_.size() > most) remembered_.erase(remembered_.begin());
 }
 
-// Has whoever wrote here before said that it is done? without: what a file answers that has no such
-// mark. The first row of a file is one, unless its writer has not come to that: it may have failed
-// to make the file, and gone on with the one before.
+// True if the previous writer ended regularly. without: the result for a file without such a mark.
+// The first row of a file is such a mark, unless its writer failed before writing it and continued
+// in the file before.
 bool Store::look_for_end(sqlite3 *db, bool without) {
   Statement last;
   if (last.prepare(db,
@@ -311,13 +313,13 @@ bool Store::look_for_end(sqlite3 *db, bool without) {
 
 bool Store::begin() {
   if (is_damaged() && !leave_damaged().empty()) return false;
-  // It could not be opened again after the next one could not be made.
+  // Opening it again may have failed after the next file could not be created.
   if (!is_open() && !open_file(number_, {}).empty()) return false;
   before_ = head_;
   return noted(db_.run("BEGIN IMMEDIATE") == SQLITE_OK) && begin_carried();
 }
 
-// The first rows of a file that took a damaged one's place.
+// Writes the first rows of a file that replaced a damaged one.
 bool Store::begin_carried() {
   if (carried_.empty()) return true;
   return mark("carried", carried_) &&
@@ -332,7 +334,7 @@ bool Store::commit() {
 
 std::string Store::error() const {
   if (is_damaged()) return damage_;
-  return is_open() ? db_.message() : "it is not open";
+  return is_open() ? db_.message() : "the file is not open";
 }
 
 bool Store::noted(bool done) {
@@ -340,9 +342,9 @@ bool Store::noted(bool done) {
   return done;
 }
 
-// Goes on in the next file behind the last row that was committed. Where the file has been signed
-// further than that, its last rows were not those, and seq leaps. The error's text; the next try
-// finds everything as it was.
+// Continues in the next file after the last committed row. If a later row was signed, the last rows
+// are unknown, and seq leaps. Returns the error text; on failure, the state is unchanged for the
+// next try.
 std::string Store::leave_damaged() {
   const auto now = std::chrono::steady_clock::now();
   if (!carried_.empty() && now < leave_not_before_) return damage_;
@@ -353,13 +355,13 @@ std::string Store::leave_damaged() {
   if (signed_seq_ > head_.seq) head_.seq += damage_leap;
   const Head followed = head_;
   std::string problem = open_file(number_ + 1, name);
-  // Nothing but an empty file can lie there, or one that was made for the same place.
+  // Only an empty file or one created for the same head may exist there.
   const bool fits = head_.seq == followed.seq && head_.hash == followed.hash;
   if (!problem.empty() || !fits) {
     close();
-    // Another's file is left as well.
+    // A file with another predecessor is left in place, too.
     if (problem.empty())
-      problem = path_ + " is there already, and follows another row";
+      problem = path_ + " already exists and follows another row";
     else
       --number_;
     head_ = head;
@@ -390,7 +392,7 @@ bool Store::put(const Row &row, bool *known) {
 }
 
 bool Store::is_remembered(const Row &row) const {
-  // Numbers grow: nearly every row comes behind all that are remembered.
+  // Numbers grow: nearly every row is beyond all remembered ones.
   if (remembered_.empty() || row.number > remembered_.rbegin()->first) return false;
   const auto at = remembered_.find(row.number);
   return at != remembered_.end() && at->second == time_text(row.start_unix_ns);
@@ -405,8 +407,8 @@ bool Store::mark(std::string_view kind, std::string_view detail) {
 bool Store::checkpoint(const Sign &sign) {
   if (!is_open()) return false;
   if (unsigned_rows() == 0) return true;
-  // A power cut must not take what was signed: what the checkpoint has copied was written through,
-  // and what readers or another checkpoint keep it from copying lies in the log.
+  // A power failure must not lose signed rows: rows copied by the checkpoint are synced with the
+  // file; rows that readers or another checkpoint keep in the WAL are synced with the WAL.
   sqlite3_wal_checkpoint_v2(db_.get(), nullptr, SQLITE_CHECKPOINT_PASSIVE, nullptr, nullptr);
   if (!flush_log(db_.get())) return false;
   bh_signature made{};
@@ -451,7 +453,7 @@ std::string Store::rotate() {
   const bool unclean_before = unclean_;
   std::string problem = open_file(number_ + 1, previous);
   if (!problem.empty()) {
-    // The one before it goes on.
+    // Recording continues in the file before.
     const std::string again = open_file(number_ - 1, {});
     return again.empty() ? problem : again;
   }
@@ -474,13 +476,13 @@ void Store::drop_old() {
   for (const SegmentFile &file : own) {
     const bool large = bytes > config_.max_bytes;
     const bool old = days_ns != 0 && static_cast<std::uint64_t>(file.changed_ns) + days_ns < now;
-    if (!large && !old) return;  // the oldest come first
+    if (!large && !old) return;  // ordered from the oldest
     if (!drop(file, large ? "max_bytes" : "retention_days")) return;
     bytes -= std::min(bytes, file.bytes);
   }
 }
 
-// Its last row; of a damaged file what the one behind it follows.
+// The last row of the file; for a damaged file, the predecessor stored in the next one.
 Head Store::last_of(const SegmentFile &file) const {
   Head last;
   Database db, next;
@@ -508,7 +510,7 @@ bool Store::drop(const SegmentFile &file, std::string_view why) {
     rollback();
     return false;
   }
-  // A power cut must not bring the file's end without the mark.
+  // A power failure must not remove the file without its mark.
   if (!flush_log(db_.get())) return false;
   if (::unlink(file.path.c_str()) != 0) return false;
   for (const char *end : {"-wal", "-shm"}) ::unlink((file.path + end).c_str());

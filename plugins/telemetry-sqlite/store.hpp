@@ -1,7 +1,7 @@
-// The files that one chain consists of, as their only writer has them: the present one is open.
+// The files of one chain, with their only writer's state; the current file is open.
 //
-// Owner: the Writer. Thread: opened on the control thread, then the writer's. Whatever fails leaves
-// the chain as it was: head() is the last row that was committed.
+// Owner: the Writer. Thread: opened on the control thread, then used on the writer's. After a
+// failure the chain is unchanged: head() is the last committed row.
 #pragma once
 
 #include <chrono>
@@ -27,59 +27,63 @@ class Store {
   using Sign = std::function<bool(const std::string &statement, bh_signature *out)>;
   using Log = std::function<void(std::int32_t level, const std::string &text)>;
 
-  // What rows of an earlier life of the process may be offered again; see bh_record.number.
-  static constexpr std::size_t remembered_rows = 8'192;  // of each table, and of those replayed
-  // How far seq leaps where the last rows cannot be read: further than they can have gone, since
-  // nothing is signed twice for one place of the chain.
+  // Limit for records that may be offered again by a restarted process; see bh_record.number.
+  static constexpr std::size_t remembered_rows = 8'192;  // of each table, and of replayed records
+  // Leap of seq if the last rows are unreadable: larger than the number of rows that may be
+  // missing, since no seq may be signed twice.
   static constexpr std::uint64_t damage_leap = std::uint64_t{1} << 32;
 
-  // A file that took the place of a damaged one and has kept nothing yet is not left for another
-  // sooner than that: where the disk is at fault, more files do not help.
+  // Minimum time before a file without rows that replaced a damaged one is replaced itself: if the
+  // disk is faulty, more files do not help.
   static constexpr std::uint64_t leave_again_ms = 60'000;
 
-  // How large the log (-wal) gets before it is copied into the file, about; larger by what one
-  // commit writes, and while a reader keeps it from being copied.
+  // Approximate size of the WAL before it is copied into the file. It can exceed this by one
+  // commit, and while a reader prevents copying.
   static constexpr std::uint64_t log_bytes = 4u << 20;
 
   Store(std::string folder, std::uint32_t chain, std::string instance, const Config &config,
         Log log);
 
-  // Goes on with the chain's last file, or begins one; again after it has failed. A new file takes
-  // the place of one that is damaged, and of one of another schema_version. The error's text.
+  // Opens the chain's last file, or creates one; may be called again after a failure. A damaged
+  // file or one of another schema_version is replaced by a new one. Returns the error text.
   std::string open();
   void close();
   bool is_open() const noexcept { return db_.get() != nullptr; }
 
-  // One transaction; after a false rollback() is due. begin() goes on in a new file where
-  // is_damaged().
+  // One transaction. If a function returns false, call rollback(). begin() continues in a new file
+  // if is_damaged().
   bool begin();
-  // Sets *known when the row is there already, and inserts nothing.
+  // If the row exists already, sets *known and inserts nothing.
   bool put(const Row &row, bool *known);
   bool mark(std::string_view kind, std::string_view detail);
   bool commit();
   void rollback();
   std::string error() const;
-  // What failed last has met a damaged page of the present file, which only writing may have read.
+  // True if the last failure was a damaged page of the current file, which may be read by writes
+  // only.
   bool is_damaged() const noexcept { return !damage_.empty(); }
-  // Of the last failure: it may be over by itself, like a full disk or another's lock.
+  // True if the last failure may be temporary, such as a full disk or a lock.
   bool may_pass() const;
-  // Rows that were committed under numbers which may come again; see bh_record.number.
+  // Remembers committed rows whose records may be offered again; see bh_record.number.
   void remember(const std::vector<Row> &rows);
   bool is_remembered(const Row &row) const;
 
-  // Signed and kept; what it covers is on the disk before. False: nobody has signed, or it could
-  // not be written, or no file is open.
+  // Signs and stores a checkpoint; the signed rows are on the disk before. False: no signature, the
+  // checkpoint could not be written, or no file is open.
   bool checkpoint(const Sign &sign);
   std::uint64_t unsigned_rows() const noexcept { return head_.seq - signed_seq_; }
-  bool is_full();  // the present file, by segment_bytes
-  // Begins the next file, which carries the head over. The error's text.
+  bool is_full();  // the current file, by segment_bytes
+  // Creates the next file, which continues the chain. Returns the error text.
   std::string rotate();
-  // What max_bytes and retention_days do not keep; each is marked.
+  // Removes files beyond max_bytes and retention_days, with a mark for each.
   void drop_old();
 
   const record_store::Head &head() const noexcept { return head_; }
   bool was_unclean() const noexcept { return unclean_; }
-  std::uint64_t last_number() const noexcept { return last_number_; }  // of a record; 0: none
+  std::uint64_t last_number() const noexcept {
+    return last_number_;
+  }  // of the last record; 0:
+     // none
   const std::string &path() const noexcept { return path_; }
 
  private:
@@ -105,20 +109,20 @@ class Store {
   std::uint32_t number_ = 0;
   record_store::Database db_;
   Tables tables_;
-  Row identity_;  // whose record it is, as last said
+  Row identity_;  // the identity of the session, as recorded last
   record_store::Statement page_count_;
-  record_store::Head head_, before_;  // before_: as of begin()
+  record_store::Head head_, before_;  // before_: the head at begin()
   std::uint64_t signed_seq_ = 0;
   std::uint64_t page_bytes_ = 4096;
   bool unclean_ = false;
-  bool ended_before_ = false;  // the file before the present one, by look_back()
+  bool ended_before_ = false;  // of the file before the current one, set by look_back()
   std::uint64_t last_number_ = 0;
-  int open_code_ = 0;     // why the last open_file() failed
-  bool no_room_ = false;  // and that was for want of room
-  std::string damage_;    // what SQLite said; empty: nothing is known to be damaged
-  std::string carried_;   // the mark that the present file begins with, until that is committed
+  int open_code_ = 0;     // reason of the last failure of open_file()
+  bool no_room_ = false;  // the disk was full
+  std::string damage_;    // SQLite's error; empty: no known damage
+  std::string carried_;   // first mark of the current file, until it is committed
   std::chrono::steady_clock::time_point leave_not_before_{};
-  std::map<std::uint64_t, std::string> remembered_;  // record number -> its timestamp
+  std::map<std::uint64_t, std::string> remembered_;  // record number -> timestamp
 };
 
 }  // namespace telemetry_sqlite

@@ -38,7 +38,7 @@ std::string_view decision_text(const Row &row) {
   return row.outcome == BH_OUTCOME_OK ? "allowed" : "error";
 }
 
-// Whose the answer was: lists are everybody's, the rest is the gateway's own.
+// The server that answered; empty for lists and for answers of the gateway itself.
 std::string_view server_text(const Row &row) {
   if (!row.server.empty()) return row.server;
   return row.method.ends_with("/list") ? "*" : "gateway";
@@ -54,7 +54,7 @@ std::string session_text(const Row &row) {
 
 constexpr std::string_view is_error_key = "\"isError\"";
 
-// Is this key's value true?
+// True if the value of this key is true.
 bool is_true(std::string_view json, std::size_t key) {
   const std::size_t colon = json.find_first_not_of(" \t\r\n", key + is_error_key.size());
   if (colon == json.npos || json[colon] != ':') return false;
@@ -62,13 +62,13 @@ bool is_true(std::string_view json, std::size_t key) {
   return value != json.npos && json.substr(value).starts_with("true");
 }
 
-// A tool's result that says of itself that it is an error: "isError": true beside its content.
+// True if a tool's result has "isError": true beside its content.
 bool says_error(std::string_view result) {
   std::size_t at = result.find(is_error_key);
   while (at != result.npos && !is_true(result, at)) {
     at = result.find(is_error_key, at + is_error_key.size());
   }
-  if (at == result.npos) return false;  // nearly always
+  if (at == result.npos) return false;  // the common case
   std::size_t depth = 0;
   for (std::size_t i = 0; i < result.size(); ++i) {
     const char c = result[i];
@@ -86,7 +86,7 @@ std::uint32_t flags_of(const Row &row) {
   return row.flags | (error ? record_store::flag_tool_error : 0);
 }
 
-// The refusal of a policy that has not decided, whatever its rules are.
+// True if a policy failed to decide.
 bool is_failure(std::string_view rule) {
   return rule == "policy-failed" || rule == "policy-timeout";
 }
@@ -95,7 +95,7 @@ bool is_one_of(std::string_view value, std::initializer_list<std::string_view> l
   return std::find(list.begin(), list.end(), value) != list.end();
 }
 
-// What a record of a kind of its own says.
+// Reads the detail of a record with its own kind.
 class Detail {
  public:
   explicit Detail(const std::string &json) {
@@ -240,8 +240,8 @@ bool Tables::call(const Row &row, Head *head) {
   return true;
 }
 
-// What a rule has decided, and every refusal; not what is allowed for want of a rule, which
-// policy-rules calls a rule "default".
+// Records decisions of rules and all rejections, but not calls allowed without a rule, for which
+// policy-rules reports a rule "default".
 bool Tables::decision(const Row &row, Head *head) {
   const bool by_rule = !row.rule.empty() && !row.rule.ends_with(".default");
   if (row.action == 0 || (row.action == BH_VERDICT_ALLOW && !by_rule)) return true;
@@ -380,7 +380,7 @@ bool Tables::snapshot(const Row &row, Head *head) {
   return i.finish(head) == SQLITE_DONE;
 }
 
-// Who it is may change, so this table is no part of the chain.
+// The identity may change, so this table is not part of the chain.
 bool Tables::identity(const Row &row, Head *head) {
   const Detail detail(row.detail);
   if (!detail.readable()) return unreadable(row, head);
@@ -396,7 +396,7 @@ bool Tables::identity(const Row &row, Head *head) {
   return done;
 }
 
-// What the rows behind it were decided by.
+// Records the policy that decides the following rows.
 bool Tables::policy(const Row &row, Head *head) {
   const Detail detail(row.detail);
   if (!detail.readable() || !detail.has_number("generation")) return unreadable(row, head);
@@ -412,8 +412,7 @@ bool Tables::policy(const Row &row, Head *head) {
 bool Tables::unreadable(const Row &row, Head *head) {
   return mark("unreadable",
               "record " + std::to_string(row.number) + " of kind " + std::to_string(row.kind) +
-                  (row.server.empty() ? "" : " of server " + row.server) +
-                  " does not say what it should",
+                  (row.server.empty() ? "" : " of server " + row.server) + " has an invalid detail",
               head);
 }
 

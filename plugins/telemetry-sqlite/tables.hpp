@@ -1,6 +1,6 @@
-// Which rows a record becomes, and in which tables.
+// Converts records to rows of the tables.
 //
-// Owner: the Store. Thread: its writer's.
+// Owner: the Store. Thread: the writer's.
 #pragma once
 
 #include <cstdint>
@@ -14,12 +14,12 @@ namespace telemetry_sqlite {
 
 class Tables {
  public:
-  // SQLite's result code. The statements live until close() or the next prepare().
+  // Returns SQLite's result code. The statements are valid until close() or the next prepare().
   int prepare(sqlite3 *db);
   void close() { *this = Tables(); }
 
-  // False: SQLite says why, and *head is of no use any more. A record of a kind that is not known
-  // here leaves nothing; one whose detail is not what it should be leaves a mark.
+  // False: SQLite has the error, and *head is invalid. A record of an unknown kind is ignored; one
+  // with an invalid detail leaves a mark.
   bool put(const Row &row, record_store::Head *head);
   bool mark(std::string_view kind, std::string_view detail, record_store::Head *head);
 

@@ -1,4 +1,4 @@
-// Records of each kind, and the rows that they become; mode "full".
+// Tests of the rows for each kind of record, and of mode "full".
 #include <catch2/catch.hpp>
 
 #include <bulkhead/abi/ext/policy.h>
@@ -55,7 +55,7 @@ Row of_kind(std::uint32_t kind, std::uint64_t number, std::string detail = {}) {
 
 }  // namespace
 
-TEST_CASE("a tool's result that says that it is an error") {
+TEST_CASE("a tool's result with isError") {
   World w;
   std::vector<Row> rows;
   for (const char *result :
@@ -74,7 +74,7 @@ TEST_CASE("a tool's result that says that it is an error") {
   CHECK(w.one("SELECT group_concat(id) FROM mcp_calls WHERE flags & 65536") == "1,2");
 }
 
-TEST_CASE("a request that a tool has made") {
+TEST_CASE("an HTTP request of a tool") {
   World w;
   w.write(
       {of_kind(BH_RECORD_NET, 1,
@@ -106,7 +106,7 @@ TEST_CASE("files, snapshots, approvals, intents") {
   CHECK(w.one("SELECT method||tool_name||record_number FROM call_intents") == "tools/calltool4");
 }
 
-TEST_CASE("what decides from a row on is a mark") {
+TEST_CASE("a changed policy is recorded as a mark") {
   World w;
   w.write({of_kind(BH_RECORD_POLICY, 1,
                    R"j({"generation":1,"rules":0,"digest":"d1","policies":"p (x)","changes":""})j"),
@@ -118,7 +118,7 @@ TEST_CASE("what decides from a row on is a mark") {
         "generation 2: 1 rule, digest d2, by p (x), q (y); 1 rule added");
 }
 
-TEST_CASE("a detail that is none leaves a mark, a kind that is not known leaves nothing") {
+TEST_CASE("an invalid detail leaves a mark, an unknown kind is ignored") {
   World w;
   const std::uint32_t kinds[] = {BH_RECORD_NET, BH_RECORD_FS, BH_RECORD_SNAPSHOT,
                                  BH_RECORD_APPROVAL, BH_RECORD_POLICY};
@@ -136,7 +136,7 @@ TEST_CASE("a detail that is none leaves a mark, a kind that is not known leaves 
   CHECK(w.one("SELECT count(*) FROM audit_marks WHERE kind = 'gap'") == "0");
 }
 
-TEST_CASE("who it is: one row, the last one, and in each file") {
+TEST_CASE("the identity is one row, the latest, in each file") {
   World w;
   w.config.segment_bytes = 512u << 10;
   std::vector<Row> rows = {of_kind(BH_RECORD_IDENTITY, 1, R"({"profile":"/a","user":"me"})"),
@@ -159,7 +159,7 @@ TEST_CASE("who it is: one row, the last one, and in each file") {
   }
 }
 
-TEST_CASE("what a rule decided is a security event, that there was no rule is none") {
+TEST_CASE("a decision by a rule is a security event, a call without a rule is not") {
   World w;
   Row blocked = row(1), allowed = row(2), plain = row(3), failed = row(4), usual = row(5);
   blocked.outcome = BH_OUTCOME_REFUSED;
@@ -181,7 +181,7 @@ TEST_CASE("what a rule decided is a security event, that there was no rule is no
               "'[0-9a-f][0-9a-f][0-9a-f][0-9a-f]*' AND length(event_id) = 12") == "3");
 }
 
-TEST_CASE("records of every kind that are offered again are not written again") {
+TEST_CASE("records that are offered again are not written again, for every kind") {
   World w;
   const auto rows = [] {
     return std::vector<Row>{of_kind(BH_RECORD_NET, 1, R"({"domain":"a","decision":"error"})"),
@@ -207,7 +207,7 @@ TEST_CASE("details are masked like all texts") {
 }
 
 #ifndef BH_NO_THREADS_AFTER_FORK
-TEST_CASE("full: what was said to be committed is in the file, whatever ends the process") {
+TEST_CASE("full: records reported as committed are in the file after any crash") {
   const char *wanted = std::getenv("BULKHEAD_CRASH_ROUNDS");
   const int rounds = wanted == nullptr ? 5 : std::atoi(wanted);
   World w;
@@ -238,7 +238,7 @@ TEST_CASE("full: what was said to be committed is in the file, whatever ends the
     ::usleep(static_cast<useconds_t>(std::rand() % 5'000));
     ::kill(child, SIGKILL);
     ::waitpid(child, nullptr, 0);
-    // Whatever it had said until then.
+    // All reports until the end.
     for (std::uint64_t more; ::read(tell[0], &more, sizeof more) == sizeof more;) said = more;
     ::close(tell[0]);
     INFO("round " << round);

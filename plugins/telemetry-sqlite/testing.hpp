@@ -1,7 +1,7 @@
-// For tests: a folder, rows, a signer, and what verification says.
+// Test helpers: a folder, rows, a signer, and verification.
 #pragma once
 
-// ThreadSanitizer wants no thread to begin after a fork.
+// ThreadSanitizer does not support threads started after a fork.
 #if defined(__has_feature)
 #if __has_feature(thread_sanitizer)
 #define BH_NO_THREADS_AFTER_FORK

@@ -5,7 +5,7 @@
 
 namespace telemetry_sqlite {
 
-// "2026-11-22T11:22:33.456Z".
+// UTC time as text: "2026-11-22T11:22:33.456Z".
 std::string time_text(std::uint64_t unix_ns);
 std::uint64_t unix_ns_now();
 

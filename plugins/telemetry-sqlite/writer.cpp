@@ -17,7 +17,7 @@ std::chrono::milliseconds ms(std::uint64_t n) {
 }
 
 void mask_row(Row *row, std::atomic<std::uint64_t> *masked) {
-  constexpr std::size_t short_text = 1'024 - 3;  // the host cuts at 1024, on a character boundary
+  constexpr std::size_t short_text = 1'024 - 3;  // the host's limit is 1024, cut between characters
   std::uint64_t count = 0;
   if ((row->flags & BH_RECORD_REQUEST_CUT) != 0) mask_cut_end(&row->request, &count);
   if ((row->flags & BH_RECORD_RESPONSE_CUT) != 0) mask_cut_end(&row->response, &count);
@@ -26,7 +26,7 @@ void mask_row(Row *row, std::atomic<std::uint64_t> *masked) {
   }
   for (std::string *json : {&row->request, &row->response, &row->detail}) mask_json(json, &count);
   for (std::string *text : {&row->error, &row->reason, &row->name}) {
-    // A server's error may be JSON, or hold some.
+    // A server's error may be JSON or contain JSON.
     text->starts_with('{') ? mask_json(text, &count) : mask_text(text, &count);
   }
   if (count != 0) *masked += count;
@@ -60,7 +60,7 @@ std::string Writer::start(const std::string &folder) {
     failed(std::move(problem));
   }
   signed_at_ = sign_not_before_ = Clock::now();
-  // Signals are for the host's own threads.
+  // Signals are handled by the host's threads.
   sigset_t all, before;
   ::sigfillset(&all);
   ::pthread_sigmask(SIG_SETMASK, &all, &before);
@@ -69,8 +69,8 @@ std::string Writer::start(const std::string &folder) {
   return {};
 }
 
-// Opens the files, and says that a process begins here; called until that is done. The error's
-// text.
+// Opens the files and writes the `start` mark; called again until both have succeeded. Returns the
+// error text.
 std::string Writer::begin_record() {
   if (begun_) return {};
   if (!store_->is_open()) {
@@ -79,14 +79,14 @@ std::string Writer::begin_record() {
     }
   }
   begun_ = write_begin();
-  if (!begun_ && store_->is_damaged()) {  // the next file takes its place
+  if (!begun_ && store_->is_damaged()) {  // the next file replaces it
     store_->rollback();
     begun_ = write_begin();
   }
   if (!begun_) {
     return "the session database cannot be written (" + store_->path() + "): " + store_->error();
   }
-  // What the process before this one had taken and not written leaves a gap in the numbers.
+  // Records that the previous process accepted and did not write are a gap in the numbers.
   if (store_->was_unclean() && store_->last_number() != 0) {
     next_number_ = std::max(next_number_, store_->last_number() + 1);
   }
@@ -96,9 +96,10 @@ std::string Writer::begin_record() {
 bool Writer::write_begin() {
   return store_->begin() &&
          (!store_->was_unclean() ||
-          store_->mark("unclean",
-                       "the process before this one did not end in good order; what it had "
-                       "not written yet is not here")) &&
+          store_->mark(
+              "unclean",
+              "the previous process did not end regularly; records that it had not written "
+              "are missing")) &&
          store_->mark("start", "process " + std::to_string(::getpid())) && store_->commit();
 }
 
@@ -118,7 +119,7 @@ bool Writer::put(Row &&row) {
   {
     const std::lock_guard lock(mutex_);
     if (held_rows_ >= max_rows || held_bytes_ + bytes > max_bytes) return false;
-    queue_.push_back(std::move(row));  // may fail, and then nothing is held
+    queue_.push_back(std::move(row));  // may throw; then no row is held
     held_bytes_ += bytes;
     ++held_rows_;
     wake = queue_.size() == 1 || queue_.size() == batch_rows ||
@@ -131,13 +132,14 @@ bool Writer::put(Row &&row) {
 // ---- the thread ------------------------------------------------------------------------------
 
 void Writer::run() {
-  write_batch();  // what the process before this one has spilled
+  write_batch();  // records that the previous process spilled
   std::unique_lock lock(mutex_);
   while (true) {
     const auto ready = [&] { return stopping_ || !queue_.empty(); };
     if (batch_.empty()) {
       wake_.wait_for(lock, ms(failing_ ? retry_ms : idle_checkpoint_ms / 4), ready);
-      // More may come within flush_ms: one transaction for all. In mode "full" somebody waits.
+      // Waits up to flush_ms for more rows, so that they share a transaction. In mode "full" a call
+      // waits.
       if (!queue_.empty() && !config_.full) {
         wake_.wait_for(lock, ms(config_.flush_ms), [&] { return stopping_ || is_much(); });
       }
@@ -152,7 +154,7 @@ void Writer::run() {
     lock.lock();
     if (ending && (!written || (queue_.empty() && batch_.empty()))) break;
   }
-  // What could not be written is kept in the spill file, as far as there is room.
+  // Rows that cannot be written go to the spill file, up to its size.
   while (!queue_.empty() || !batch_.empty()) {
     if (batch_.empty()) take_batch(lock);
     lock.unlock();
@@ -163,7 +165,7 @@ void Writer::run() {
   end();
 }
 
-// What waits is not waited with any longer; mutex_ is held.
+// True if the queue is large enough to be written at once; mutex_ is held.
 bool Writer::is_much() const noexcept {
   return queue_.size() >= batch_rows || held_bytes_ > max_bytes / 2;
 }
@@ -187,7 +189,7 @@ void Writer::mask(Row *row) {
   mask_row(row, &counters_.masked);
 }
 
-// True: nothing waits for another try.
+// True: no row is waiting for a retry.
 bool Writer::write_batch() {
   if (failing_ && Clock::now() < retry_at_ && !config_.block) {
     spill_batch();
@@ -212,14 +214,14 @@ bool Writer::write_batch() {
     if (!batch_.empty()) committed_(batch_.back().number + 1);
   }
   if (std::exchange(failing_, false)) {
-    log_(BH_LOG_WARN, "the session database can be written again");
+    log_(BH_LOG_WARN, "the session database is writable again");
   }
   drop_batch();
   return true;
 }
 
-// One transaction, or nothing of it. Where that has met a damaged page, it is done in the next
-// file.
+// Writes the rows in one transaction. If it fails because of a damaged page, the transaction is
+// repeated in the next file.
 bool Writer::write_rows(std::vector<Row> *rows, bool replayed) {
   if (try_rows(rows, replayed)) return true;
   if (!store_->is_damaged()) return false;
@@ -234,7 +236,7 @@ bool Writer::try_rows(std::vector<Row> *rows, bool replayed) {
   for (Row &row : *rows) {
     bool known = false;
     if (!done) break;
-    mask(&row);  // here, where it is about to be read anyway
+    mask(&row);  // masked here, since the row is read next anyway
     done = note_gap(row, replayed) && store_->put(row, &known);
     ++(known ? known_rows : written);
   }
@@ -250,36 +252,33 @@ bool Writer::try_rows(std::vector<Row> *rows, bool replayed) {
   return false;
 }
 
-// Numbers follow each other as long as the gateway's process lives and drops nothing.
+// Numbers are consecutive while the gateway process runs and drops no record.
 bool Writer::note_gap(const Row &row, bool replayed) {
-  // A new process of the gateway counts on from its clock, in microseconds.
+  // A new gateway process numbers from its clock, in microseconds.
   constexpr std::uint64_t another_process = 1'000'000;
   const std::uint64_t expected = std::exchange(next_number_, row.number + 1);
   if (expected == 0 || row.number <= expected) {
     const bool back = row.number != 0 && row.number + another_process < expected;
     if (back && !replayed && !store_->is_remembered(row)) {
-      return store_->mark("gap",
-                          "the gateway has been started again, and its clock went back: its "
-                          "numbers went on at " +
-                              std::to_string(row.number) + ", and " + std::to_string(expected) +
-                              " was expected; how many records did not come before that, the "
-                              "numbers do not say");
+      return store_->mark(
+          "gap", "the gateway was restarted and its clock went back: numbers continue at " +
+                     std::to_string(row.number) + " instead of " + std::to_string(expected) +
+                     "; the number of missing records is unknown");
     }
     next_number_ = std::max(next_number_, expected);
     return true;
   }
   if (row.number - expected >= another_process) {
     return store_->mark(
-        "gap",
-        "the gateway has been started again, or has dropped that many: its numbers went on at " +
-            std::to_string(row.number) + ": records from " + std::to_string(expected) +
-            " on that were not written yet did not come; how many, the "
-            "numbers do not say, since each start begins at the clock");
+        "gap", "the gateway was restarted, or dropped records: numbers continue at " +
+                   std::to_string(row.number) + "; records from " + std::to_string(expected) +
+                   " on that were not written are missing; their number is unknown, since each "
+                   "start numbers "
+                   "from the clock");
   }
   return store_->mark("gap", "records " + std::to_string(expected) + " to " +
                                  std::to_string(row.number - 1) +
-                                 " did not come: the gateway has dropped them, or has been started "
-                                 "again");
+                                 " are missing: the gateway dropped them or was restarted");
 }
 
 bool Writer::write_marks() {
@@ -289,7 +288,7 @@ bool Writer::write_marks() {
       "lost", std::to_string(lost) + " records could not be written, and the spill file was full");
 }
 
-// What lies in the spill file comes first. False: it cannot be written now.
+// Writes the spilled rows before all others. False: the database cannot be written now.
 bool Writer::replay() {
   while (!spill_.empty()) {
     std::vector<Row> rows = spill_.peek(batch_rows);
@@ -297,7 +296,7 @@ bool Writer::replay() {
       failed();
       return false;
     }
-    // Whoever sent them may not have heard that they were taken.
+    // The host may not have been notified that these records were accepted.
     store_->remember(rows);
     spill_.taken();
   }
@@ -310,11 +309,11 @@ void Writer::failed(std::string why) {
   ++counters_.write_errors;
   retry_at_ = Clock::now() + ms(retry_ms);
   if (std::exchange(failing_, true)) return;
-  log_(BH_LOG_ERROR, why + (config_.block ? "; calls are refused when too many records wait"
+  log_(BH_LOG_ERROR, why + (config_.block ? "; calls are rejected when the record queue is full"
                                           : "; records go to the spill file"));
 }
 
-// The batch goes to the spill file; what finds no room there is lost, and counted.
+// Moves the batch to the spill file; rows that do not fit are lost and counted.
 void Writer::spill_batch() {
   std::uint64_t lost = 0;
   for (Row &row : batch_) {
@@ -323,7 +322,8 @@ void Writer::spill_batch() {
       ++counters_.spilled;
     } else {
       ++lost;
-      next_number_ = std::max(next_number_, row.number + 1);  // a `lost` mark tells, not a `gap`
+      next_number_ = std::max(next_number_, row.number + 1);  // recorded by a `lost` mark, not by a
+                                                              // `gap` mark
     }
   }
   if (lost > 0 && counters_.lost == 0) {
@@ -331,7 +331,7 @@ void Writer::spill_batch() {
   }
   counters_.lost += lost;
   lost_unmarked_ += lost;
-  // Another process may have to tell it.
+  // The next process may have to write the mark.
   if (lost > 0) spill_.set_lost(lost_unmarked_);
   drop_batch();
 }
@@ -344,9 +344,10 @@ void Writer::drop_batch() {
   batch_bytes_ = 0;
 }
 
-// Signatures, the next file, what is too old.
+// Signs checkpoints, begins the next file and removes old ones.
 void Writer::maintain(bool ending) {
-  // Not open: the next file could not be made, and the one before not be opened again, so far.
+  // Not open: the next file could not be created, and the file before could not be opened again
+  // yet.
   if (failing_ || ending || !store_->is_open()) return;
   const auto now = Clock::now();
   const bool due = store_->unsigned_rows() >= config_.checkpoint_rows ||
@@ -360,7 +361,7 @@ void Writer::maintain(bool ending) {
     } else {
       sign_not_before_ = Clock::now() + ms(sign_again_ms);
       if (!std::exchange(sign_failed_, true)) {
-        log_(BH_LOG_WARN, "a checkpoint could not be signed; it is tried again");
+        log_(BH_LOG_WARN, "a checkpoint could not be signed; it is retried");
       }
     }
   }
@@ -368,7 +369,7 @@ void Writer::maintain(bool ending) {
   const std::string before = store_->path();
   if (const std::string problem = store_->rotate(); !problem.empty()) {
     rotate_not_before_ = now + ms(rotate_again_ms);
-    log_(BH_LOG_ERROR, "the next file of the session database cannot be made: " + problem);
+    log_(BH_LOG_ERROR, "cannot create the next file of the session database: " + problem);
     return;
   }
   if (!store_->begin() ||

@@ -1,7 +1,7 @@
-// The thread that writes. Rows come from the reactor's thread into a bounded queue and go to the
-// store in batches; while the store cannot be written they wait, or go to the spill file.
+// The writer thread. Rows are queued by the reactor's thread (limited) and written to the store in
+// batches. While the store cannot be written, rows wait or go to the spill file.
 //
-// Owner: the plugin. Thread: as said; the counters are for any.
+// Owner: the plugin. Thread: as documented per function; the counters can be read from any thread.
 #pragma once
 
 #include <atomic>
@@ -28,19 +28,20 @@ struct WriterCounters {
 
 class Writer {
  public:
-  static constexpr std::size_t max_rows = 16'384;  // that wait, or are being written
+  static constexpr std::size_t max_rows = 16'384;  // queued or being written
   static constexpr std::size_t max_bytes = 64u << 20;
-  static constexpr std::size_t batch_rows = 512;  // of a transaction; as many are not waited with,
-                                                  // nor texts of half of max_bytes
+  static constexpr std::size_t batch_rows = 512;  // limit of a transaction; that many rows, or
+                                                  // texts of half of max_bytes, are written at once
   static constexpr std::uint64_t retry_ms = 500;
-  static constexpr std::uint64_t idle_checkpoint_ms = 60'000;  // then a few rows are signed, too
-  static constexpr std::uint64_t sign_again_ms = 10'000;       // after nobody has signed
+  static constexpr std::uint64_t idle_checkpoint_ms = 60'000;  // a few rows are signed after this
+                                                               // time, too
+  static constexpr std::uint64_t sign_again_ms = 10'000;  // retry interval after a failed signature
 
-  static constexpr std::uint64_t rotate_again_ms = 60'000;  // after the next file was not made
+  static constexpr std::uint64_t rotate_again_ms = 60'000;  // retry interval for the next file
 
-  // All records that were put with numbers below this are committed. The writer's thread.
+  // All records put with numbers below `below` are committed. The writer's thread.
   using Committed = std::function<void(std::uint64_t below)>;
-  // Masks what the profile holds, and says how many there were. The writer's thread.
+  // Masks the credentials of the profile and returns their number. The writer's thread.
   using MaskOwn = std::function<std::uint64_t(std::string *text)>;
   // `log`: any thread. `sign`: the writer's thread, may block.
   Writer(
@@ -50,12 +51,12 @@ class Writer {
   Writer(const Writer &) = delete;
   Writer &operator=(const Writer &) = delete;
 
-  // [control] Opens the files below `folder` and starts the thread. Where there is only no room for
-  // a row at the moment, records wait or are spilled as they are later on. The error's text.
+  // [control] Opens the files below `folder` and starts the thread. If the disk is only full,
+  // records wait or are spilled until it is writable. Returns the error text.
   std::string start(const std::string &folder);
-  // [control] Writes what waits, signs, closes, ends the thread.
+  // [control] Writes the queue, signs, closes the files and ends the thread.
   void stop();
-  // [io] False: there is no room now.
+  // [io] False: the queue is full.
   bool put(Row &&row);
 
   const WriterCounters &counters() const noexcept { return counters_; }
@@ -68,7 +69,7 @@ class Writer {
   bool is_much() const noexcept;
   void take_batch(std::unique_lock<std::mutex> &lock);
   bool write_batch();
-  // replayed: they were spilled before others that may be on record already.
+  // replayed: the rows were spilled and may be older than recorded rows.
   bool write_rows(std::vector<Row> *rows, bool replayed);
   bool try_rows(std::vector<Row> *rows, bool replayed);
   bool write_begin();
@@ -102,10 +103,10 @@ class Writer {
   std::thread thread_;
   std::vector<Row> batch_;
   std::size_t batch_bytes_ = 0;
-  bool begun_ = false;  // the files are open, and say that a process has begun
+  bool begun_ = false;  // the files are open and have the `start` mark
   bool failing_ = false;
   std::uint64_t lost_unmarked_ = 0;
-  std::uint64_t next_number_ = 0;  // that should come next; 0: not known
+  std::uint64_t next_number_ = 0;  // expected next number; 0: unknown
   Clock::time_point retry_at_, signed_at_, sign_not_before_, rotate_not_before_;
   bool sign_failed_ = false;
 

@@ -44,7 +44,7 @@ struct World {
       while (!writer->put(row(i))) std::this_thread::sleep_for(std::chrono::milliseconds(1));
     }
   }
-  // What has come until a failure is known must find room.
+  // Rows put before a failure is detected must fit into the queue.
   void put_slowly(std::uint64_t number) {
     put(number, 1);
     std::this_thread::sleep_for(std::chrono::microseconds(300));
@@ -59,7 +59,7 @@ struct World {
   std::string file(std::uint32_t number = 1) {
     return folder / record_store::segment_name(1, number);
   }
-  // Of the largest file: what a FullDisk must leave, so that rows find room for a while.
+  // Size of the largest file, which a FullDisk must exceed so that rows fit for a while.
   std::uint64_t bytes() {
     std::uint64_t most = 0;
     for (const auto &one : std::filesystem::directory_iterator(folder.path)) {
@@ -74,7 +74,7 @@ struct World {
   record_store::VerifyReport check() { return verify(folder, &signer); }
 };
 
-// Files of this process cannot grow beyond that.
+// Limits the size of files of this process.
 struct FullDisk {
   rlimit before{};
   explicit FullDisk(std::uint64_t bytes) {
@@ -113,7 +113,7 @@ TEST_CASE("rows are written once, chained and signed at the end") {
   CHECK(one(w.file(), "SELECT policy_mode || coalesce(policy_action, '-')" + of) == "audit_only-");
 }
 
-TEST_CASE("the files are for nobody else") {
+TEST_CASE("the files are private") {
   World w;
   w.start();
   w.put(1, 1);
@@ -125,7 +125,7 @@ TEST_CASE("the files are for nobody else") {
   }
 }
 
-TEST_CASE("the next process goes on where the one before has ended") {
+TEST_CASE("the next process continues the chain") {
   World w;
   w.start();
   w.put(1, 10);
@@ -146,7 +146,7 @@ TEST_CASE("records that are offered again are not written again") {
   w.stop();
   w.start();
   w.put(6, 10);
-  // The same number at another time is another record: the clock went back.
+  // The same number at another time is a different record: the clock went back.
   Row other = row(3);
   other.start_unix_ns += 1'000'000'000;
   REQUIRE(w.writer->put(std::move(other)));
@@ -154,7 +154,7 @@ TEST_CASE("records that are offered again are not written again") {
   CHECK(w.calls() == "16");
 }
 
-TEST_CASE("a missing number is a gap that shows") {
+TEST_CASE("a missing number is recorded as a gap") {
   World w;
   w.start();
   w.put(1, 5);
@@ -162,11 +162,11 @@ TEST_CASE("a missing number is a gap that shows") {
   w.stop();
   CHECK(w.kinds() == "start,gap,end");
   CHECK(one(w.file(), "SELECT detail FROM audit_marks WHERE kind = 'gap'")
-            .starts_with("records 6 to 8 did not come"));
+            .starts_with("records 6 to 8 are missing"));
   CHECK(w.check().notes.size() == 1);
 }
 
-TEST_CASE("numbers that went back are a gap that shows, and those behind it are counted on") {
+TEST_CASE("numbers that went back are recorded as a gap, and counting continues from there") {
   World w;
   w.start();
   w.put(2'000'000'000, 5);
@@ -175,10 +175,10 @@ TEST_CASE("numbers that went back are a gap that shows, and those behind it are 
   w.stop();
   CHECK(w.kinds() == "start,gap,gap,end");
   CHECK(one(w.file(), "SELECT detail FROM audit_marks WHERE kind = 'gap' ORDER BY id")
-            .find("its clock went back: its numbers went on at 1000000000,") != std::string::npos);
+            .find("its clock went back: numbers continue at 1000000000 ") != std::string::npos);
   CHECK(one(w.file(), "SELECT detail FROM audit_marks WHERE kind = 'gap' ORDER BY id DESC")
-            .starts_with("records 1000000005 to 1000000504 did not come"));
-  // What is there already has not gone back.
+            .starts_with("records 1000000005 to 1000000504 are missing"));
+  // Rows that exist already are not a gap.
   w.start();
   w.put(2'000'000'005, 1);
   w.put(1'000'000'000, 5);
@@ -202,7 +202,7 @@ TEST_CASE("large texts do not wait for flush_ms") {
   CHECK(w.calls() == "40");
 }
 
-TEST_CASE("without an open file nothing is signed") {
+TEST_CASE("without an open file no checkpoint is signed") {
   World w;
   Store store(w.folder.path, 1, "book", w.config, [](std::int32_t, const std::string &) {});
   REQUIRE(store.open() == "");
@@ -216,18 +216,18 @@ TEST_CASE("without an open file nothing is signed") {
   CHECK(store.checkpoint(w.signer.function()));
 }
 
-TEST_CASE("a next file that was begun and not used says nothing of the end") {
+TEST_CASE("an unused next file does not indicate how the process ended") {
   World w;
   w.start();
   w.put(1, 5);
   w.stop();
-  SECTION("the one before has ended well") {
+  SECTION("the process before ended regularly") {
     std::ofstream(w.file(2)).close();
     w.start();
     w.stop();
     CHECK(one(w.file(2), "SELECT group_concat(kind) FROM audit_marks") == "start,end");
   }
-  SECTION("the one before has not") {
+  SECTION("the process before crashed") {
     record_store::Database db;
     REQUIRE(db.open(w.file(), SQLITE_OPEN_READWRITE) == SQLITE_OK);
     REQUIRE(db.run("DROP TRIGGER audit_marks_no_delete; "
@@ -268,7 +268,7 @@ TEST_CASE("policy, lists and credentials in a row") {
   CHECK(w.writer == nullptr);
 }
 
-TEST_CASE("an error that is JSON, and texts that were cut, are masked like the others") {
+TEST_CASE("an error that is JSON, and texts that were cut, are masked") {
   World w;
   w.start();
   Row json = row(1);
@@ -304,7 +304,7 @@ TEST_CASE("two gateways with one folder write two chains") {
   }
 }
 
-TEST_CASE("full files are followed by others; the oldest go") {
+TEST_CASE("full files are followed by new ones; the oldest are removed") {
   World w;
   w.config.segment_bytes = 1u << 20;
   w.config.max_bytes = 4u << 20;
@@ -340,7 +340,7 @@ TEST_CASE("full files are followed by others; the oldest go") {
   CHECK(told);
 }
 
-TEST_CASE("without a signature the record goes on, and says so") {
+TEST_CASE("without a signature, recording continues with a warning") {
   World w;
   w.signer.answers = false;
   w.config.checkpoint_rows = 10;
@@ -357,7 +357,7 @@ TEST_CASE("without a signature the record goes on, and says so") {
   CHECK(w.check().unsigned_rows == 0);
 }
 
-TEST_CASE("a signature of another key, or for other rows, is named") {
+TEST_CASE("a signature of another key or for other rows is reported") {
   World w;
   w.start();
   w.put(1, 10);
@@ -371,7 +371,7 @@ TEST_CASE("a signature of another key, or for other rows, is named") {
   CHECK(w.check().broken.find("does not match the row") != std::string::npos);
 }
 
-TEST_CASE("what cannot be written goes to the spill file, and comes back") {
+TEST_CASE("rows that cannot be written go to the spill file and are replayed") {
   World w;
   w.start();
   w.put(1, 100);
@@ -382,7 +382,7 @@ TEST_CASE("what cannot be written goes to the spill file, and comes back") {
     while (w.writer->counters().write_errors == 0 || w.writer->counters().spilled == 0) {
       w.put_slowly(number++);
     }
-    CHECK(w.writer->counters().written > 100);  // it has filled up meanwhile
+    CHECK(w.writer->counters().written > 100);  // the disk is full by now
     CHECK(w.writer->counters().lost == 0);
     w.put(number, 100);
     w.stop();
@@ -399,7 +399,7 @@ TEST_CASE("what cannot be written goes to the spill file, and comes back") {
   CHECK(w.check().broken == "");
 }
 
-TEST_CASE("rows that find no room in the spill file are counted, and the loss is on record") {
+TEST_CASE("rows that do not fit into the spill file are counted, and the loss is recorded") {
   World w;
   w.config.spill_bytes = 65'536;
   w.start();
@@ -422,7 +422,7 @@ TEST_CASE("rows that find no room in the spill file are counted, and the loss is
   CHECK(w.check().broken == "");
 }
 
-TEST_CASE("block: rows wait, and none is taken that has no room") {
+TEST_CASE("block: rows wait, and rows beyond the queue are rejected") {
   World w;
   w.config.block = true;
   w.start();
@@ -443,7 +443,7 @@ TEST_CASE("block: rows wait, and none is taken that has no room") {
   CHECK(w.kinds() == "start,end");
 }
 
-TEST_CASE("block: a process that begins while nothing can be written begins, and rows wait") {
+TEST_CASE("block: a process can start while the database is not writable, and rows wait") {
   World w;
   w.config.block = true;
   w.start();
@@ -463,7 +463,7 @@ TEST_CASE("block: a process that begins while nothing can be written begins, and
   CHECK(w.check().broken == "");
 }
 
-TEST_CASE("a folder that cannot be used is still said at the start") {
+TEST_CASE("an unusable folder is reported at start") {
   World w;
   w.start();
   w.put(1, 1);
@@ -474,7 +474,7 @@ TEST_CASE("a folder that cannot be used is still said at the start") {
   CHECK(writer.start(w.folder.path).find("cannot be opened") != std::string::npos);
 }
 
-TEST_CASE("a row that was spilled at the end and is offered again is there once") {
+TEST_CASE("a row that is spilled at shutdown and offered again is written once") {
   World w;
   w.config.full = w.config.block = true;
   w.start();
@@ -498,7 +498,7 @@ TEST_CASE("a row that was spilled at the end and is offered again is there once"
   CHECK(w.check().broken == "");
 }
 
-TEST_CASE("what was lost is on record also when the next process has to say it") {
+TEST_CASE("lost rows are recorded, if necessary by the next process") {
   World w;
   w.config.spill_bytes = 65'536;
   w.start();
@@ -525,7 +525,7 @@ TEST_CASE("what was lost is on record also when the next process has to say it")
   CHECK(one(w.file(), "SELECT count(*) FROM audit_marks WHERE kind = 'lost'") == "1");
 }
 
-TEST_CASE("a damaged file is left, and the next goes on behind what could be read") {
+TEST_CASE("a damaged file is left in place, and the next one continues after the readable rows") {
   World w;
   w.config.segment_bytes = 256u << 10;
   w.start();
@@ -539,7 +539,7 @@ TEST_CASE("a damaged file is left, and the next goes on behind what could be rea
   const auto files = record_store::segment_files(w.folder.path);
   REQUIRE(files.size() >= 2);
   const std::uint32_t last = files.back().number;
-  SECTION("one that is locked for a while is not damaged") {
+  SECTION("a locked file is not damaged") {
     record_store::Database other;
     REQUIRE(other.open(files.back().path, SQLITE_OPEN_READWRITE) == SQLITE_OK);
     REQUIRE(other.run("PRAGMA locking_mode = EXCLUSIVE; BEGIN EXCLUSIVE; "
@@ -553,7 +553,7 @@ TEST_CASE("a damaged file is left, and the next goes on behind what could be rea
     CHECK(record_store::segment_files(w.folder.path).back().number == last);
     CHECK(w.check().broken == "");
   }
-  SECTION("one that is no database any more") {
+  SECTION("a file that is no longer a database") {
     std::filesystem::resize_file(files.back().path, 0);
     std::ofstream(files.back().path) << std::string(5000, 'x');
     const std::string before = one(files[files.size() - 2].path, "SELECT max(seq) FROM mcp_calls");
@@ -568,8 +568,8 @@ TEST_CASE("a damaged file is left, and the next goes on behind what could be rea
 
 namespace {
 
-// Writes over the first page of a table or an index; nobody has the file open. `at`, `bytes`: only
-// that part of it.
+// Overwrites the first page of a table or an index, or only part of it (`at`, `bytes`). The file
+// must not be open.
 void damage(const std::string &path, const std::string &what, std::uint64_t at = 0,
             std::string bytes = {}) {
   const auto page =
@@ -582,23 +582,23 @@ void damage(const std::string &path, const std::string &what, std::uint64_t at =
 
 }  // namespace
 
-TEST_CASE("a file that is damaged where only writing looks is left, and nothing is missing") {
+TEST_CASE("a file damaged in pages that only writes read is left in place, and no row is missing") {
   World w;
   w.start();
   w.put(1, 300);
   w.stop();
   const std::uint64_t before = std::stoull(one(w.file(), "SELECT max(seq) FROM audit_marks"));
   std::string kinds;  // of the next file
-  SECTION("where a call is written") {
+  SECTION("in mcp_calls") {
     damage(w.file(), "mcp_calls_server_name");
     kinds = "carried,end";
   }
-  SECTION("where a call is written, in mode full") {
+  SECTION("in mcp_calls, mode full") {
     w.config.full = w.config.block = true;
     damage(w.file(), "mcp_calls_timestamp");
     kinds = "carried,end";
   }
-  SECTION("where signatures are kept") {
+  SECTION("in audit_checkpoints") {
     w.config.checkpoint_rows = 5;
     damage(w.file(), "audit_checkpoints");
   }
@@ -627,7 +627,7 @@ TEST_CASE("a file that is damaged where only writing looks is left, and nothing 
   const auto report = record_store::verify_chain({files.back()}, alone);
   CHECK(report.broken == "");
   CHECK(report.checkpoints >= 1);
-  // The next process has no more to do with it.
+  // The next process does not use the damaged file.
   w.logged.clear();
   w.start();
   w.put(401, 1);
@@ -636,7 +636,7 @@ TEST_CASE("a file that is damaged where only writing looks is left, and nothing 
   CHECK(record_store::segment_files(w.folder.path).size() == 2);
 }
 
-TEST_CASE("while the next file cannot be made, no others are, and what waits is kept") {
+TEST_CASE("while the next file cannot be created, no others are, and queued rows are kept") {
   World w;
   w.start();
   w.put(1, 300);
@@ -655,12 +655,13 @@ TEST_CASE("while the next file cannot be made, no others are, and what waits is 
   CHECK(record_store::segment_files(w.folder.path).size() == 2);
 }
 
-TEST_CASE("a process begins though no mark finds room in its damaged file") {
+TEST_CASE("a process starts even if no mark can be written to its damaged file") {
   World w;
   w.start();
   w.put(1, 300);
   w.stop();
-  damage(w.file(), "audit_marks", 1, "\xff\xff");  // where the page has room: reading asks not
+  damage(w.file(), "audit_marks", 1, "\xff\xff");  // damages the free space of the page, which
+                                                   // reads do not check
   const std::string before = one(w.file(), "SELECT max(seq) FROM audit_marks");
   w.start();
   w.put(301, 10);
@@ -671,7 +672,7 @@ TEST_CASE("a process begins though no mark finds room in its damaged file") {
   CHECK(one(w.file(2), "SELECT previous_seq FROM audit_segment") == before);
 }
 
-TEST_CASE("a file of another version's schema is left as it is, and the next one follows it") {
+TEST_CASE("a file of another schema version is left unchanged, and the next one follows it") {
   World w;
   w.start();
   w.put(1, 10);
@@ -685,9 +686,9 @@ TEST_CASE("a file of another version's schema is left as it is, and the next one
     return std::stoull(one(w.file(2), "SELECT previous_seq FROM audit_segment"));
   };
   run("PRAGMA user_version = 1");
-  SECTION("behind its last row") {
+  SECTION("after its last row") {
     w.start();
-    w.put(6, 10);  // five of them are there already
+    w.put(6, 10);  // five of them exist already
     w.stop();
     CHECK(one(w.file(1), "SELECT count(*) FROM mcp_calls") == "10");
     CHECK(one(w.file(1), "SELECT count(*) FROM audit_marks") == "2");
@@ -696,11 +697,11 @@ TEST_CASE("a file of another version's schema is left as it is, and the next one
     CHECK(one(w.file(2), "SELECT min(id) FROM mcp_calls") == "11");
     CHECK(one(w.file(2), "SELECT group_concat(kind) FROM audit_marks") == "start,end");
     CHECK(w.check().broken.find("written by schema 1") != std::string::npos);
-    run("PRAGMA user_version = 2");  // it is one chain
+    run("PRAGMA user_version = 2");  // files of both versions form one chain
     CHECK(w.check().broken == "");
     CHECK(w.check().rows == 12 + 7);
   }
-  SECTION("where the first version had not all tables yet") {
+  SECTION("with a table missing in the first version") {
     run("DROP TABLE call_intents");
     w.start();
     w.put(6, 10);
@@ -710,7 +711,7 @@ TEST_CASE("a file of another version's schema is left as it is, and the next one
     CHECK(one(w.file(2), "SELECT group_concat(kind) FROM audit_marks") == "start,end");
     CHECK(w.logged.at(0).find("written by schema 1") != std::string::npos);
   }
-  SECTION("with a leap where that cannot be read") {
+  SECTION("with a leap if it is unreadable") {
     run("ALTER TABLE mcp_calls RENAME TO requests");
     w.start();
     w.put(11, 1);
@@ -720,7 +721,7 @@ TEST_CASE("a file of another version's schema is left as it is, and the next one
   }
 }
 
-TEST_CASE("the log of a file stays near its bound, whatever the size of its pages") {
+TEST_CASE("the WAL stays near its limit, independently of the page size") {
   World w;
   w.config.full = GENERATE(false, true);
   w.start();
@@ -740,7 +741,7 @@ TEST_CASE("the log of a file stays near its bound, whatever the size of its page
 #ifndef BH_NO_THREADS_AFTER_FORK
 namespace {
 
-// Counts how often logs of databases are written through.
+// Counts how often WAL files are synced.
 struct CountedLogs {
   static inline sqlite3_vfs *real = nullptr;
   static inline sqlite3_vfs vfs{};
@@ -774,8 +775,7 @@ struct CountedLogs {
 
 }  // namespace
 
-TEST_CASE(
-    "what is signed was written through, also while another keeps the log from being copied") {
+TEST_CASE("signed rows are on the disk, also while another process prevents copying the WAL") {
   World w;
   const CountedLogs logs;
   w.config.checkpoint_rows = 5;
@@ -783,7 +783,7 @@ TEST_CASE(
   w.start();
   w.put(1, 1);
   REQUIRE(w.until([&] { return w.writer->counters().written == 1; }));
-  // The lock of somebody else's checkpoint.
+  // The lock of another process's checkpoint.
   int tell[2], end[2];
   REQUIRE(::pipe(tell) == 0);
   REQUIRE(::pipe(end) == 0);
@@ -812,7 +812,7 @@ TEST_CASE(
   w.stop();
 }
 
-TEST_CASE("killed at any moment: nothing is damaged, and what is missing shows") {
+TEST_CASE("killed at any moment: no file is damaged, and missing rows are detected") {
   const char *wanted = std::getenv("BULKHEAD_CRASH_ROUNDS");
   const int rounds = wanted == nullptr ? 5 : std::atoi(wanted);
   World w;

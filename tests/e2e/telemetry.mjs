@@ -561,7 +561,7 @@ test('full: on_failure = "spill" is refused with what to do', (t) => {
   const done = runProgram(t, ['serve', '--config', '{config}', '--listen', '127.0.0.1:0'],
     { profile: { mcpServers: {}, telemetry: { records: { ...full.records, on_failure: 'spill' } } } });
   assert.equal(done.code, 1, show(done));
-  assert.match(done.stderr, /mode "full" answers nothing whose record may be lost.*leave it out/);
+  assert.match(done.stderr, /mode "full" rejects calls whose records cannot be stored.*remove on_failure/);
 });
 
 test('without a session database inspect reports how to enable it', async (t) => {
@@ -635,7 +635,7 @@ for (const failure of ['spill', 'block']) {
     }
     const missing = [...answered].filter((n) => !times.has(n));
     const gaps = (await records.rows("SELECT detail FROM audit_marks WHERE kind = 'gap'")).map(([detail]) => detail);
-    const counted = gaps.map((detail) => /^records (\d+) to (\d+) did not come/.exec(detail)).map((found) => (found ? found[2] - found[1] + 1 : NaN));
+    const counted = gaps.map((detail) => /^records (\d+) to (\d+) are missing/.exec(detail)).map((found) => (found ? found[2] - found[1] + 1 : NaN));
     const sum = counted.reduce((all, n) => all + n, 0);
     assert.ok(sum <= sent, `the gaps count ${sum} of ${sent} calls`);
     assert.ok(missing.length <= sum, `${missing.length} of ${answered.size} answered calls have no row, ${show(gaps)}`);
