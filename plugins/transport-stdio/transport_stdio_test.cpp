@@ -542,8 +542,7 @@ TEST_CASE("a client that disconnects while held is detected") {
   REQUIRE(f.host.run_until([&] { return f.closes == gone; }, 10'000));
 }
 
-// ---- one process after another
-// -------------------------------------------------------------------
+// ---- one process after another -----------------------------------------------------------------
 
 TEST_CASE("each message has a stream number and is settled when its answer is written") {
   Fixture f;
