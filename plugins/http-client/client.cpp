@@ -84,8 +84,7 @@ void Client::release(Transfer *transfer) noexcept {
   }
 }
 
-// ---- the reactor
-// ---------------------------------------------------------------------------------
+// ---- the reactor -------------------------------------------------------------------------------
 
 int Client::on_socket(CURL *, curl_socket_t fd, int what, void *arg, void *) {
   auto *self = static_cast<Client *>(arg);

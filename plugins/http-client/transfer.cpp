@@ -113,8 +113,7 @@ Transfer::~Transfer() {
   curl_slist_free_all(headers_);
 }
 
-// ---- the request
-// ---------------------------------------------------------------------------------
+// ---- the request -------------------------------------------------------------------------------
 
 bh_status Transfer::prepare(const bh_http_request &request, bh_error *error) {
   const std::string_view method = bh::view(request.method);
@@ -265,8 +264,7 @@ int Transfer::on_seek(void *arg, curl_off_t offset, int origin) {
   return CURL_SEEKFUNC_OK;
 }
 
-// ---- addresses
-// -----------------------------------------------------------------------------------
+// ---- addresses ---------------------------------------------------------------------------------
 
 std::string Transfer::current_host() const {
   char *text = nullptr;
@@ -323,8 +321,7 @@ int Transfer::on_ready(void *arg, char *ip, char *, int port, int) {
                                                            : CURL_PREREQFUNC_ABORT;
 }
 
-// ---- the response
-// --------------------------------------------------------------------------------
+// ---- the response ------------------------------------------------------------------------------
 
 bool Transfer::stop_with(bh_status code, std::string_view text) {
   if (stopped_.code == BH_OK) stopped_ = bh::make_error(code, host_ + ": " + std::string(text));
@@ -424,8 +421,7 @@ std::size_t Transfer::on_write(char *p, std::size_t size, std::size_t n, void *a
   return 0;
 }
 
-// ---- the end
-// -------------------------------------------------------------------------------------
+// ---- the end -----------------------------------------------------------------------------------
 
 void Transfer::finish(CURLcode result) {
   if (cancelled_) return;
