@@ -19,8 +19,8 @@ constexpr std::uint32_t ip4(unsigned a, unsigned b, unsigned c, unsigned d) {
   return a << 24 | b << 16 | c << 8 | d;
 }
 
-// The IANA special-purpose registry, what is not globally reachable, and the metadata service that
-// one cloud keeps at a public address.
+// Blocks of the IANA special-purpose registry that are not globally reachable, and the address of a
+// cloud's metadata service in a public block.
 constexpr Block4 special4[] = {
     {ip4(0, 0, 0, 0), 8},      {ip4(10, 0, 0, 0), 8},       {ip4(100, 64, 0, 0), 10},
     {ip4(127, 0, 0, 0), 8},    {ip4(169, 254, 0, 0), 16},   {ip4(172, 16, 0, 0), 12},
@@ -46,16 +46,16 @@ bool is_public6(const unsigned char *a) noexcept {
   if (std::memcmp(a, mapped, 12) == 0 || std::memcmp(a, nat64, 12) == 0) {
     return is_public4(word(a + 12));
   }
-  if (a[0] >> 5 != 1) return false;  // only 2000::/3 is handed out
+  if (a[0] >> 5 != 1) return false;  // only 2000::/3 is allocated
   const std::uint32_t front = word(a);
-  if (front >> 9 == 0x20010000u >> 9) return false;  // 2001::/23, Teredo among them
+  if (front >> 9 == 0x20010000u >> 9) return false;  // 2001::/23, which includes Teredo
   if (front == 0x20010DB8u) return false;            // documentation
   if (front >> 12 == 0x3FFF0000u >> 12) return false;
   if (front >> 16 == 0x2002) return is_public4(word(a + 2));  // 6to4
   return true;
 }
 
-// The 16 bytes of an address, IPv4 mapped into IPv6.
+// Parses an address into 16 bytes; IPv4 is mapped into IPv6.
 bool read_address(std::string_view address, unsigned char *bytes) noexcept {
   char text[INET6_ADDRSTRLEN] = {};
   if (address.size() >= sizeof text) return false;

@@ -1,5 +1,4 @@
-// Which addresses may be connected to: those of the public Internet, and networks that the profile
-// names.
+// Address filter for connections: public Internet addresses, and networks listed in the profile.
 #pragma once
 
 #include <string_view>
@@ -7,18 +6,18 @@
 
 namespace builtin_http {
 
-// False for private, loopback, link-local (cloud metadata lives there), shared, documentation,
-// multicast and reserved addresses, for IPv6 forms that carry such an IPv4 address, and for text
-// that is no address.
+// False for private, loopback, link-local (cloud metadata), shared, documentation, multicast and
+// reserved addresses, for IPv6 forms that embed such an IPv4 address, and for text that is not an
+// address.
 bool is_public_address(std::string_view address) noexcept;
 
-// "10.1.0.0/16", "fd00::/8", "127.0.0.1".
+// A network or address: "10.1.0.0/16", "fd00::/8", "127.0.0.1".
 class Network {
  public:
-  // False: text is none, or has bits set behind its prefix.
+  // False: text is not a network, or has bits set after its prefix.
   static bool parse(std::string_view text, Network *out) noexcept;
 
-  // IPv4 in IPv6 (::ffff:10.1.2.3) counts as IPv4.
+  // IPv4 mapped into IPv6 (::ffff:10.1.2.3) is treated as IPv4.
   bool contains(std::string_view address) const noexcept;
 
  private:
@@ -27,8 +26,8 @@ class Network {
 };
 
 struct AddressRules {
-  bool any = false;              // every address
-  std::vector<Network> allowed;  // beside the public ones
+  bool any = false;              // allow every address
+  std::vector<Network> allowed;  // in addition to public addresses
 
   bool permit(std::string_view address) const noexcept;
 };

@@ -1,8 +1,8 @@
-// Responses that may be used again, by their URLs: small, in memory, gone with the plugin.
+// An in-memory cache of responses, by URL.
 //
-// Only of requests without headers of a caller: what somebody got with a credential nobody else
-// sees. Bounds: bytes in all (a response of more than an eighth is not kept), max_entries; the one
-// that was not used for longest goes.
+// Only requests without caller-supplied headers use it, since a response to a request with
+// credentials must not reach other callers. Limits: total bytes (responses of more than an eighth
+// are not stored) and max_entries; the least recently used entry is evicted.
 //
 // Thread: the reactor's.
 #pragma once
@@ -22,19 +22,20 @@ class Cache {
 
   explicit Cache(std::uint64_t bytes) : max_bytes_(bytes) {}
 
-  // May this request be answered from here?
+  // True if this request may use the cache.
   static bool is_for(const Request &request);
 
   struct Found {
     const Response *response = nullptr;  // valid until the next call of this object
-    bool is_fresh = false;               // else the server must be asked, by its ETag or date
+    bool is_fresh = false;               // false: must be revalidated by ETag or date
   };
   Found find(const Url &url, std::uint64_t now_ns);
 
-  // Keeps a response to GET that came now, in place of an older one, if that is allowed.
+  // Stores a response to GET that was just received and replaces an older one, if caching is
+  // permitted.
   void store(const Url &url, const Response &response, std::uint64_t now_ns, std::time_t now);
 
-  // The server has said that what is kept is still the same (304, with these headers).
+  // Updates an entry after revalidation (304 with these headers).
   void renew(const Url &url, const Response &not_modified, std::uint64_t now_ns, std::time_t now);
 
  private:
@@ -44,7 +45,7 @@ class Cache {
     std::uint64_t fresh_until_ns;
     std::size_t bytes;
   };
-  using Entries = std::list<Entry>;  // the one used last first
+  using Entries = std::list<Entry>;  // most recently used first
 
   Entries::iterator entry_of(const Url &url);
   void drop(Entries::iterator entry);

@@ -1,4 +1,4 @@
-// What may be used again, and for how long.
+// Tests of caching and freshness.
 #include "builtin-http/cache.hpp"
 
 #include <catch2/catch.hpp>
@@ -37,7 +37,7 @@ std::uint64_t seconds(std::vector<Header> headers) {
 
 }  // namespace
 
-TEST_CASE("how long a response is fresh") {
+TEST_CASE("freshness of responses") {
   CHECK(parse_date("Sun, 06 Nov 1994 08:49:37 GMT") == now);
   CHECK(parse_date("0") == -1);
   CHECK(parse_date("Sun, 06 Nov 1994 08:49:37 GMT+1") == -1);
@@ -63,23 +63,23 @@ TEST_CASE("how long a response is fresh") {
   CHECK_FALSE(freshness_of(missing, now).store);
 }
 
-TEST_CASE("what is kept, until when, and what goes first") {
+TEST_CASE("storing, expiry and eviction") {
   Cache cache(80'000);
   const Url a = url("http://a.test/");
   cache.store(a, response({{"Cache-Control", "max-age=10"}}), 0, now);
   CHECK(cache.find(a, 9 * second).is_fresh);
   CHECK(cache.find(url("http://a.test/?x"), 0).response == nullptr);
-  CHECK(cache.find(a, 10 * second).response == nullptr);  // old, and nothing to ask about
+  CHECK(cache.find(a, 10 * second).response == nullptr);  // stale, without validator
   cache.store(a, response({{"ETag", "\"1\""}}), 0, now);
   CHECK(cache.find(a, 0).response != nullptr);
   CHECK_FALSE(cache.find(a, 0).is_fresh);
   cache.renew(a, response({{"Cache-Control", "max-age=5"}}), second, now);
   CHECK(cache.find(a, 5 * second).is_fresh);
   CHECK_FALSE(cache.find(a, 6 * second).is_fresh);
-  cache.store(a, response({{"Cache-Control", "no-store"}}), 0, now);  // the older one has gone
+  cache.store(a, response({{"Cache-Control", "no-store"}}), 0, now);  // removes the older response
   CHECK(cache.find(a, 0).response == nullptr);
   cache.store(a, response({{"Cache-Control", "max-age=10"}}, std::string(10'000, 'x')), 0, now);
-  CHECK(cache.find(a, 0).response == nullptr);  // more than an eighth
+  CHECK(cache.find(a, 0).response == nullptr);  // larger than an eighth
 
   for (int i = 0; i < 20; ++i) {
     const Response r = response({{"Cache-Control", "max-age=10"}}, std::string(6000, 'x'));
@@ -90,7 +90,7 @@ TEST_CASE("what is kept, until when, and what goes first") {
   CHECK(cache.find(url("http://a.test/1"), 0).response == nullptr);
 }
 
-TEST_CASE("a page that is fresh is not asked for again") {
+TEST_CASE("a fresh page is not requested again") {
   Web web;
   web.pages["http://a.test/"] = {.body = "one", .headers = {{"Cache-Control", "max-age=100"}}};
   CHECK(chunk_of(web.url("http://a.test/").text()) == "one");
@@ -102,14 +102,14 @@ TEST_CASE("a page that is fresh is not asked for again") {
   CHECK(web.asked.size() == 1);
   REQUIRE(web.events.size() == 3);
   CHECK(web.events[1].find("answered from the cache") != std::string::npos);
-  // Not across what was blocked or refused: the rules come first, and so does the type.
+  // Blocked URLs and rejected types are checked before the cache.
   web.pages["http://a.test/png"] = {
       .type = "image/png", .body = "x", .headers = {{"Cache-Control", "max-age=100"}}};
   CHECK_FALSE(web.fetch(R"("url":"http://a.test/png","format":"raw")").is_error());
   CHECK(error_of(web.url("http://a.test/png")).find("binary content") == 0);
 }
 
-TEST_CASE("a page that is kept is asked about by its validator") {
+TEST_CASE("a stale page is revalidated") {
   Web web;
   web.pages["http://a.test/"] = {.body = "one", .headers = {{"ETag", "\"v1\""}}};
   web.url("http://a.test/");
@@ -126,7 +126,7 @@ TEST_CASE("a page that is kept is asked about by its validator") {
         std::string::npos);
 }
 
-TEST_CASE("what is not kept: other methods, callers' headers, no cache at all") {
+TEST_CASE("not stored: other methods, callers' headers, cache disabled") {
   Web web(R"({"methods":["get"]})");
   web.pages["http://a.test/"] = {.body = "one", .headers = {{"Cache-Control", "max-age=100"}}};
   for (int i = 0; i < 2; ++i) {

@@ -35,12 +35,12 @@ void Call::convert() {
       call.result_ = call.task_->result(call.fetcher_.response(), call.cancelled_);
       return BH_OK;
     });
-    if (status != BH_OK) call.result_ = R"({"content":[],"isError":true})";  // no memory for more
+    if (status != BH_OK) call.result_ = R"({"content":[],"isError":true})";  // out of memory
   };
   const auto done = [](void *arg) { self(arg).converted(); };
   if (host_.run_blocking(work, done, this) == BH_OK) return;
   converting_ = false;
-  finish(tool_kit::error_result("too many pages are read at once; try again"));
+  finish(tool_kit::error_result("too many pages are being converted; try again"));
 }
 
 void Call::converted() {
@@ -72,8 +72,7 @@ void Call::finish(std::string &&result) {
   if (!converting_) owner_.gone(id_);  // deletes this object
 }
 
-// ---- progress
-// ------------------------------------------------------------------------------------
+// ---- progress ----------------------------------------------------------------------------------
 
 void Call::watch() {
   timer_ = host_.timer_start(tick_ms, [](void *arg) { self(arg).tick(); }, this);
@@ -81,7 +80,7 @@ void Call::watch() {
 
 void Call::tick() {
   timer_ = 0;
-  const std::string message = converting_ ? std::string("the page is being read")
+  const std::string message = converting_ ? std::string("converting the page")
                                           : std::to_string(fetcher_.received()) + " bytes received";
   owner_.progress(id_, ++seconds_, static_cast<double>(config_.timeout_ms) / 1000, message);
   watch();

@@ -1,7 +1,8 @@
-// One call of a tool: the request on the reactor's thread, then the result on the host's pool.
+// One tool call: the request on the reactor's thread, then the conversion of the result on the
+// host's pool.
 //
-// A call that is cancelled is answered at once, whatever the pool's thread is doing; the object
-// lives until that thread has left it.
+// A cancelled call is answered at once, even while a pool thread converts its page; the object is
+// deleted after that thread has finished.
 #pragma once
 
 #include <bulkhead/cpp/host.hpp>
@@ -17,13 +18,13 @@ namespace builtin_http {
 
 class Call final : private Fetcher::User {
  public:
-  // Hears of what a call does; on the reactor's thread, never inside start() or cancel().
+  // Callbacks of a call, on the reactor's thread, never inside start() or cancel().
   class Owner {
    public:
     virtual void answer(std::uint64_t id, std::string &&result) = 0;  // once; JSON
     virtual void gone(std::uint64_t id) noexcept = 0;  // the Call may be deleted inside
     virtual void record(std::uint64_t id, const std::string &event) = 0;
-    // Every second; done grows.
+    // Called every second with increasing `done`.
     virtual void progress(std::uint64_t id, double done, double total,
                           const std::string &message) = 0;
 
@@ -31,7 +32,7 @@ class Call final : private Fetcher::User {
     ~Owner() = default;
   };
 
-  // host, http, config, cache and owner outlive the Call.
+  // host, http, config, cache and owner must outlive the Call.
   Call(const bh::Host &host, const bh_host_http &http, const Config &config, Cache &cache,
        Owner &owner, std::uint64_t id, std::unique_ptr<Task> task)
       : host_(host),
@@ -44,16 +45,16 @@ class Call final : private Fetcher::User {
   Call(const Call &) = delete;
   Call &operator=(const Call &) = delete;
 
-  // deadline_ns: of the call; 0: none. The configured time-out counts, too.
+  // deadline_ns: of the call; 0: none. The configured time-out applies as well.
   void start(std::uint64_t deadline_ns, bool wants_progress);
 
-  // The answer comes in this turn of the loop, and says so.
+  // Answers the call with an error, in this turn of the loop.
   void cancel();
 
-  // No answer any more.
+  // Suppresses the answer.
   void stop() noexcept;
 
-  // Is a thread of the pool using this object?
+  // True if a pool thread uses this object.
   bool is_converting() const noexcept { return converting_; }
 
  private:

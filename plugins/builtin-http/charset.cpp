@@ -12,11 +12,11 @@
 namespace builtin_http {
 namespace {
 
-constexpr std::size_t looked_for_meta = 1024;  // bytes, as browsers do
+constexpr std::size_t looked_for_meta = 1024;  // bytes searched for <meta>, as in browsers
 constexpr std::string_view replacement = "\xEF\xBF\xBD";
 
-// A label of the Encoding Standard, and the name under which iconv has what it means. Only these
-// reach iconv: it has converters that no page uses, and some have had holes (CVE-2024-2961).
+// A label of the Encoding Standard and the name of its encoding in iconv. Only these names are
+// passed to iconv, whose converters for other encodings have had vulnerabilities (CVE-2024-2961).
 struct Label {
   std::string_view label;
   const char *name;
@@ -106,7 +106,7 @@ const char *iconv_name(std::string_view label) {
   return at == std::end(labels) ? nullptr : at->name;
 }
 
-// A page that says in ASCII that it is UTF-16 is not.
+// A page whose ASCII <meta> declares UTF-16 is not UTF-16.
 std::string meta_charset(std::string_view body) {
   const std::string label = charset_parameter(body.substr(0, looked_for_meta));
   return label.starts_with("utf-16") ? "utf-8" : label;
@@ -127,7 +127,8 @@ bool convert(const char *from, std::string_view body, const std::atomic<bool> &c
   const Iconv converter(opened);
   out->reserve(body.size() + body.size() / 8);
   char piece[16 << 10];
-  auto *in = const_cast<char *>(body.data());  // iconv's type; it does not write there
+  auto *in = const_cast<char *>(body.data());  // required by iconv's type; iconv does not write to
+                                               // it
   std::size_t left = body.size();
   while (left > 0) {
     if (cancelled.load(std::memory_order_relaxed)) {
@@ -140,7 +141,7 @@ bool convert(const char *from, std::string_view body, const std::atomic<bool> &c
     out->append(piece, static_cast<std::size_t>(to - piece));
     if (result != static_cast<std::size_t>(-1) || errno == E2BIG) continue;
     *out += replacement;
-    ++in;  // not a character, or cut at the end
+    ++in;  // an invalid or truncated character
     --left;
   }
   return true;

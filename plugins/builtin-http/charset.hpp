@@ -1,4 +1,4 @@
-// Text in any character set of the web, as UTF-8.
+// Converts text in the character sets of the web to UTF-8.
 #pragma once
 
 #include <atomic>
@@ -7,11 +7,12 @@
 
 namespace builtin_http {
 
-// The character set of a body is what its byte order mark says, else content_type, else (HTML) the
-// page's own <meta>, else UTF-8 if the body is that, else Windows-1252. Labels mean what the
-// WHATWG Encoding Standard says. What is not a character becomes U+FFFD.
+// The character set is determined by the byte order mark, else content_type, else (HTML) the page's
+// <meta>, else it is UTF-8 if the body is valid UTF-8, else Windows-1252. Labels have the meaning
+// of the WHATWG Encoding Standard. Invalid bytes become U+FFFD.
 //
-// False: a character set that is not of the web, or cancelled; *problem is a sentence. Thread: any.
+// False: the character set is not supported, or the call was cancelled; *problem is a sentence.
+// Thread: any.
 bool to_utf8(std::string &&body, std::string_view content_type, const std::atomic<bool> &cancelled,
              std::string *out, std::string *problem);
 

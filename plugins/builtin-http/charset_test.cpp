@@ -1,4 +1,4 @@
-// Character sets.
+// Tests of character sets.
 #include "builtin-http/charset.hpp"
 
 #include <catch2/catch.hpp>
@@ -28,12 +28,12 @@ TEST_CASE("character sets") {
         "<meta charset='iso-8859-1'>\xC3\x83\xC2\xA9");
   CHECK(converted("x", "text/html; charset=x-none").find("\"x-none\" is not supported") !=
         std::string::npos);
-  // iconv has it, the web does not.
+  // Supported by iconv, but not part of the Encoding Standard.
   CHECK(converted("x", "text/plain; charset=iso-2022-cn-ext").find("not supported") !=
         std::string::npos);
 }
 
-TEST_CASE("character sets of other scripts, and how pages name them") {
+TEST_CASE("character sets of other scripts, and their labels") {
   const std::string japanese = "\xE6\x97\xA5\xE6\x9C\xAC";
   const std::string russian = "\xD0\x9C\xD0\xB8\xD1\x80";
   CHECK(converted("\x93\xFA\x96\x7B", "text/plain; charset=Shift_JIS") == japanese);
@@ -52,7 +52,7 @@ TEST_CASE("character sets of other scripts, and how pages name them") {
   CHECK(converted("<meta charset=utf-16>\xC3\xA9", "text/html") == "<meta charset=utf-16>\xC3\xA9");
 }
 
-TEST_CASE("bytes that are no characters, and a long text") {
+TEST_CASE("invalid bytes, and a long text") {
   CHECK(converted("a\x93", "text/plain;charset=shift_jis") == "a\xEF\xBF\xBD");
   CHECK(converted("\x80\x80z", "text/plain;charset=euc-jp").find('z') != std::string::npos);
   const std::string text(100'000, '\xE9');

@@ -9,8 +9,8 @@ namespace {
 
 using Value = rapidjson::Value;
 
-// Reads the array of texts `name`, each through read(text, &item). True: all of them are right, or
-// there is no such array.
+// Reads the optional array of strings `name` with read(text, &item) for each element. False: the
+// array or an element is invalid.
 template <class Item, class Read>
 bool read_list(const Value &root, const char *name, std::vector<Item> *out, Read read) {
   const auto it = root.FindMember(name);
@@ -41,11 +41,11 @@ bool read_method(std::string_view text, std::string *out) {
   return std::find(std::begin(known), std::end(known), text) != std::end(known);
 }
 
-// What is wrong; empty: nothing.
+// Returns the error; empty: none.
 std::string read_domains(const Value &root, DomainRules *out) {
   if (!read_list(root, "allow", &out->allow, DomainPattern::parse) ||
       !read_list(root, "block", &out->block, DomainPattern::parse)) {
-    return "allow and block are arrays of names like example.com, *.example.com or a.test:8080";
+    return "allow and block must be arrays of names like example.com, *.example.com or a.test:8080";
   }
   out->default_allow = out->allow.empty();
   const auto it = root.FindMember("default");
@@ -61,7 +61,7 @@ std::string read_addresses(const Value &root, AddressRules *out) {
     out->any = it->value.GetBool();
   }
   if (read_list(root, "allow_addresses", &out->allowed, Network::parse)) return {};
-  return "allow_addresses is an array of networks like 10.1.0.0/16 or fd00:1::/32";
+  return "allow_addresses must be an array of networks like 10.1.0.0/16 or fd00:1::/32";
 }
 
 std::string read_bounds(const Value &root, Config *out) {
@@ -82,7 +82,7 @@ std::string read_bounds(const Value &root, Config *out) {
 std::string Config::refusal(const Url &url) const {
   std::string refusal = domains.refusal(url);
   if (!refusal.empty() || !url.host.is_address || addresses.permit(url.host.name)) return refusal;
-  return "the address " + url.host.name + " is blocked: it is not one of the public Internet";
+  return "the address " + url.host.name + " is blocked: it is not a public Internet address";
 }
 
 bh_status parse_config(std::string_view json, Config *out, bh_error *error) {
@@ -96,7 +96,7 @@ bh_status parse_config(std::string_view json, Config *out, bh_error *error) {
   if (wrong.empty()) wrong = read_addresses(root, &out->addresses);
   if (wrong.empty()) wrong = read_bounds(root, out);
   if (wrong.empty() && !read_list(root, "methods", &out->methods, read_method)) {
-    wrong = "methods is an array of get, post, put, patch, delete, head";
+    wrong = "methods must be an array of get, post, put, patch, delete, head";
   }
   return wrong.empty() ? BH_OK : bh::fail(error, BH_E_INVALID, wrong);
 }

@@ -17,18 +17,18 @@ inline constexpr std::string_view config_schema = R"({
   "type":"object","additionalProperties":false,
   "properties":{
     "allow":{"type":"array","maxItems":10000,"items":{"type":"string","minLength":1},
-      "description":"Domains: a name, or *.name for every name below it, but not itself; :port"},
+      "description":"Allowed domains: a name, or *.name for its subdomains only; optional :port"},
     "block":{"type":"array","maxItems":10000,"items":{"type":"string","minLength":1},
-      "description":"Domains that are refused, whatever allow says"},
+      "description":"Blocked domains; takes precedence over allow"},
     "default":{"type":"string","enum":["allow","deny"],
-      "description":"For domains that neither list names; deny if allow is given, else allow"},
+      "description":"For domains in neither list; the default is deny if allow is given, else allow"},
     "allow_private":{"type":"boolean",
       "description":"Also fetch from private, loopback and link-local addresses"},
     "allow_addresses":{"type":"array","maxItems":1000,"items":{"type":"string","minLength":1},
-      "description":"Networks to fetch from beside the public Internet, like 10.1.0.0/16"},
+      "description":"Additional networks to fetch from, like 10.1.0.0/16"},
     "methods":{"type":"array","maxItems":6,
       "items":{"type":"string","enum":["get","post","put","patch","delete","head"]},
-      "description":"Also offer http_get, http_post and so on"},
+      "description":"Methods to offer as tools http_get, http_post and so on"},
     "max_body_bytes":{"type":"integer","minimum":1024,"maximum":104857600},
     "cache_bytes":{"type":"integer","minimum":0,"maximum":104857600},
     "timeout_ms":{"type":"integer","minimum":100,"maximum":600000}
@@ -37,16 +37,16 @@ inline constexpr std::string_view config_schema = R"({
 struct Config {
   DomainRules domains;
   AddressRules addresses;
-  std::vector<std::string> methods;  // "get", "post", ...: the tools http_get, http_post, ...
+  std::vector<std::string> methods;  // tools to offer: http_get, http_post, ...
   std::uint64_t max_body_bytes = 5u << 20;
   std::uint64_t cache_bytes = 8u << 20;  // 0: no cache
-  std::uint64_t timeout_ms = 30'000;     // for one call, redirects included
+  std::uint64_t timeout_ms = 30'000;     // per call, including redirects
 
-  // May url be asked, as far as its text tells? Empty: yes; else a sentence that says "blocked".
+  // Checks the URL text against the rules. Empty: allowed; else a sentence that contains "blocked".
   std::string refusal(const Url &url) const;
 };
 
-// BH_E_INVALID says what is wrong.
+// BH_E_INVALID: the error has the reason.
 bh_status parse_config(std::string_view json, Config *out, bh_error *error);
 
 }  // namespace builtin_http

@@ -1,4 +1,4 @@
-// What a Content-Type header says.
+// Parses Content-Type headers.
 #pragma once
 
 #include <string>
@@ -6,16 +6,17 @@
 
 namespace builtin_http {
 
-// "text/html" of "Text/HTML; charset=x".
+// The media type in lower case: "text/html" for "Text/HTML; charset=x".
 std::string media_type(std::string_view content_type);
 
-// "shift_jis" of "text/html; charset=Shift_JIS" (also of a <meta>'s content); empty: none is named.
+// The charset parameter, also of a <meta> element: "shift_jis" for "text/html; charset=Shift_JIS";
+// empty: none.
 std::string charset_parameter(std::string_view text);
 
-// Is this content that has no text? Empty: no; else the type, for the error text.
+// The media type if it is binary, for the error text; empty: the content is text.
 std::string binary_type(std::string_view content_type);
 
-// Is a page of this type, beginning with this text, HTML? Without a type its beginning tells.
+// True if the content is HTML, by its type, or without a type by the beginning of its text.
 bool is_html(std::string_view content_type, std::string_view text);
 
 }  // namespace builtin_http

@@ -31,7 +31,7 @@ bool DomainPattern::parse(std::string_view text, DomainPattern *out) {
     text = text.substr(0, colon);
   }
   HostName host;
-  // "*" elsewhere is no host: a pattern that looks as if it did more than it does would be a hole.
+  // "*" elsewhere is not a valid host; accepting it would suggest a wildcard that does not match.
   if (!parse_host(text, &host) || (out->below_ && host.is_address)) return false;
   out->name_ = std::move(host.name);
   return true;

@@ -1,4 +1,4 @@
-// Which hosts may be asked: a block list, then an allow list, then a default.
+// Rules for hosts: a block list, then an allow list, then a default.
 #pragma once
 
 #include <cstdint>
@@ -10,20 +10,19 @@
 
 namespace builtin_http {
 
-// One entry of a list: "name", "*.name" (every name below it, not itself), an address; each with
-// ":port" for that port only.
+// One list entry: "name", "*.name" (subdomains only), or an address, each optionally with ":port".
 class DomainPattern {
  public:
-  // False: text is none of these.
+  // False: text has none of these forms.
   static bool parse(std::string_view text, DomainPattern *out);
 
   bool matches(const Url &url) const;
-  const std::string &text() const { return text_; }  // as it was configured
+  const std::string &text() const { return text_; }  // as configured
 
  private:
   std::string text_;
   std::string name_;
-  bool below_ = false;      // "*."
+  bool below_ = false;      // the entry begins with "*."
   std::uint16_t port_ = 0;  // 0: any
 };
 
@@ -31,7 +30,7 @@ struct DomainRules {
   std::vector<DomainPattern> block, allow;
   bool default_allow = true;
 
-  // Empty: url may be asked. Else a sentence that names the host, "blocked" and the reason.
+  // Empty: the URL is allowed. Else a sentence with the host, "blocked" and the reason.
   std::string refusal(const Url &url) const;
 };
 

@@ -1,4 +1,4 @@
-// The domain policy and the configuration.
+// Tests of the domain rules and the configuration.
 #include "builtin-http/domain_rules.hpp"
 
 #include <catch2/catch.hpp>

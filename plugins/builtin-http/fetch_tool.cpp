@@ -1,4 +1,4 @@
-// fetch_http: a page as text.
+// fetch_http: returns a page as text.
 #include "builtin-http/page.hpp"
 #include "builtin-http/paging.hpp"
 #include "builtin-http/structured.hpp"
@@ -12,11 +12,11 @@ namespace {
 std::string definition() {
   return R"json({
   "name":"fetch_http","title":"Fetch a web page",
-  "description":"Gets a web page as text. If it is cut, Remaining names the next start_index.",
+  "description":"Fetches a web page as text. If it is truncated, Remaining has the next start_index.",
   "inputSchema":{"type":"object","additionalProperties":false,"required":["url"],"properties":{
     "url":{"type":"string","description":"The page, with http:// or https://"},
     "format":{"type":"string","enum":["markdown","content","raw"],"default":"markdown",
-      "description":"markdown, content (plain text) or raw (as the server sent it)"},
+      "description":"markdown, content (plain text) or raw (the server's bytes)"},
     )json" +
          paging_schema("text") + R"json(}},
   "outputSchema":)json" +

@@ -1,4 +1,4 @@
-// fetch_http, and what holds for every request: rules, redirects, bounds, records.
+// Tests of fetch_http and of the properties of all requests: rules, redirects, limits, records.
 #include <catch2/catch.hpp>
 
 #include "builtin-http/testing.hpp"
@@ -22,7 +22,7 @@ TEST_CASE("the three formats of a page") {
   CHECK(chunk_of(raw.text()) == html);
 }
 
-TEST_CASE("pages follow each other without loss") {
+TEST_CASE("parts of a page are consecutive") {
   Web web;
   std::string text;
   while (text.size() < 12'000) text += "a\xC3\xA9\xE2\x82\xAC\xF0\x9F\x98\x80";
@@ -44,15 +44,15 @@ TEST_CASE("pages follow each other without loss") {
   }
   CHECK(calls == 3);
   CHECK(read == text);
-  // A limit smaller than a character still goes on.
+  // A limit smaller than a character still makes progress.
   const Answer tiny = web.fetch(R"("url":"http://a.test/","start_index":1,"max_length":1)");
   CHECK(chunk_of(tiny.text()) == "\xC3\xA9");
   CHECK(
-      error_of(web.fetch(R"("url":"http://a.test/","start_index":99999)")).find("behind the end") !=
+      error_of(web.fetch(R"("url":"http://a.test/","start_index":99999)")).find("beyond the end") !=
       std::string::npos);
 }
 
-TEST_CASE("errors are told apart") {
+TEST_CASE("each failure has its own error") {
   Web web;
   web.pages["http://a.test/pdf"] = {.type = "application/pdf", .body = "%PDF"};
   web.pages["http://a.test/png"] = {.type = "image/png", .body = "x"};
@@ -80,7 +80,7 @@ TEST_CASE("errors are told apart") {
   CHECK(chunk_of(raw.text()) == "%PDF");
 }
 
-TEST_CASE("a blocked domain is not connected to") {
+TEST_CASE("a blocked domain is not contacted") {
   Web web(R"({"block":["bad.test"],"allow":["*.a.test","bad.test"]})");
   web.pages["http://x.a.test/"] = {.body = "ok"};
   CHECK(chunk_of(web.url("http://x.a.test/").text()) == "ok");
@@ -90,13 +90,12 @@ TEST_CASE("a blocked domain is not connected to") {
   CHECK(web.asked.size() == 1);
 }
 
-TEST_CASE("private addresses are not connected to") {
+TEST_CASE("private addresses are not contacted") {
   Web web;
   web.pages["http://inner.test/"] = {.body = "secret", .address = "10.0.0.5"};
   web.pages["http://meta.test/"] = {.body = "secret", .address = "169.254.169.254"};
   for (const char *url : {"http://127.0.0.1/", "http://[::1]/", "http://[::ffff:127.0.0.1]/"}) {
-    CHECK(error_of(web.url(url)).find("is blocked: it is not one of the public") !=
-          std::string::npos);
+    CHECK(error_of(web.url(url)).find("is blocked: it is not a public") != std::string::npos);
   }
   CHECK(web.asked.empty());
   CHECK(error_of(web.url("http://inner.test/")).find("10.0.0.5") != std::string::npos);
@@ -110,7 +109,7 @@ TEST_CASE("private addresses are not connected to") {
   CHECK((open.flags & BH_HTTP_NO_PROXY) == 0);
 }
 
-TEST_CASE("each hop of a redirect is judged") {
+TEST_CASE("the rules apply to each hop of a redirect") {
   Web web(R"({"block":["bad.test"]})");
   web.pages["http://a.test/1"] = {.status = 302, .body = "moved", .location = "/2"};
   web.pages["http://a.test/2"] = {.status = 301, .location = "https://b.test/page"};
@@ -135,7 +134,7 @@ TEST_CASE("each hop of a redirect is judged") {
   CHECK(error_of(web.url("http://a.test/loop")).find("more than 5 redirects") != std::string::npos);
 }
 
-TEST_CASE("a body over the cap is refused while it comes") {
+TEST_CASE("a body above the limit is rejected while it is received") {
   Web web(R"({"max_body_bytes":2048})");
   web.pages["http://a.test/"] = {.body = std::string(2048, 'x')};
   web.pages["http://a.test/big"] = {.body = std::string(2049, 'x')};
@@ -143,12 +142,12 @@ TEST_CASE("a body over the cap is refused while it comes") {
   CHECK(error_of(web.url("http://a.test/big")) == "the content is larger than 2048 bytes");
 }
 
-TEST_CASE("without an HTTP client the call says so") {
+TEST_CASE("without an HTTP client the call fails with the reason") {
   Web web("{}", false);
   CHECK(error_of(web.url("http://a.test/")).find("no HTTP client") != std::string::npos);
 }
 
-TEST_CASE("a call can be cancelled, and many are bounded") {
+TEST_CASE("calls can be cancelled, and their number is limited") {
   Web web;
   web.silent = true;
   const std::string arguments = R"({"url":"http://a.test/"})";
@@ -167,7 +166,7 @@ TEST_CASE("a call can be cancelled, and many are bounded") {
   CHECK(web.open() == 0);
 }
 
-TEST_CASE("each request goes on record, without its query") {
+TEST_CASE("each request is recorded without its query") {
   Web web(R"({"block":["bad.test"]})");
   web.pages["http://a.test:8080/one?token=s3cret"] = {.status = 302,
                                                       .location = "https://b.test/two?x"};

@@ -22,8 +22,7 @@ bool has_header(const std::vector<Header> &headers, std::string_view name) {
                      [&](const Header &h) { return same_name(h.name, name); });
 }
 
-// The header that asks whether this response is still what the server would send; it points into
-// it.
+// The header for revalidating a stored response; it points into the response.
 bh_http_header validator_of(const Response &kept) {
   const std::string_view tag = kept.header("etag");
   if (!tag.empty()) return {bh::str("if-none-match"), bh::str(tag)};
@@ -51,8 +50,7 @@ const bh_http_handler Fetcher::handler = {
     },
     [](void *user, const bh_error *error) { self(user).on_done(error); }};
 
-// ---- asking
-// --------------------------------------------------------------------------------------
+// ---- asking ------------------------------------------------------------------------------------
 
 void Fetcher::start(Request &&request, std::uint64_t deadline_ns) {
   request_ = std::move(request);
@@ -60,7 +58,7 @@ void Fetcher::start(Request &&request, std::uint64_t deadline_ns) {
   if (judge("")) send();
 }
 
-// True: the URL may be asked. Else the end is under way.
+// True: the URL is allowed. Otherwise the fetch ends with an error.
 bool Fetcher::judge(std::string_view prefix) {
   const std::string refusal = config_.refusal(request_.url);
   if (refusal.empty()) return true;
@@ -74,7 +72,7 @@ bool Fetcher::judge(std::string_view prefix) {
 
 void Fetcher::send() {
   const std::uint64_t now = host_.now_ns();
-  if (now >= deadline_ns_) return end_later("the request failed: it took too long");
+  if (now >= deadline_ns_) return end_later("the request failed: it timed out");
   if (use_cache(now)) return later();
   response_ = {};
   response_.url = request_.url;
@@ -86,7 +84,7 @@ void Fetcher::send() {
   const bh_http_request r = describe(url, &headers, now);
   running_ = true;
   bh_error error = bh::make_error();
-  // on_done may come before start() returns.
+  // on_done may be called before start() returns.
   if (http_.start(host_.ctx(), &r, &handler, this, &id_, &error) >= 0) return;
   running_ = false;
   problem_ = failure(error);
@@ -94,7 +92,7 @@ void Fetcher::send() {
   later();
 }
 
-// True: the answer is there. Else kept_ may be what the server is to be asked about.
+// True: the cache has the answer. Otherwise kept_ may hold a response to revalidate.
 bool Fetcher::use_cache(std::uint64_t now) {
   kept_.reset();
   if (!Cache::is_for(request_)) return false;
@@ -129,7 +127,8 @@ bh_http_request Fetcher::describe(const std::string &url, std::vector<bh_http_he
   }
   bh_http_request r{};
   r.size = sizeof r;
-  // With a proxy the address judged would be the proxy's: the rules need the direct way.
+  // With a proxy, check_address would receive the proxy's address; the rules require a direct
+  // connection.
   r.flags = BH_HTTP_DECOMPRESS | (config_.addresses.any ? 0u : std::uint32_t{BH_HTTP_NO_PROXY});
   r.method = bh::str(request_.method);
   r.url = bh::str(url);
@@ -157,14 +156,13 @@ void Fetcher::follow() {
   if (judge("a redirect is not followed: ")) send();
 }
 
-// ---- the answer
-// ----------------------------------------------------------------------------------
+// ---- the answer --------------------------------------------------------------------------------
 
 bh_status Fetcher::on_address(std::string_view host, std::string_view address) {
   if (config_.addresses.permit(address)) return BH_OK;
   denied_ = true;
   problem_ = "the address " + std::string(address) + " of " + std::string(host) +
-             " is blocked: it is not one of the public Internet";
+             " is blocked: it is not a public Internet address";
   return BH_E_DENIED;
 }
 
@@ -174,14 +172,15 @@ bh_status Fetcher::on_head(std::uint32_t status, const bh_http_header *headers, 
     response_.headers.push_back(
         {std::string(bh::view(headers[i].name)), std::string(bh::view(headers[i].value))});
   }
-  enough_ = take_redirect();  // nobody reads its page; without one the connection is kept
+  enough_ = take_redirect();  // the body of a redirect is not read; an empty one keeps the
+                              // connection usable
   if (enough_ || (status == 304 && kept_)) return BH_OK;
   problem_ = refused_head();
   enough_ = request_.head_only && problem_.empty();
   return problem_.empty() && (!enough_ || request_.method == "HEAD") ? BH_OK : BH_E_CANCELLED;
 }
 
-// True: the answer is a redirect, and it is to be followed.
+// True: the answer is a redirect to follow.
 bool Fetcher::take_redirect() {
   const bool harmless = request_.method == "GET" || request_.method == "HEAD";
   if (!harmless || !is_redirect(response_.status)) return false;
@@ -189,7 +188,7 @@ bool Fetcher::take_redirect() {
   return !location_.empty();
 }
 
-// Why an answer with this head is of no use; empty: it is of use.
+// The reason to reject an answer with this head; empty: accepted.
 std::string Fetcher::refused_head() const {
   const bool good = response_.status >= 200 && response_.status < 300;
   if (!good && !request_.any_status) {
@@ -199,7 +198,7 @@ std::string Fetcher::refused_head() const {
   const std::string type = request_.any_type ? "" : binary_type(response_.header("content-type"));
   if (type.empty()) return {};
   return "binary content (" + type +
-         ") has no text; fetch_http with format \"raw\" gives its bytes";
+         ") has no text; use fetch_http with format \"raw\" for its bytes";
 }
 
 bh_status Fetcher::on_body(std::string_view piece) {
@@ -219,7 +218,7 @@ void Fetcher::on_done(const bh_error *error) {
     if (problem_.empty() && !enough_) {
       if (error != nullptr) problem_ = failure(*error);
       if (error == nullptr && response_.status == 0) {
-        problem_ = "the request failed: there was no answer";
+        problem_ = "the request failed: no response";
       }
     }
     note(denied_ ? "denied" : response_.status != 0 ? "allowed" : "error", problem_);
@@ -229,7 +228,7 @@ void Fetcher::on_done(const bh_error *error) {
   later();
 }
 
-// What came is kept for the next call that asks for it; or what was kept is what came.
+// Stores the response in the cache, or the revalidated one.
 void Fetcher::keep() {
   if (!Cache::is_for(request_) || !location_.empty()) return;
   const std::uint64_t now = host_.now_ns();
@@ -248,8 +247,7 @@ std::string Fetcher::failure(const bh_error &error) const {
   return "the request failed: " + std::string(bh::text(error));
 }
 
-// ---- the end
-// -------------------------------------------------------------------------------------
+// ---- the end -----------------------------------------------------------------------------------
 
 void Fetcher::note(const char *decision, std::string_view reason) {
   NetEvent event;
@@ -268,7 +266,7 @@ void Fetcher::end_later(std::string problem) {
   later();
 }
 
-// The next step is taken outside the callbacks of the HTTP client.
+// Continues outside of the HTTP client's callbacks.
 void Fetcher::later() {
   if (std::exchange(scheduled_, true)) return;
   host_.defer([](void *arg) { self(arg).step(); }, this);
@@ -281,7 +279,7 @@ void Fetcher::step() {
     if (problem_.empty() && !location_.empty()) follow();
     return BH_OK;
   });
-  if (status != BH_OK) problem_ = "there was not enough memory for the request";
+  if (status != BH_OK) problem_ = "out of memory";
   if (!running_ && !scheduled_) user_.fetched(problem_);  // may delete this object
 }
 

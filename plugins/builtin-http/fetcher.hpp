@@ -1,9 +1,9 @@
-// Gets one request answered: redirects, bounds, and the rules, which are asked at every hop.
+// Performs one request with redirects, limits, and the rules, which apply to every hop.
 //
-// The host of each URL is judged before it is asked, its address before the connection
-// (bh_http_handler.check_address: the address that is judged is the one connected to, whatever DNS
-// says a moment later). Only GET and HEAD follow redirects; what would change something is not sent
-// to another place than its caller named.
+// The host of each URL is checked before it is requested, and its address before the connection
+// (bh_http_handler.check_address: the checked address is the connected one, even if DNS answers
+// change). Only GET and HEAD follow redirects: a request with side effects is only sent to the URL
+// that its caller named.
 //
 // Thread: the reactor's.
 #pragma once
@@ -24,20 +24,20 @@ inline constexpr unsigned max_redirects = 5;
 
 class Fetcher {
  public:
-  // Hears of the end, and of what goes on record meanwhile.
+  // Receives the result and the records.
   class User {
    public:
-    // Once, never inside start(). problem: a sentence; empty: response() is there. The Fetcher may
-    // be deleted inside.
+    // Called once, never inside start(). problem: a sentence; empty: response() is valid. The
+    // Fetcher may be deleted inside.
     virtual void fetched(const std::string &problem) = 0;
-    // A request that was sent, or refused: see net_event.hpp.
+    // Called for each request that was sent or rejected; see net_event.hpp.
     virtual void record(const std::string &event) = 0;
 
    protected:
     ~User() = default;
   };
 
-  // All of them outlive the Fetcher.
+  // All references must outlive the Fetcher.
   Fetcher(const bh::Host &host, const bh_host_http &http, const Config &config, Cache &cache,
           User &user)
       : host_(host), http_(http), config_(config), cache_(cache), user_(user) {}
@@ -48,8 +48,8 @@ class Fetcher {
   // deadline_ns: CLOCK_MONOTONIC.
   void start(Request &&request, std::uint64_t deadline_ns);
 
-  // Ends it; fetched() does not come any more. The Fetcher must live until the host has run what it
-  // was asked to defer, which is before the next event.
+  // Ends the fetch without calling fetched(). The Fetcher must live until the host has run its
+  // deferred functions, before the next event.
   void stop() noexcept;
 
   Response &response() { return response_; }
@@ -87,17 +87,17 @@ class Fetcher {
 
   Request request_;
   Response response_;             // of the last hop
-  std::optional<Response> kept_;  // that the server is asked about: is it still the same?
+  std::optional<Response> kept_;  // stored response to revalidate
   std::uint64_t deadline_ns_ = 0, asked_ns_ = 0;
   unsigned redirects_ = 0;
   bh_http_id id_ = 0;
-  bool running_ = false;    // on_done is owed
-  bool scheduled_ = false;  // step() is owed
+  bool running_ = false;    // on_done will be called
+  bool scheduled_ = false;  // step() will be called
   bool stopped_ = false;
-  bool denied_ = false;   // the address that the host has
-  bool enough_ = false;   // the rest of the answer is not wanted
-  std::string problem_;   // a sentence; once set, it is the end
-  std::string location_;  // of a redirect that is to be followed
+  bool denied_ = false;   // the current address was rejected
+  bool enough_ = false;   // the rest of the response is not needed
+  std::string problem_;   // the error; once set, the fetch ends
+  std::string location_;  // target of a redirect to follow
 };
 
 }  // namespace builtin_http

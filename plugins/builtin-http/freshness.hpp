@@ -1,4 +1,4 @@
-// How long a response may be used again: the rules of RFC 9111 for a private cache.
+// Freshness of responses: the rules of RFC 9111 for a private cache.
 #pragma once
 
 #include <cstdint>
@@ -10,15 +10,15 @@
 namespace builtin_http {
 
 struct Freshness {
-  bool store = false;         // else it must not be kept
-  std::uint64_t seconds = 0;  // from now; 0: it must be asked for again, by its validator
+  bool store = false;         // may be stored
+  std::uint64_t seconds = 0;  // from now; 0: revalidate before each use
 };
 
-// Of a response to GET that came now. No time is guessed: without Cache-Control's max-age and
-// Expires it is 0.
+// For a response to GET that was just received. There is no heuristic freshness: without max-age
+// and Expires it is 0.
 Freshness freshness_of(const Response &response, std::time_t now);
 
-// The seconds since 1970 of an HTTP date ("Sun, 06 Nov 1994 08:49:37 GMT"); -1: it is none.
+// Parses an HTTP date ("Sun, 06 Nov 1994 08:49:37 GMT") to seconds since 1970; -1: invalid.
 std::time_t parse_date(std::string_view text);
 
 }  // namespace builtin_http

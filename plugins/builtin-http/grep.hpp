@@ -1,4 +1,4 @@
-// Lines of a text that a regular expression finds, with the lines around them.
+// Searches the lines of a text for a regular expression, with context lines.
 #pragma once
 
 #include <atomic>
@@ -11,15 +11,15 @@
 namespace builtin_http {
 
 struct Matches {
-  std::string blocks;  // "--- Match 1 ---", its lines with their numbers, ">>>" before the hit
-  std::string json;    // of the same hits: {"line":1,"text":the line, up to 300 bytes of it},...
+  std::string blocks;  // "--- Match 1 ---", numbered lines, ">>>" before the match
+  std::string json;    // of the same matches: {"line":1,"text":the line, at most 300 bytes},...
   std::size_t count = 0;
-  bool more = false;  // there are matches beyond `most`
+  bool more = false;  // there are more than `most` matches
 };
 
-// The first `most` lines that pattern finds, each with up to `context` lines before and after.
-// Ends early, with what it has, when cancelled becomes true, or when the blocks are longer than
-// max_grep_bytes (then more is true). Thread: any.
+// Finds the first `most` matching lines, each with up to `context` lines before and after. Ends
+// early if cancelled becomes true, or if the blocks exceed max_grep_bytes (then `more` is true).
+// Thread: any.
 inline constexpr std::size_t max_grep_bytes = 16u << 20;
 Matches find_matches(std::string_view text, const tool_kit::Pattern &pattern, std::size_t context,
                      std::size_t most, const std::atomic<bool> &cancelled);

@@ -1,4 +1,4 @@
-// The search of grep_http.
+// Tests of the search of grep_http.
 #include "builtin-http/grep.hpp"
 
 #include <catch2/catch.hpp>
@@ -19,7 +19,7 @@ Matches find(std::string_view text, std::string_view regex, std::size_t context 
 
 }  // namespace
 
-TEST_CASE("a block for each line that matches, whatever its case") {
+TEST_CASE("a block for each matching line, case-insensitive") {
   const Matches found = find("one\ntwo\r\nthree\nFour two\nfive", "TWO", 1);
   CHECK(found.count == 2);
   CHECK_FALSE(found.more);
@@ -34,7 +34,7 @@ TEST_CASE("a block for each line that matches, whatever its case") {
             .count == 1);
 }
 
-TEST_CASE("the search ends one past the most, so that more can be told") {
+TEST_CASE("the search ends after one more match than the limit, to report `more`") {
   CHECK_FALSE(find("a\na\na", "a", 0, 3).more);
   const Matches found = find("a\na\na", "a", 0, 2);
   CHECK(found.more);

@@ -1,4 +1,4 @@
-// grep_http: the lines of a page that a regular expression finds.
+// grep_http: returns the lines of a page that match a regular expression.
 #include "builtin-http/grep.hpp"
 #include "builtin-http/page.hpp"
 #include "builtin-http/paging.hpp"
@@ -20,17 +20,17 @@ constexpr std::string_view match_properties =
 std::string definition() {
   return R"json({
   "name":"grep_http","title":"Search a web page",
-  "description":"Searches the text of a web page for a regular expression (case does not count) and returns the matching lines with those around them.",
+  "description":"Searches the text of a web page for a regular expression (case-insensitive) and returns the matching lines with context.",
   "inputSchema":{"type":"object","additionalProperties":false,"required":["url","pattern"],
     "properties":{
     "url":{"type":"string","description":"The page, with http:// or https://"},
     "pattern":{"type":"string","minLength":1,"maxLength":4096,
-      "description":"Regular expression in RE2's syntax, searched for in each line"},
+      "description":"Regular expression (RE2 syntax), matched against each line"},
     "context_lines":{"type":"integer","minimum":0,"maximum":100,"default":3,
       "description":"Lines before and after each match"},
     "max_matches":{"type":"integer","minimum":1,"maximum":1000,"default":50},
     "raw":{"type":"boolean","default":false,
-      "description":"Search the page as the server sent it, markup included"},
+      "description":"Search the original page, including markup"},
     )json" +
          paging_schema("result") + R"json(}},
   "outputSchema":)json" +
@@ -66,7 +66,7 @@ class GrepTask final : public Task {
   }
 
  private:
-  // All matches, whatever part of the text is shown.
+  // Includes all matches, independently of the shown part of the text.
   std::string structured(const Response &response, const Matches &found) const {
     return "{\"url\":" + tool_kit::quoted(response.url.text()) +
            ",\"pattern\":" + tool_kit::quoted(pattern.text()) + ",\"matches\":[" + found.json +

@@ -9,7 +9,7 @@ struct Reason {
   std::uint32_t status;
   std::string_view text;
 };
-// What the client says of a status, since HTTP/2 has no such text.
+// Reason phrases, since HTTP/2 has none.
 constexpr Reason reasons[] = {{200, "OK"},
                               {201, "Created"},
                               {202, "Accepted"},

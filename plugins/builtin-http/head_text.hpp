@@ -8,8 +8,8 @@
 
 namespace builtin_http {
 
-// "URL: ...\nStatus: 404 Not Found\n\nHeaders:\n  name: value\n..."; a value that is not printable
-// ASCII is shown as <binary>.
+// The text is "URL: ...", "Status: 404 Not Found", an empty line, "Headers:" and indented lines
+// "name: value". A value that is not printable ASCII is shown as <binary>.
 std::string head_text(const Response &response);
 std::string_view shown_value(const Header &header);
 

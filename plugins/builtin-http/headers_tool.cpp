@@ -1,4 +1,4 @@
-// http_headers: status and headers of a page, without the page.
+// http_headers: returns status and headers of a page without its body.
 #include "builtin-http/head_text.hpp"
 #include "builtin-http/paging.hpp"
 #include "builtin-http/structured.hpp"
@@ -14,9 +14,9 @@ std::string definition() {
   "name":"http_headers","title":"HTTP headers",
   "description":"Returns the HTTP status and the response headers of a URL.",
   "inputSchema":{"type":"object","additionalProperties":false,"required":["url"],"properties":{
-    "url":{"type":"string","description":"With http:// or https://"},
+    "url":{"type":"string","description":"The URL, with http:// or https://"},
     "method":{"type":"string","enum":["HEAD","GET"],"default":"HEAD",
-      "description":"GET where a server answers HEAD otherwise; the page is not read"},
+      "description":"GET if the server answers HEAD differently; the body is not read"},
     )json" +
          paging_schema("result") + R"json(}},
   "outputSchema":)json" +

@@ -10,7 +10,7 @@ namespace builtin_http {
 namespace {
 
 constexpr std::size_t max_name = 253;
-constexpr std::size_t max_unicode = 1024;  // bytes, before it becomes ASCII
+constexpr std::size_t max_unicode = 1024;  // bytes, before conversion to ASCII
 
 bool is_plain(char c) {
   return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '.' || c == '-' || c == '_';
@@ -22,7 +22,7 @@ std::string lowered(std::string_view text) {
   return out;
 }
 
-// The xn-- form of a name beyond ASCII; empty: there is none.
+// The xn-- form of a non-ASCII name; empty: invalid.
 std::string to_ascii(std::string_view name) {
   if (name.size() > max_unicode || name.find('\0') != name.npos) return {};
   char *text = nullptr;

@@ -93,7 +93,7 @@ bool is_hidden(const GumboElement &e) {
     case GUMBO_TAG_ANNOTATION_XML:
       return true;
     case GUMBO_TAG_UNKNOWN:
-      if (is_original_name(e, "annotation")) return true;  // TeX beside MathML
+      if (is_original_name(e, "annotation")) return true;  // TeX source beside MathML
       break;
     default:
       break;

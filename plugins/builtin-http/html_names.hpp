@@ -1,4 +1,4 @@
-// What the names and attributes of HTML's elements mean for their text.
+// Properties of HTML elements and attributes that matter for text.
 #pragma once
 
 #include <gumbo.h>
@@ -8,13 +8,13 @@
 
 namespace builtin_http {
 
-// Lines that an element stands apart from the others by: 0 inline, 1 block, 2 paragraph.
+// Line breaks around an element: 0 inline, 1 block, 2 paragraph.
 int apart(GumboTag tag);
 
-// The mark of an element that is emphasis ("**", "*", "~~"); empty: it is none.
+// The Markdown mark of an emphasis element ("**", "*", "~~"); empty: none.
 std::string_view mark_of(GumboTag tag);
 
-// Is it a piece of code, or of what one types or sees in a terminal?
+// True for code, keyboard input and terminal output.
 inline bool is_code(GumboTag tag) {
   return tag == GUMBO_TAG_CODE || tag == GUMBO_TAG_KBD || tag == GUMBO_TAG_SAMP;
 }
@@ -23,16 +23,16 @@ inline bool is_heading(GumboTag tag) {
   return tag >= GUMBO_TAG_H1 && tag <= GUMBO_TAG_H6;
 }
 
-// Is nothing of the element a text to be read: scripts, drawings, what is marked as hidden?
+// True if the element has no visible text: scripts, graphics, hidden elements.
 bool is_hidden(const GumboElement &element);
 
-// How a link's address stands in Markdown; empty: not worth one.
+// The URL of a link as written in Markdown; empty: the link is dropped.
 std::string link_target(std::string_view href);
 
-// "python" of a class "highlight language-python"; empty: it names none.
+// The language of a class: "python" for "highlight language-python"; empty: none.
 std::string_view language_of(std::string_view classes);
 
-// A positive number of an attribute like colspan: from 1 to most; 1 if it is none.
+// Parses a positive number of an attribute such as colspan, limited to `most`; 1 if invalid.
 unsigned number_of(std::string_view text, unsigned most);
 
 }  // namespace builtin_http

@@ -14,8 +14,8 @@ namespace {
 
 constexpr unsigned max_span = 1000;  // columns or rows of one cell
 
-// Calls see(node) for each node below root, in order, until it says false; iterative, since a page
-// may be nested as deep as it is long. False: see() has said so.
+// Calls see(node) for each node below root in document order, until it returns false. Iterative,
+// since the nesting depth of a page is unlimited. False: see() returned false.
 template <class See>
 bool each_below(const GumboNode *root, See see) {
   std::vector<std::pair<const GumboNode *, unsigned>> open{{root, 0}};
@@ -32,7 +32,7 @@ bool each_below(const GumboNode *root, See see) {
   return true;
 }
 
-// The longest run of backticks in the texts below root.
+// The longest run of backticks in the text below root.
 std::size_t longest_ticks(const GumboNode *root) {
   std::size_t longest = 0;
   each_below(root, [&](const GumboNode *node) {
@@ -47,9 +47,9 @@ std::size_t longest_ticks(const GumboNode *root) {
   return longest;
 }
 
-// Is it a table of short texts, not one that places the parts of a page?
+// True for a table of short texts; false for a layout table.
 bool is_data_table(const GumboNode *table) {
-  bool several = false;  // columns
+  bool several = false;  // more than one column
   const bool flat = each_below(table, [&](const GumboNode *node) {
     if (!is_element(node)) return true;
     const GumboTag tag = node->v.element.tag;
@@ -99,10 +99,10 @@ class Page {
     unsigned next;
   };
 
-  // Where text goes now.
+  // The writer of the current position: a cell or the page.
   MarkupWriter &writer() { return cell_ ? *cell_ : page_; }
 
-  // True: an element whose children come next, and then leave().
+  // True: the children follow, and then leave().
   bool enter(const GumboNode *node) {
     switch (node->type) {
       case GUMBO_NODE_TEXT:
@@ -117,13 +117,13 @@ class Page {
     }
   }
 
-  // Nothing within is markup.
+  // True: text is not markup.
   bool in_code() const { return !fences_.empty() || codes_ > 0; }
 
   void add_text(const char *text) {
     if (!fences_.empty()) {
       page_.verbatim(text);
-    } else if (!table_ || cell_) {  // between cells there is no text
+    } else if (!table_ || cell_) {  // text between cells is ignored
       writer().text(text);
     }
   }
@@ -141,12 +141,12 @@ class Page {
   const bool markdown_;
   MarkupWriter page_;
   const std::atomic<bool> &cancelled_;
-  std::vector<std::string> fences_;  // of the open <pre>; only the first one is written
+  std::vector<std::string> fences_;  // of open <pre> elements; only the outermost is written
   unsigned codes_ = 0;               // open <code>
-  std::vector<bool> marked_;         // of each open link, code or emphasis: has it a mark?
+  std::vector<bool> marked_;         // for each open link, code or emphasis: true if it has a mark
   const GumboElement *table_element_ = nullptr;
-  std::unique_ptr<Table> table_;        // that is being read
-  std::unique_ptr<MarkupWriter> cell_;  // of it
+  std::unique_ptr<Table> table_;        // the open table
+  std::unique_ptr<MarkupWriter> cell_;  // the open cell of the table
 };
 
 bool Page::begin(const GumboNode *node) {
@@ -228,7 +228,7 @@ bool Page::begin_inline(const GumboNode *node) {
   return true;
 }
 
-// True: it was a part of a table.
+// True: the element is part of a table.
 bool Page::begin_in_table(const GumboElement &e) {
   if (e.tag == GUMBO_TAG_TR) {
     table_->begin_row();
@@ -276,7 +276,7 @@ void Page::leave_inline(const GumboElement &e) {
   marked_.pop_back();
 }
 
-// True: it was a part of a table.
+// True: the element is part of a table.
 bool Page::leave_in_table(const GumboElement &e) {
   if (&e == table_element_) {
     write_table();
@@ -287,7 +287,7 @@ bool Page::leave_in_table(const GumboElement &e) {
   if (!cell && e.tag != GUMBO_TAG_CAPTION) return false;
   std::string text = cell_->take();
   cell_.reset();
-  if (!text.empty()) text.pop_back();  // its line break
+  if (!text.empty()) text.pop_back();  // the final line break
   if (cell) {
     table_->cell(std::move(text), number_of(attribute(e, "colspan"), max_span),
                  number_of(attribute(e, "rowspan"), max_span));
@@ -322,7 +322,7 @@ bool html_to_text(std::string_view html, bool markdown, const std::atomic<bool> 
   const GumboNode *root = tree.parse(html, cancelled);
   Page page(markdown, cancelled);
   if (root == nullptr || !page.add(body_of(root))) {
-    *problem = cancelled.load() ? "the call was cancelled" : "the page is too complex to be read";
+    *problem = cancelled.load() ? "the call was cancelled" : "the page is too complex to convert";
     return false;
   }
   *out = page.take();

@@ -1,4 +1,4 @@
-// The text of an HTML page.
+// Converts HTML pages to text.
 #pragma once
 
 #include <atomic>
@@ -7,8 +7,8 @@
 
 namespace builtin_http {
 
-// html: UTF-8. Gives Markdown or plain text. False: *problem is a sentence. Thread: any;
-// bounds: html_tree.hpp; ends early when cancelled becomes true.
+// html: UTF-8. Returns Markdown or plain text. False: *problem is a sentence. Ends early if
+// cancelled becomes true. Limits: html_tree.hpp. Thread: any.
 bool html_to_text(std::string_view html, bool markdown, const std::atomic<bool> &cancelled,
                   std::string *out, std::string *problem);
 

@@ -1,4 +1,4 @@
-// HTML as Markdown and as plain text.
+// Tests of HTML as Markdown and as plain text.
 #include "builtin-http/html_text.hpp"
 
 #include <catch2/catch.hpp>
@@ -45,18 +45,18 @@ TEST_CASE("a page as plain text has no markup") {
                 false) == "A\n\na\nb\n\ny\n\np\nq\n\nz\n");
 }
 
-TEST_CASE("pages made to hurt") {
+TEST_CASE("hostile pages") {
   std::string deep;
   for (int i = 0; i < 20'000; ++i) deep += "<b><i>";
   CHECK(text_of(deep + "x").find('x') != std::string::npos);
   std::string nested;
   for (int i = 0; i < 200'000; ++i) nested += "<span>";
   CHECK(text_of(nested + "x") == "x\n");
-  // Each <p> opens all the formatting elements again: the tree grows with the square of the page.
+  // Each <p> reopens all formatting elements: the tree grows with the square of the page.
   std::string formatting = "<p>";
   for (int i = 0; i < 3'000; ++i) formatting += "<b id=" + std::to_string(i) + ">";
   for (int i = 0; i < 3'000; ++i) formatting += "</p><p>x";
-  CHECK(text_of(formatting) == "problem: the page is too complex to be read");
+  CHECK(text_of(formatting) == "problem: the page is too complex to convert");
   std::string quotes;
   for (int i = 0; i < 5'000; ++i) quotes += "<blockquote><ul><li>x<br>";
   CHECK(text_of(quotes).size() < 50 * 2 * 5'000);

@@ -13,10 +13,10 @@ using Clock = std::chrono::steady_clock;
 
 }  // namespace
 
-// All memory of one parse. It is given back at once: gumbo's own way recurses as deep as the page
-// is nested. Nor does gumbo take a failed allocation or a time limit; so the allocator leaves the
-// parse by longjmp when a bound is reached. Between setjmp and longjmp there is only gumbo's C
-// code, which holds nothing but this memory.
+// All memory of one parse, freed at once: gumbo's own cleanup recurses as deep as the page is
+// nested. Gumbo also does not handle a failed allocation and has no time limit, so the allocator
+// leaves the parse by longjmp at a limit. Between setjmp and longjmp there is only gumbo's C code,
+// which owns nothing but this memory.
 class HtmlTree::Arena {
  public:
   explicit Arena(const std::atomic<bool> &cancelled)
@@ -81,7 +81,7 @@ HtmlTree::~HtmlTree() = default;
 
 namespace {
 
-// nullptr: the allocator has left it. A frame of its own: no object here has a destructor.
+// nullptr: the allocator left the parse. A separate frame without objects that have destructors.
 const GumboOutput *parse_within(std::jmp_buf *out_of_bounds, const GumboOptions &options,
                                 std::string_view html) noexcept {
   if (setjmp(*out_of_bounds) != 0) return nullptr;

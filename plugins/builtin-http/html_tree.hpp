@@ -1,4 +1,4 @@
-// A page as a tree, within bounds of memory and time.
+// Parses a page into a tree, with limits for memory and time.
 #pragma once
 
 #include <gumbo.h>
@@ -9,7 +9,7 @@
 
 namespace builtin_http {
 
-// Bounds of one page; beyond, there is no tree.
+// Limits for one page; a page beyond them has no tree.
 inline constexpr std::size_t max_tree_bytes = 192u << 20;
 inline constexpr unsigned max_parse_ms = 5'000;
 
@@ -18,8 +18,8 @@ class HtmlTree {
   HtmlTree();
   ~HtmlTree();
 
-  // html: UTF-8; must outlive the tree. nullptr: a bound was reached, or cancelled. The nodes live
-  // as long as this object. Thread: any, once.
+  // html: UTF-8; must outlive the tree. nullptr: a limit was reached, or cancelled. The nodes are
+  // owned by this object. Thread: any, once.
   const GumboNode *parse(std::string_view html, const std::atomic<bool> &cancelled);
 
  private:
@@ -27,10 +27,10 @@ class HtmlTree {
   std::unique_ptr<Arena> arena_;
 };
 
-// The value of an attribute; empty: there is none.
+// The value of an attribute; empty if absent.
 std::string_view attribute(const GumboElement &element, const char *name);
 
-// The children of an element, else none.
+// The children of an element; none for other nodes.
 struct Children {
   const GumboVector *nodes;
   const GumboNode *operator[](unsigned i) const {

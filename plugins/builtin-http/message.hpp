@@ -1,4 +1,4 @@
-// What is asked of a web server, and what it answered.
+// A request to a web server, and the response.
 #pragma once
 
 #include <cstdint>
@@ -17,24 +17,24 @@ struct Header {
 struct Request {
   std::string method = "GET";
   Url url;
-  std::vector<Header> headers;  // of the caller's; they do not follow to another origin
+  std::vector<Header> headers;  // set by the caller; not sent to another origin
   std::string body;
-  bool head_only = false;   // the body of the answer is not wanted
-  bool any_type = false;    // binary content, too
-  bool any_status = false;  // also answers that are not 2xx
+  bool head_only = false;   // the body of the response is not read
+  bool any_type = false;    // accept binary content
+  bool any_status = false;  // accept a status other than 2xx
 };
 
 struct Response {
-  Url url;  // that answered, behind all redirects
+  Url url;  // after all redirects
   std::uint32_t status = 0;
   std::vector<Header> headers;
   std::string body;  // decompressed
 
-  // The first header of this name (lower case); empty: there is none.
+  // The first header with this name (lower case); empty if absent.
   std::string_view header(std::string_view name) const;
 };
 
-// Do the names of two headers mean the same?
+// Compares header names case-insensitively.
 bool same_name(std::string_view a, std::string_view b);
 
 }  // namespace builtin_http

@@ -1,6 +1,6 @@
-// http_get, http_post, http_put, http_patch, http_delete, http_head: requests as an API takes them,
-// each only where the profile's `methods` names it. Any status is an answer, not an error, and the
-// body comes as it is.
+// http_get, http_post, http_put, http_patch, http_delete, http_head: requests to APIs, each offered
+// only if `methods` of the profile lists it. Any status is a result, not an error, and the body is
+// returned unchanged.
 #include "builtin-http/head_text.hpp"
 #include "builtin-http/page.hpp"
 #include "builtin-http/paging.hpp"
@@ -25,7 +25,7 @@ constexpr std::string_view headers_schema = R"("headers":{"type":"object","maxPr
 constexpr std::string_view body_schema =
     R"("body":{"type":"string","description":"Sent as it is; name its type in headers"},)";
 
-// method: as HTTP has it; name: of the tool.
+// method: the HTTP method; name: the tool.
 std::string define(std::string_view name, std::string_view method, bool has_body,
                    std::string_view hints) {
   std::string out = R"({"name":")";
@@ -62,7 +62,7 @@ class MethodTask final : public Task {
     if (!part.is_all()) out += part.shown();
     if (!part.is_last()) {
       out += "Use start_index=" + std::to_string(part.end) +
-             " to continue; that sends the request once more.\n";
+             " to continue; this repeats the request.\n";
     }
     return tool_kit::text_result(
         out + "\n" + body.substr(part.begin, part.end - part.begin),

@@ -5,7 +5,7 @@
 namespace builtin_http {
 namespace {
 
-// So that all of them fit, whatever needs escaping.
+// Limits such that all texts fit after escaping.
 constexpr std::size_t max_domain = 253, max_path = 256, max_reason = 100;
 
 std::string_view cut(std::string_view text, std::size_t most) {

@@ -1,5 +1,5 @@
-// What goes on record of one request, for bh_host_event: where it went and what came of it, without
-// the query, which may hold credentials.
+// The record of one request for bh_host_event: target and outcome, without the query, which may
+// contain credentials.
 #pragma once
 
 #include <cstdint>
@@ -13,7 +13,7 @@ namespace builtin_http {
 struct NetEvent {
   const char *decision = "allowed";  // "allowed", "denied", "error"
   std::string_view method = "GET";
-  std::uint32_t status = 0;          // 0: there was no answer
+  std::uint32_t status = 0;          // 0: no response
   std::uint64_t bytes_sent = 0;      // of the body
   std::uint64_t bytes_received = 0;  // of the decoded body
   std::uint64_t duration_ms = 0;

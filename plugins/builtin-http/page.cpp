@@ -21,13 +21,13 @@ bool page_text(Response *response, Format format, const std::atomic<bool> &cance
   if (raw) return true;
   if (text->find('\0') != text->npos) {
     *problem = "binary content: " + response->url.text() +
-               " holds bytes that are no text; fetch_http with format \"raw\" gives them";
+               " contains bytes that are not text; use fetch_http with format \"raw\"";
     return false;
   }
   if (!is_html(type, *text)) return true;
   std::string out;
   if (!html_to_text(*text, format == Format::markdown, cancelled, &out, problem)) return false;
-  // Numeric character references whose value overflows in the HTML parser become surrogates.
+  // In the HTML parser, numeric character references that overflow become surrogates.
   *text = tool_kit::is_utf8(out) ? std::move(out) : tool_kit::repaired(out);
   return true;
 }

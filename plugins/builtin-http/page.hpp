@@ -1,4 +1,4 @@
-// From the body of a response to its text.
+// Converts the body of a response to text.
 #pragma once
 
 #include <atomic>
@@ -10,9 +10,9 @@ namespace builtin_http {
 
 enum class Format { markdown, content, raw };
 
-// The text of the response's body (which is used up), UTF-8: of HTML as Markdown or plain
-// (content), of anything else, and raw, as it came. False: *problem is a sentence. Thread: any;
-// may take seconds, less when cancelled becomes true.
+// Returns the body (which is consumed) as UTF-8: HTML as Markdown or plain text (content); other
+// types, and `raw`, unchanged. False: *problem is a sentence. May take seconds; ends early if
+// cancelled becomes true. Thread: any.
 bool page_text(Response *response, Format format, const std::atomic<bool> &cancelled,
                std::string *text, std::string *problem);
 

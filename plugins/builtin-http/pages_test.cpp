@@ -1,6 +1,7 @@
-// Pages like those of the web (pages/*.html), compared with what they should read like: pages/*.md
-// as Markdown, pages/*.txt as plain text. After a change that is meant:
-//   builtin_http_test "[.write]", and a look at the difference.
+// Compares realistic pages (pages/*.html) with their expected text: pages/*.md as Markdown,
+// pages/*.txt as plain text. After an intended change, run
+//   builtin_http_test "[.write]"
+// and review the difference.
 #include <algorithm>
 #include <catch2/catch.hpp>
 #include <filesystem>
@@ -48,7 +49,7 @@ fs::path with(fs::path page, const char *extension) {
 
 }  // namespace
 
-TEST_CASE("pages read as they should") {
+TEST_CASE("pages have the expected text") {
   CHECK(pages().size() >= 20);
   for (const fs::path &page : pages()) {
     INFO(page);
@@ -57,7 +58,7 @@ TEST_CASE("pages read as they should") {
   }
 }
 
-TEST_CASE("character references of any length give UTF-8") {
+TEST_CASE("character references of any length become UTF-8") {
   const std::atomic<bool> never{false};
   for (const std::string start :
        {"&#xD800", "&#x1", "&#5", "&#xDFFF", "&#x10FFFF", "&#xffffffff"}) {
@@ -80,7 +81,7 @@ TEST_CASE("character references of any length give UTF-8") {
   }
 }
 
-TEST_CASE("write what pages read like now", "[.write]") {
+TEST_CASE("write the current text of the pages", "[.write]") {
   for (const fs::path &page : pages()) {
     std::ofstream(with(page, ".md"), std::ios::binary) << text_of(page, Format::markdown);
     std::ofstream(with(page, ".txt"), std::ios::binary) << text_of(page, Format::content);

@@ -29,13 +29,14 @@ bool part_of(std::string_view text, const Paging &paging, Part *out, std::string
   out->total = text.size();
   if (paging.start_index > 0 && paging.start_index >= text.size()) {
     *problem = "start_index " + std::to_string(paging.start_index) +
-               " is behind the end; there are " + std::to_string(text.size()) + " bytes";
+               " is beyond the end; the text has " + std::to_string(text.size()) + " bytes";
     return false;
   }
   out->begin = tool_kit::cut_at(text, paging.start_index);
   const std::size_t length = std::min<std::uint64_t>(paging.max_length, text.size() - out->begin);
   out->end = tool_kit::cut_at(text, out->begin + length);
-  // A first character longer than max_length: no call may give nothing and stay where it is.
+  // If the first character is longer than max_length, it is returned anyway, so that each call
+  // makes progress.
   for (std::size_t n = length; out->end <= out->begin && out->end < text.size(); ++n) {
     out->end = tool_kit::cut_at(text, out->begin + n);
   }

@@ -1,4 +1,4 @@
-// A long text in parts: start_index and max_length of the tools.
+// Returns long texts in parts: the arguments start_index and max_length of the tools.
 #pragma once
 
 #include <cstdint>
@@ -10,11 +10,11 @@
 namespace builtin_http {
 
 struct Paging {
-  std::uint64_t start_index = 0;    // bytes of the text
-  std::uint64_t max_length = 5000;  // bytes; at least one character is given
+  std::uint64_t start_index = 0;    // byte offset
+  std::uint64_t max_length = 5000;  // bytes; at least one character is returned
 };
 
-// The part of a text; both ends are between characters.
+// A part of a text; begin and end are between characters.
 struct Part {
   std::size_t begin = 0, end = 0, total = 0;
 
@@ -25,10 +25,10 @@ struct Part {
 
 Paging read_paging(tool_kit::Arguments *arguments);
 
-// False: it begins behind the end; *problem is a sentence.
+// False: start_index is beyond the end; *problem is a sentence.
 bool part_of(std::string_view text, const Paging &paging, Part *out, std::string *problem);
 
-// The two arguments as members of an inputSchema's properties; `what` is what they are bytes of.
+// The two arguments as properties of an inputSchema; `what` names the text.
 std::string paging_schema(std::string_view what);
 
 }  // namespace builtin_http

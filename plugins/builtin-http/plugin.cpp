@@ -1,6 +1,6 @@
-// builtin-http: an MCP server in the gateway, for the web.
+// builtin-http: builtin MCP server for web requests.
 //
-// The HTTP client is another plugin's and may be absent: the host is asked for it at each call.
+// The HTTP client is an optional plugin; the host is queried for it at each call.
 #include <bulkhead/abi/ext/draft/event.h>
 #include <bulkhead/cpp/host.hpp>
 #include <bulkhead/cpp/plugin.hpp>
@@ -19,7 +19,8 @@ namespace builtin_http {
 
 class BuiltinHttp final : private Call::Owner {
  public:
-  static constexpr std::size_t max_calls = 32;  // at once; more are told to try again
+  static constexpr std::size_t max_calls = 32;  // in flight; further calls fail with the request to
+                                                // try again
 
   static constexpr bh::Info info{.id = "builtin-http",
                                  .name = "Web pages",
@@ -33,7 +34,7 @@ class BuiltinHttp final : private Call::Owner {
   bh_status configure(bh_str json, bh_error *error) {
     tools_ = host_.ext<bh_host_tools>(BH_EXT_HOST_TOOLS);
     if (tools_ == nullptr || !host_.has_reactor()) {
-      return bh::fail(error, BH_E_UNSUPPORTED, "the host takes no tools or has no reactor");
+      return bh::fail(error, BH_E_UNSUPPORTED, "the host does not support tools or has no reactor");
     }
     const bh_status status = parse_config(bh::view(json), &config_, error);
     if (status == BH_OK) cache_ = std::make_unique<Cache>(config_.cache_bytes);
@@ -43,7 +44,7 @@ class BuiltinHttp final : private Call::Owner {
   bh_status start(bh_error *) { return BH_OK; }
   void drain(std::uint64_t) noexcept { draining_ = true; }
 
-  // A page that is being converted ends at its next look; the host counts it and keeps this object.
+  // A page that is being converted ends at its next check; the host keeps this object until then.
   void stop() noexcept {
     for (const auto &[id, call] : calls_) call->stop();
     std::erase_if(calls_, [](const auto &entry) { return !entry.second->is_converting(); });
@@ -54,21 +55,22 @@ class BuiltinHttp final : private Call::Owner {
   }
 
   bh_status list(std::uint32_t kind, bh_buf *out, bh_error *error) {
-    if (kind != BH_LIST_TOOLS) return bh::fail(error, BH_E_UNSUPPORTED, "there are only tools");
+    if (kind != BH_LIST_TOOLS)
+      return bh::fail(error, BH_E_UNSUPPORTED, "the plugin has only tools");
     *out = bh::buf(tool_definitions(config_));
     return BH_OK;
   }
 
   bh_status call_begin(bh_call id, const bh_call_info &call, bh_error *error) {
-    if (draining_) return bh::fail(error, BH_E_UNAVAILABLE, "the plugin is about to stop");
+    if (draining_) return bh::fail(error, BH_E_UNAVAILABLE, "the plugin is stopping");
     if (bh::view(call.method) != "tools/call") {
-      return bh::fail(error, BH_E_NOT_FOUND, "there are only tools");
+      return bh::fail(error, BH_E_NOT_FOUND, "the plugin has only tools");
     }
     if (bh::view(call.name) == "echo") return complete(id, echo(bh::view(call.arguments)));
     const Tool *tool = find_tool(config_, bh::view(call.name));
-    if (tool == nullptr) return bh::fail(error, BH_E_NOT_FOUND, "there is no such tool");
+    if (tool == nullptr) return bh::fail(error, BH_E_NOT_FOUND, "unknown tool");
     if (calls_.size() >= max_calls) {
-      return bh::fail(error, BH_E_LIMIT, "too many pages are fetched at once", 500);
+      return bh::fail(error, BH_E_LIMIT, "too many requests are in flight", 500);
     }
     return begin(id, *tool, call);
   }

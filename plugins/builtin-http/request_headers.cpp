@@ -17,7 +17,7 @@ bool read_headers(std::string_view arguments, std::vector<Header> *out, std::str
   for (const auto &member : root["headers"].GetObject()) {
     std::string name(member.name.GetString(), member.name.GetStringLength());
     if (!member.value.IsString()) {
-      *problem = "the header \"" + name.substr(0, 100) + "\" must be a text";
+      *problem = "the header \"" + name.substr(0, 100) + "\" must be a string";
       return false;
     }
     out->push_back(

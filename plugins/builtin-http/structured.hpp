@@ -1,4 +1,4 @@
-// What results say beside their text: structuredContent, and the outputSchema of each tool.
+// structuredContent of results, and the outputSchema of each tool.
 #pragma once
 
 #include <string>
@@ -9,15 +9,16 @@
 
 namespace builtin_http {
 
-// An outputSchema: an object with these members. required: their names, quoted, with commas.
+// An outputSchema: an object with these members. required: their quoted names, separated by commas.
 std::string output_schema(std::string_view required, std::string_view properties);
 
-// "url":...,"status":...,"headers":[...] of a response, as head_text() shows them; and what that is
-// in a schema.
+// The members "url":...,"status":...,"headers":[...] of a response, as in head_text(), and their
+// schema.
 std::string head_members(const Response &response);
 extern const std::string_view head_properties;
 
-// "content_length":...,"start_index":...,"next_start_index":...,NAME:the part of the text.
+// The members "content_length":...,"start_index":...,"next_start_index":... and NAME, the part of
+// the text, and their schema.
 std::string part_members(std::string_view name, std::string_view text, const Part &part);
 std::string part_properties(std::string_view name);
 

@@ -5,7 +5,7 @@
 namespace builtin_http {
 namespace {
 
-// One line, and no column's end where there is none.
+// Converts the text to one line and escapes column separators.
 std::string in_cell(const std::string &text, bool markdown) {
   std::string out;
   for (const char c : text) {
@@ -38,7 +38,7 @@ void Table::begin_row() {
   rows_.emplace_back();
 }
 
-// Skips the columns that cells from above take.
+// Skips the columns of cells that span rows from above.
 void Table::fill() {
   std::vector<std::string> &row = rows_.back();
   while (row.size() < taken_.size() && taken_[row.size()] > 0) {

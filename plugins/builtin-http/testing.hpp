@@ -1,5 +1,5 @@
-// The plugin under test, with an HTTP client and a web that live in the test: one loop for all of
-// them; a request is answered in the next turn.
+// The plugin with a fake HTTP client and fake pages on one loop; a request is answered in the next
+// turn.
 #pragma once
 
 #include <bulkhead/abi/ext/draft/event.h>
@@ -28,9 +28,9 @@ struct Page {
   std::string type = "text/plain";
   std::string body = {};
   std::string location = {};
-  std::vector<std::pair<std::string, std::string>> headers = {};  // further ones
+  std::vector<std::pair<std::string, std::string>> headers = {};  // additional headers
   std::string address = "93.184.216.34";
-  std::optional<bh_status> fails = {};  // after the body
+  std::optional<bh_status> fails = {};  // fails after the body with this status
 };
 
 class Web : public ToolsHost {
@@ -53,16 +53,16 @@ class Web : public ToolsHost {
     host.add_ext(BH_EXT_HOST_EVENT, &event_);
   }
 
-  ~Web() { stop(); }  // its requests end while there is somebody to hear of it
+  ~Web() { stop(); }  // ends requests while their callbacks are still valid
 
   std::map<std::string, Page> pages;
   std::vector<std::string> asked;          // URLs in order
   std::string method, sent, sent_headers;  // of the last request
   std::uint32_t flags = 0;                 // of the last request
-  unsigned connections = 0;                // addresses that were let through
-  bool silent = false;                     // requests are taken, not answered
-  bool stalls = false;                     // answers end behind their head
-  std::vector<std::string> events;         // for the record
+  unsigned connections = 0;                // addresses that were accepted
+  bool silent = false;                     // requests are not answered
+  bool stalls = false;                     // responses end after their header
+  std::vector<std::string> events;         // recorded events
 
   std::size_t open() const { return requests_.size(); }
   Answer fetch(const std::string &more) { return call("fetch_http", "{" + more + "}"); }
@@ -77,7 +77,7 @@ class Web : public ToolsHost {
     void *user;
   };
 
-  // The ToolsHost is the first base; `user` of the fake host points to it.
+  // The ToolsHost is the first base class; `user` of the fake host points to it.
   static Web &of(void *ctx) {
     return *static_cast<Web *>(static_cast<ToolsHost *>(bh::testing::FakeHost::self(ctx).user));
   }
@@ -146,14 +146,14 @@ class Web : public ToolsHost {
   std::map<bh_http_id, Request> requests_;
 };
 
-// The sentence of a result that is an error.
+// The sentence of an error result.
 inline std::string error_of(const Answer &answer) {
   CHECK(answer.is_error());
   CHECK(answer.text().rfind("Error: ", 0) == 0);
   return answer.text().substr(7);
 }
 
-// What stands behind the first empty line.
+// The text after the first empty line.
 inline std::string chunk_of(const std::string &text) {
   return text.substr(text.find("\n\n") + 2);
 }

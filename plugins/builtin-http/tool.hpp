@@ -1,5 +1,5 @@
-// What all tools of this plugin are: a definition, a request that the arguments ask for, and a
-// result made from the response. One file for each; tools.cpp lists them.
+// Interface of all tools of this plugin: a definition, a request built from the arguments, and a
+// result built from the response. One file per tool; tools.cpp lists them.
 #pragma once
 
 #include <atomic>
@@ -16,19 +16,19 @@ class Task {
  public:
   virtual ~Task() = default;
 
-  // What is asked; used up before the response comes.
+  // The request to send; consumed before the response arrives.
   Request request;
 
-  // The result of the call, JSON. Thread: any, once; looks at cancelled at least every few
-  // milliseconds.
+  // Returns the result of the call as JSON. Polls cancelled at least every few milliseconds.
+  // Thread: any, once.
   virtual std::string result(Response &response, const std::atomic<bool> &cancelled) const = 0;
 };
 
 struct Tool {
   std::string_view name;
-  std::string (*definition)();  // JSON, as tools/list has it
+  std::string (*definition)();  // JSON, as in tools/list
 
-  // arguments: JSON as it came. nullptr: *problem is a sentence.
+  // arguments: JSON as received. nullptr: *problem is a sentence.
   std::unique_ptr<Task> (*make)(std::string_view arguments, std::string *problem);
 };
 

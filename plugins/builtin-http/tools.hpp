@@ -1,4 +1,4 @@
-// Which tools there are.
+// The list of tools.
 #pragma once
 
 #include <string>
@@ -9,13 +9,13 @@
 
 namespace builtin_http {
 
-// The tool of this name, if the configuration offers it; else nullptr.
+// The tool of this name if the configuration offers it; else nullptr.
 const Tool *find_tool(const Config &config, std::string_view name);
 
-// The answer of tools/list, a JSON array; echo is among them.
+// The answer to tools/list, a JSON array; includes echo.
 std::string tool_definitions(const Config &config);
 
-// The result of a call of echo.
+// The result of a call to echo.
 std::string echo(std::string_view arguments);
 
 }  // namespace builtin_http

@@ -1,4 +1,4 @@
-// The list of tools, and the tools beside fetch_http.
+// Tests of the tool list and of the tools beside fetch_http.
 #include <catch2/catch.hpp>
 #include <set>
 
@@ -8,7 +8,7 @@ using namespace builtin_http::testing;
 
 namespace {
 
-// The tools by name.
+// The annotations of the tools, by name.
 std::map<std::string, std::string> listed(Web *web) {
   rapidjson::Document list;
   const std::string json = web->list();
@@ -42,7 +42,7 @@ std::map<std::string, std::string> listed(Web *web) {
 
 }  // namespace
 
-TEST_CASE("the tools that are there, and what they say of themselves") {
+TEST_CASE("the listed tools and their annotations") {
   Web web;
   CHECK(listed(&web) == std::map<std::string, std::string>{{"echo", "reads again"},
                                                            {"fetch_http", "reads again"},
@@ -68,7 +68,7 @@ TEST_CASE("the tools that are there, and what they say of themselves") {
   CHECK(web.status == BH_E_UNAVAILABLE);
 }
 
-TEST_CASE("echo returns what came, and says what it needs") {
+TEST_CASE("echo returns its text and requires the argument") {
   Web web("{}", false);
   CHECK(web.call("echo", R"({"text":"a\u0000\ud83d\ude00\"b"})").text() ==
         std::string("a\0\xf0\x9f\x98\x80\"b", 8));
@@ -91,7 +91,7 @@ TEST_CASE("D03 grep_http: 60 hits, 50 shown") {
                   "(showing the first 50)\n\n--- Match 1 ---\n>>> 1: Hit 1\n    2: \n\n") == 0);
   CHECK(text.find("--- Match 50 ---") != std::string::npos);
   CHECK(text.find("--- Match 51 ---") == std::string::npos);
-  // The markup is searched only if asked for.
+  // The markup is searched only on request.
   CHECK(grep(R"("pattern":"<p>")").text().find("Matches found: 0\n") != std::string::npos);
   CHECK(grep(R"("pattern":"<p>hit 60","raw":true)").text().find("Matches found: 1\n") !=
         std::string::npos);
@@ -101,7 +101,7 @@ TEST_CASE("D03 grep_http: 60 hits, 50 shown") {
         std::string::npos);
 }
 
-TEST_CASE("the result of grep_http in parts") {
+TEST_CASE("the result of grep_http is returned in parts") {
   Web web;
   std::string page;
   for (int i = 0; i < 300; ++i) page += "line with a word\n";
@@ -137,7 +137,7 @@ TEST_CASE("D04 http_headers: HEAD, or GET without its body") {
   CHECK(head ==
         "URL: http://a.test/\nStatus: 404 Not Found\n\nHeaders:\n  Content-Type: image/png\n"
         "  X-One: 1\n  X-Two: <binary>\n");
-  web.stalls = true;  // the body never comes, and is not waited for
+  web.stalls = true;  // the body never arrives and is not awaited
   CHECK(web.call("http_headers", R"({"url":"http://a.test/","method":"GET"})").text() == head);
   CHECK(web.method == "GET");
   CHECK(error_of(web.call("http_headers", R"({"url":"http://a.test/","method":"PUT"})"))
@@ -148,7 +148,7 @@ TEST_CASE("D04 http_headers: HEAD, or GET without its body") {
   CHECK(part == "URL: http://a.test/\nStatus: 40\nUse start_index=30 to continue.\n");
 }
 
-TEST_CASE("D05 http_post and its like send what they are given") {
+TEST_CASE("D05 http_post and similar tools send their arguments") {
   Web web(R"({"methods":["get","post","put","patch","delete","head"]})");
   web.pages["http://a.test/x"] = {.status = 409, .type = "application/json", .body = R"({"a":1})"};
   for (const char *method : {"post", "put", "patch", "delete"}) {
@@ -172,12 +172,12 @@ TEST_CASE("D05 http_post and its like send what they are given") {
   CHECK(error_of(web.call("http_get", R"({"url":"http://a.test/x","body":"x"})")) ==
         "unknown argument \"body\"");
   CHECK(error_of(web.call("http_get", R"({"url":"http://a.test/x","headers":{"A":1}})")) ==
-        "the header \"A\" must be a text");
+        "the header \"A\" must be a string");
   CHECK(error_of(web.call("http_get", R"({"url":"http://a.test/x","headers":["A"]})"))
             .find("must be an object") != std::string::npos);
 }
 
-TEST_CASE("redirects of such a request: not followed when it may change something") {
+TEST_CASE("redirects are not followed for methods with side effects") {
   Web web(R"({"methods":["get","post"]})");
   web.pages["http://a.test/"] = {.status = 307, .location = "http://b.test/"};
   web.pages["http://a.test/own"] = {.status = 302, .location = "/end"};
@@ -187,7 +187,7 @@ TEST_CASE("redirects of such a request: not followed when it may change somethin
   CHECK(moved.find("Status: 307 Temporary Redirect") != std::string::npos);
   CHECK(moved.find("LOCATION: http://b.test/") != std::string::npos);
   CHECK(web.asked == std::vector<std::string>{"http://a.test/"});
-  // Headers stay with the origin that they were meant for.
+  // Headers are not sent to another origin.
   const std::string headers = R"("headers":{"Authorization":"Bearer s3cret"}})";
   web.call("http_get", R"({"url":"http://a.test/own",)" + headers);
   CHECK(web.asked.back() == "http://a.test/end");
@@ -197,7 +197,7 @@ TEST_CASE("redirects of such a request: not followed when it may change somethin
   CHECK(web.sent_headers.find("s3cret") == std::string::npos);
 }
 
-TEST_CASE("what takes longer than a second says how far it is") {
+TEST_CASE("calls report progress after a second") {
   Web web;
   web.silent = true;
   const bh_call call = web.begin("fetch_http", R"({"url":"http://a.test/"})", BH_CALL_PROGRESS);
@@ -206,11 +206,11 @@ TEST_CASE("what takes longer than a second says how far it is") {
   web.cancel(call);
   CHECK(error_of(web.wait(call)) == "the call was cancelled");
   CHECK(web.host.timers() == 0);
-  web.begin("fetch_http", R"({"url":"http://a.test/"})");  // nobody listens
+  web.begin("fetch_http", R"({"url":"http://a.test/"})");  // without progress token
   CHECK(web.host.timers() == 0);
 }
 
-TEST_CASE("a call that is cancelled while its page is read is answered at once") {
+TEST_CASE("a call cancelled during conversion is answered at once") {
   Web web;
   std::string slow = "<p>";  // the tree grows with the square of the page
   for (int i = 0; i < 3'000; ++i) slow += "<b id=" + std::to_string(i) + ">";
@@ -223,7 +223,7 @@ TEST_CASE("a call that is cancelled while its page is read is answered at once")
   CHECK(error_of(web.wait(call)) == "the call was cancelled");
 }
 
-TEST_CASE("the same as text and for programs") {
+TEST_CASE("text and structured content agree") {
   Web web(R"({"methods":["get"]})");
   web.pages["http://a.test/"] = {.type = "text/plain", .body = "one\ntwo \xC3\xA9\nthree"};
   const Answer fetched =

@@ -39,7 +39,7 @@ bool read_port(std::string_view port, Url *out) {
 bool read_authority(std::string_view text, std::string_view authority, Url *out,
                     std::string *problem) {
   if (authority.find('@') != authority.npos) {
-    // Not repeated in the text: it may be a password.
+    // The URL is not quoted, since it may contain a password.
     *problem = "invalid URL: it must not contain a user name or password";
     return false;
   }

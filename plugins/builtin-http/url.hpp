@@ -1,5 +1,5 @@
-// http and https URLs: only what all parsers read alike is accepted, so that the host that was
-// judged is the host that is asked.
+// Parses http and https URLs. Only URLs that all parsers interpret equally are accepted, so that
+// the checked host is the contacted host.
 #pragma once
 
 #include <cstdint>
@@ -16,16 +16,16 @@ struct Url {
   std::uint16_t port = 0;
   std::string target;  // path and query, ASCII, at least "/"; the fragment is dropped
 
-  // Scheme, host, and a port that is not the scheme's.
+  // Scheme, host, and a port other than the scheme's default.
   std::string origin() const;
   std::string text() const { return origin() + target; }
 };
 
-// text: UTF-8; what is not ASCII is percent-encoded. False: *problem is a sentence for the caller,
-// one of: the URL is missing, invalid, of another scheme, without host.
+// text: UTF-8; non-ASCII characters are percent-encoded. False: *problem is a sentence for the
+// caller: the URL is missing, invalid, has another scheme, or has no host.
 bool parse_url(std::string_view text, Url *out, std::string *problem);
 
-// The URL that a Location header names, seen from base (RFC 3986, 5.2).
+// Resolves a Location header against base (RFC 3986, 5.2).
 bool resolve_url(const Url &base, std::string_view location, Url *out, std::string *problem);
 
 }  // namespace builtin_http

@@ -1,4 +1,4 @@
-// URLs, and where redirects lead.
+// Tests of URLs and redirect targets.
 #include "builtin-http/url.hpp"
 
 #include <catch2/catch.hpp>
@@ -48,7 +48,7 @@ TEST_CASE("URLs") {
   }
 }
 
-TEST_CASE("where a redirect leads") {
+TEST_CASE("redirect targets") {
   Url base;
   std::string problem;
   REQUIRE(parse_url("https://a.test:8443/x/y/z?q=1", &base, &problem));
@@ -70,13 +70,13 @@ TEST_CASE("where a redirect leads") {
   CHECK(to("file:///etc/passwd") == "problem");
 }
 
-TEST_CASE("names and paths beyond ASCII") {
+TEST_CASE("non-ASCII names and paths") {
   CHECK(url_text("https://B\xC3\x9C"
                  "CHER.example/\xC3\xBC?q=\xC3\xA9#x") ==
         "https://xn--bcher-kva.example/%C3%BC?q=%C3%A9");
   CHECK(url_text("http://fa\xC3\x9F.de/") == "http://xn--fa-hia.de/");  // not fass.de
   CHECK(url_text("http://xn--bcher-kva.example/") == "http://xn--bcher-kva.example/");
-  // Wide digits and dots are an address like any other.
+  // Full-width digits and dots are an address.
   Url url;
   std::string problem;
   REQUIRE(

@@ -1,5 +1,5 @@
-// Milliseconds of processor time from a page of 2,000,000 bytes to its text; or of the pages that
-// are given.
+// Measures the processor time for converting pages to text: a generated page of 2,000,000 bytes, or
+// the pages given as arguments.
 #include <algorithm>
 #include <cstdio>
 #include <ctime>
