@@ -1,4 +1,4 @@
-// What all tools need of a call.
+// Functions shared by all tools.
 #include <time.h>
 
 #include <algorithm>
@@ -44,7 +44,8 @@ bool Call::must_stop() const noexcept {
 }
 
 std::string_view Call::stop_reason() const noexcept {
-  return cancelled.load(std::memory_order_relaxed) ? "the call was cancelled" : "the time was up";
+  return cancelled.load(std::memory_order_relaxed) ? "the call was cancelled"
+                                                   : "the call timed out";
 }
 
 void Call::report(double done, double total, std::string_view unit) const {
@@ -68,8 +69,8 @@ void Call::note(std::string_view action, std::string_view path, std::uint64_t si
 }
 
 std::string budget_problem(const Workspace &workspace) {
-  return "the tools have written as much as they may in the workspace \"" + workspace.name() +
-         "\" (write_bytes in the profile); nothing was changed";
+  return "the write limit of the workspace \"" + workspace.name() +
+         "\" is reached (write_bytes in the profile); nothing was changed";
 }
 
 }  // namespace builtin_files

@@ -23,7 +23,7 @@ bool read_text(const Value &object, const char *name, std::string *out) {
   return !out->empty() && out->find('\0') == std::string::npos;
 }
 
-// Both: what is absent stays as it is. False: it is there and no such value.
+// The readers leave *out unchanged if the member is absent. False: the value is invalid.
 bool read_flag(const Value &object, const char *name, bool *out) {
   const auto it = object.FindMember(name);
   if (it == object.MemberEnd()) return true;
@@ -110,7 +110,7 @@ bh_status read_snapshots(const Value &document, Config *out, bh_error *error) {
   if (it == document.MemberEnd()) return BH_OK;
   SnapshotConfig s;
   if (!it->value.IsObject() || !read_text(it->value, "path", &s.path)) {
-    return invalid("\"snapshots\" needs a \"path\": the folder that keeps them", error);
+    return invalid("\"snapshots\" needs a \"path\": the folder for snapshots", error);
   }
   const bool good = read_whole(it->value, "interval_s", 0, 86'400, &s.interval_s) &&
                     read_flag(it->value, "before_changes", &s.before_changes) &&

@@ -16,9 +16,9 @@ inline constexpr std::string_view config_schema = R"({
   "properties":{
     "path":{"type":"string","minLength":1,
             "description":"One folder, named \"work\"; the default is the current folder"},
-    "write":{"type":"boolean","default":false,"description":"With path: tools may change it"},
+    "write":{"type":"boolean","default":false,"description":"With path: tools may change files"},
     "write_bytes":{"type":"integer","minimum":0,"default":1073741824,
-                   "description":"With path: bytes that tools may write until the next start"},
+                   "description":"With path: limit for bytes written by tools, per start"},
     "workspaces":{"type":"array","minItems":1,"maxItems":32,"items":{
       "type":"object","additionalProperties":false,"required":["name","path"],
       "properties":{"name":{"type":"string","pattern":"^[A-Za-z0-9_-]{1,64}$"},
@@ -27,27 +27,27 @@ inline constexpr std::string_view config_schema = R"({
                     "write_bytes":{"type":"integer","minimum":0,"default":1073741824}}}},
     "snapshots":{"type":"object","additionalProperties":false,"required":["path"],"properties":{
       "path":{"type":"string","minLength":1,
-              "description":"A folder outside of the workspaces that keeps the snapshots"},
+              "description":"Folder for snapshots, outside of the workspaces"},
       "interval_s":{"type":"integer","minimum":0,"maximum":86400,"default":300,
-                    "description":"Between automatic snapshots; 0: none"},
+                    "description":"Interval of automatic snapshots; 0: disabled"},
       "before_changes":{"type":"boolean","default":false,
-                        "description":"An automatic snapshot before each destructive call"},
+                        "description":"Take an automatic snapshot before each destructive call"},
       "max_bytes":{"type":"integer","minimum":1048576,"default":4294967296,
-                   "description":"Of all snapshots of one workspace"},
+                   "description":"Limit for all snapshots of one workspace"},
       "max_file_bytes":{"type":"integer","minimum":1024,"default":268435456,
-                        "description":"Larger files are left out, and said to be"}}}
+                        "description":"Larger files are skipped and reported"}}}
   }})";
 
 struct WorkspaceConfig {
   std::string name;
-  std::string path;  // relative to the folder that the gateway was started in, or absolute
+  std::string path;  // relative to the gateway's start folder, or absolute
   bool write = false;
-  std::uint64_t write_bytes = 1u << 30;  // what tools may write in all
+  std::uint64_t write_bytes = 1u << 30;  // limit for all writes of tools
 };
 
 struct SnapshotConfig {
   std::string path;
-  std::uint64_t interval_s = 300;  // 0: no automatic ones
+  std::uint64_t interval_s = 300;  // 0: disabled
   bool before_changes = false;
   std::uint64_t max_bytes = 4ull << 30;
   std::uint64_t max_file_bytes = 256u << 20;
@@ -58,7 +58,7 @@ struct Config {
   std::optional<SnapshotConfig> snapshots;
 };
 
-// BH_E_INVALID says what is wrong.
+// BH_E_INVALID: the error has the reason.
 bh_status parse_config(std::string_view json, Config *out, bh_error *error);
 
 }  // namespace builtin_files

@@ -1,4 +1,4 @@
-// How tools are described to clients.
+// Tool definitions for tools/list.
 #pragma once
 
 #include <string>
@@ -9,12 +9,12 @@
 
 namespace builtin_files {
 
-// What a client may assume of a tool, before it asks a person.
+// The effect of a tool, for its annotations.
 enum class Effect {
   reads,
-  adds,     // changes, but takes nothing away
-  changes,  // may take away what was there; twice is not once
-  settles   // as changes, but doing it twice is doing it once
+  adds,     // adds data, destroys nothing
+  changes,  // may destroy data; not idempotent
+  settles   // may destroy data; idempotent
 };
 
 struct Definition {
@@ -23,11 +23,11 @@ struct Definition {
   std::string_view description;
   Effect effect;
   std::string properties;     // of inputSchema, without braces
-  std::string_view required;  // names, in quotes, with commas
+  std::string_view required;  // quoted names, separated by commas
   std::string output;         // the schema of structuredContent
 };
 
-// One tool for tools/list; workspaces: those that it can be used with.
+// One tool for tools/list; workspaces: those that the tool can use.
 std::string definition_json(const Definition &d, const std::vector<std::string_view> &workspaces);
 
 }  // namespace builtin_files

@@ -22,7 +22,7 @@ Definition file_read_definition() {
   return {"file_read",
           "Read a file",
           "Returns lines of a text file unchanged. Up to 1 MiB per call; if the file continues, "
-          "the answer says the next offset.",
+          "the answer has the next offset.",
           Effect::reads,
           string(path_schema) +
               R"(,"offset":{"type":"integer","minimum":1,"default":1,)"
@@ -44,7 +44,7 @@ Definition file_read_definition() {
 Definition dir_list_definition() {
   return {"dir_list",
           "List a folder",
-          "Lists what is directly in a folder: name, type, size, time of the last change. Up to "
+          "Lists the entries of a folder: name, type, size, modification time. Up to "
           "2000 entries, sorted by name.",
           Effect::reads,
           string(folder_schema),
@@ -58,9 +58,9 @@ Definition dir_list_definition() {
 
 Definition dir_tree_definition() {
   return {"dir_tree",
-          "Show folders within folders",
-          "Shows a folder with the folders and files in it, some levels deep. Symbolic links are "
-          "left out, and .git is not entered.",
+          "Show a folder tree",
+          "Shows a folder with its subfolders and files, some levels deep. Symbolic links are "
+          "skipped, and .git is not entered.",
           Effect::reads,
           string(folder_schema) +
               R"(,"depth":{"type":"integer","minimum":1,"maximum":32,"default":3},)"
@@ -78,7 +78,7 @@ Definition dir_tree_definition() {
 Definition file_info_definition() {
   return {"file_info",
           "Describe a file",
-          "Type, size, times and permissions of one file, folder or symbolic link.",
+          "Returns type, size, times and permissions of one file, folder or symbolic link.",
           Effect::reads,
           string(path_schema),
           "\"path\"",
@@ -91,7 +91,7 @@ Definition file_search_definition() {
   return {"file_search",
           "Search files",
           "Finds files by name, or lines by content, or both, below a folder. Symbolic links and "
-          ".git are not entered; content is looked for in text files up to 4 MiB.",
+          ".git are not entered; content is searched in text files up to 4 MiB.",
           Effect::reads,
           string(folder_schema) +
               R"(,"glob":{"type":"string",)"
@@ -114,8 +114,8 @@ Definition file_search_definition() {
 Definition file_write_definition() {
   return {"file_write",
           "Write a file",
-          "Writes a whole file in one step: readers see the old content or the new one. Folders on "
-          "the way are made. To change a part of a file use file_edit.",
+          "Writes a whole file atomically: readers see the old content or the new one. Missing "
+          "folders are created. To change part of a file use file_edit.",
           Effect::settles,
           string(path_schema) +
               R"(,"content":{"type":"string","description":"The whole new content"},)"
@@ -131,30 +131,29 @@ Definition file_write_definition() {
 }
 
 Definition file_edit_definition() {
-  return {
-      "file_edit",
-      "Edit a file",
-      "Replaces a text in a file by another, exactly as given; it must be there once unless all "
-      "is set. Returns the difference; dry_run shows it without writing.",
-      Effect::changes,
-      string(path_schema) +
-          R"(,"old_text":{"type":"string","minLength":1,)"
-          R"("description":"As it is in the file, with all spaces and line ends"},)"
-          R"("new_text":{"type":"string"},)"
-          R"("all":{"type":"boolean","default":false,)"
-          R"("description":"Replace each place, not only a single one"},)"
-          R"("dry_run":{"type":"boolean","default":false})",
-      R"("path","old_text","new_text")",
-      R"({"type":"object","required":["path","replacements","dry_run","diff"],"properties":{)"
-      R"("path":{"type":"string"},"replacements":{"type":"integer"},)"
-      R"("dry_run":{"type":"boolean"},)"
-      R"("diff":{"type":"string","description":"Unified, up to 64 KiB"}}})"};
+  return {"file_edit",
+          "Edit a file",
+          "Replaces a text in a file by another, exactly as given; it must occur once unless all "
+          "is set. Returns the diff; dry_run shows it without writing.",
+          Effect::changes,
+          string(path_schema) +
+              R"(,"old_text":{"type":"string","minLength":1,)"
+              R"("description":"As it is in the file, with all spaces and line ends"},)"
+              R"("new_text":{"type":"string"},)"
+              R"("all":{"type":"boolean","default":false,)"
+              R"("description":"Replace each place, not only a single one"},)"
+              R"("dry_run":{"type":"boolean","default":false})",
+          R"("path","old_text","new_text")",
+          R"({"type":"object","required":["path","replacements","dry_run","diff"],"properties":{)"
+          R"("path":{"type":"string"},"replacements":{"type":"integer"},)"
+          R"("dry_run":{"type":"boolean"},)"
+          R"("diff":{"type":"string","description":"Unified, up to 64 KiB"}}})"};
 }
 
 Definition file_move_definition() {
   return {"file_move",
           "Move or rename a file",
-          "Moves a file or folder within its workspace in one step. What is at the target is kept "
+          "Moves a file or folder within its workspace atomically. An existing target is kept "
           "unless overwrite is set.",
           Effect::changes,
           R"("from":{"type":"string","description":"Path relative to the workspace"},)"
@@ -168,8 +167,8 @@ Definition file_move_definition() {
 Definition file_delete_definition() {
   return {"file_delete",
           "Delete a file",
-          "Deletes a file, a symbolic link (not what it points to) or an empty folder; with "
-          "recursive a folder and all that is in it.",
+          "Deletes a file, a symbolic link (not its target) or an empty folder; with "
+          "recursive a folder and its contents.",
           Effect::settles,
           string(path_schema) + R"(,"recursive":{"type":"boolean","default":false})",
           "\"path\"",

@@ -1,4 +1,4 @@
-// Differences against those of diff(1), and rules of .gitignore.
+// Compares diffs with diff(1) and patch(1), and tests .gitignore rules.
 #include <catch2/catch.hpp>
 #include <cstdio>
 #include <cstdlib>
@@ -27,7 +27,7 @@ std::string diff_of(const std::string &text, const std::string &from, const std:
   return builtin_files::replacement_diff("f", text, places, from, to, 1u << 20);
 }
 
-// The text that patch(1) makes of `text` with `diff`; needs that program.
+// The result of applying `diff` to `text` with patch(1).
 std::string patched(const Tree &tree, const std::string &text, const std::string &diff) {
   const auto file = tree.root() / "f";
   const auto patch = tree.root() / "p";
@@ -41,9 +41,9 @@ std::string patched(const Tree &tree, const std::string &text, const std::string
 
 }  // namespace
 
-TEST_CASE("a difference is what patch(1) takes") {
+TEST_CASE("a diff can be applied by patch(1)") {
   if (std::system("patch --version > /dev/null 2>&1") != 0) {
-    WARN("SKIP diff_test: there is no patch(1)");
+    WARN("SKIP diff_test: patch(1) is not installed");
     return;
   }
   const Tree tree;
@@ -72,7 +72,7 @@ TEST_CASE("a difference is what patch(1) takes") {
   }
 }
 
-TEST_CASE("a difference has three lines of context, joins what is near, and is cut") {
+TEST_CASE("a diff has three lines of context, joins close hunks, and is truncated") {
   std::string text;
   for (int i = 1; i <= 30; ++i) text += std::to_string(i) + "\n";
   CHECK(builtin_files::replacement_diff("f", text, {text.find("10")}, "10", "x", 1000) ==
@@ -83,7 +83,7 @@ TEST_CASE("a difference has three lines of context, joins what is near, and is c
   CHECK(two.find("@@", two.find("@@ -7,14 +7,14 @@") + 18) == std::string::npos);
   const std::string cut = builtin_files::replacement_diff(
       "f", text, {text.find("\n10") + 1, text.find("\n17") + 1}, "1", "x", 40);
-  CHECK(cut.ends_with("\n(The difference was cut.)\n"));
+  CHECK(cut.ends_with("\n(The diff was truncated.)\n"));
   CHECK(cut.size() < 80);
 }
 
@@ -125,7 +125,7 @@ TEST_CASE("classes in globs") {
   CHECK_FALSE(glob_matches("a[b", "ab"));
 }
 
-TEST_CASE("dir_tree and file_search leave out what .gitignore names, when asked") {
+TEST_CASE("dir_tree and file_search skip ignored files on request") {
   Tree tree;
   tree.file(".gitignore", "*.log\nout/\n");
   tree.file("a.log", "needle");
@@ -145,7 +145,7 @@ TEST_CASE("dir_tree and file_search leave out what .gitignore names, when asked"
         ".gitignore\nsrc/\n  .gitignore\n  deep/\n    er/\n      c.txt\n  kept.log\n");
   const Answer flat = files.call("dir_tree", R"({"depth":1})");
   CHECK(flat.structured()["entries"].Size() == 4);
-  CHECK(flat.text().find("below 1 levels were left out") != std::string::npos);
+  CHECK(flat.text().find("below 1 levels were skipped") != std::string::npos);
   const Answer few = files.call("dir_tree", R"({"limit":2})");
   CHECK(few.structured()["entries"].Size() == 2);
   CHECK(few.text().find("more than 2 entries") != std::string::npos);
@@ -154,7 +154,7 @@ TEST_CASE("dir_tree and file_search leave out what .gitignore names, when asked"
   CHECK(found.text() == "src/deep/er/c.txt:1: needle\nsrc/kept.log:1: needle\n");
 }
 
-TEST_CASE("file_read numbers lines when asked, and says so in its structure") {
+TEST_CASE("file_read numbers lines on request, and reports it in structured content") {
   Tree tree;
   tree.file("f", "a\nb\nc");
   Files files(tree);

@@ -15,7 +15,7 @@
 namespace builtin_files {
 namespace {
 
-// A folder with more entries is not sorted as a whole.
+// Folders with more entries are not sorted completely.
 constexpr std::size_t max_names = 100'000;
 
 struct CloseDir {
@@ -99,7 +99,7 @@ std::string dir_list(const Call &call) {
   std::string json = "{\"path\":" + tool_kit::quoted(path) + ",\"entries\":[";
   for (std::size_t i = 0; i < shown; ++i) {
     struct stat s{};
-    // Gone meanwhile, perhaps: what is left of it is its name.
+    // The file may be gone; then only its name is known.
     if (::fstatat(fd, names[i].c_str(), &s, AT_SYMLINK_NOFOLLOW) != 0) continue;
     if (json.back() != '[') json += ',';
     json += entry_json("name", names[i], s) + "}";
@@ -110,7 +110,7 @@ std::string dir_list(const Call &call) {
   if (more > 0) {
     text += std::to_string(more) +
             (names.size() == max_names ? " or more entries" : " further entries") +
-            " are not shown; find them with file_search.\n";
+            " are not shown; use file_search to find them.\n";
   }
   return tool_kit::text_result(text, json);
 }

@@ -1,4 +1,4 @@
-// file_edit: one text in a file becomes another, exactly as given.
+// file_edit: replaces one text in a file by another, exactly as given.
 #include <fcntl.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -37,18 +37,18 @@ Content read_content(const Place &place, const std::string &path) {
   const Fd fd =
       Workspace::open_below(place.folder.get(), place.name.c_str(), O_RDONLY | O_NOFOLLOW);
   if (!fd.valid() && errno == ENOENT) {
-    out.problem = "there is no " + shown(path) + "; make it with file_write";
+    out.problem = "there is no " + shown(path) + "; create it with file_write";
   } else if (!fd.valid()) {
-    out.problem =
-        shown(path) + " cannot be opened: " +
-        (errno == ELOOP ? "it is a symbolic link; edit what it points to" : error_name(errno));
+    out.problem = shown(path) + " cannot be opened: " +
+                  (errno == ELOOP ? "it is a symbolic link; edit its target" : error_name(errno));
   } else if (::fstat(fd.get(), &out.status) != 0 || !S_ISREG(out.status.st_mode)) {
     out.problem = shown(path) + " is not a regular file";
   } else if (static_cast<std::uint64_t>(out.status.st_size) > max_edit_bytes) {
     out.problem = shown(path) + " is larger than 16 MiB";
   }
   if (!out.problem.empty()) return out;
-  out.text.resize(static_cast<std::size_t>(out.status.st_size) + 1);  // to see that it has grown
+  out.text.resize(static_cast<std::size_t>(out.status.st_size) + 1);  // one more byte, to detect
+                                                                      // growth
   std::size_t size = 0;
   while (size < out.text.size()) {
     const ssize_t n = ::read(fd.get(), out.text.data() + size, out.text.size() - size);
@@ -57,12 +57,12 @@ Content read_content(const Place &place, const std::string &path) {
     if (n <= 0) break;
     size += static_cast<std::size_t>(n);
   }
-  if (size == out.text.size()) out.problem = shown(path) + " is being changed; try again";
+  if (size == out.text.size()) out.problem = shown(path) + " is being modified; try again";
   out.text.resize(size);
   return out;
 }
 
-// Takes a time that grows with the sum of the lengths (memmem).
+// The time grows with the sum of the lengths (memmem).
 std::vector<std::size_t> places_of(std::string_view text, std::string_view what) {
   std::vector<std::size_t> out;
   for (std::size_t at = 0; out.size() <= max_places;) {
@@ -79,15 +79,15 @@ std::string places_problem(const Edit &edit, const std::vector<std::size_t> &pla
                            std::size_t size) {
   if (places.empty()) {
     return "old_text is not in " + shown(edit.path) +
-           "; it must match exactly, also spaces and line ends: read the file again";
+           "; it must match exactly, including spaces and line ends: read the file again";
   }
-  if (places.size() > max_places) return "old_text is there more than 100,000 times";
+  if (places.size() > max_places) return "old_text occurs more than 100,000 times";
   if (size + places.size() * edit.to.size() > max_edit_bytes + places.size() * edit.from.size()) {
     return "the file would become larger than 16 MiB";
   }
   if (places.size() == 1 || edit.all) return {};
-  return "old_text is there " + std::to_string(places.size()) + " times in " + shown(edit.path) +
-         "; give more of the text around it, or set all to true";
+  return "old_text occurs " + std::to_string(places.size()) + " times in " + shown(edit.path) +
+         "; include more of the surrounding text, or set all to true";
 }
 
 bool is_unchanged(const Place &place, const struct stat &before) {
@@ -100,7 +100,7 @@ bool is_unchanged(const Place &place, const struct stat &before) {
          now.st_ctim.tv_nsec == before.st_ctim.tv_nsec;
 }
 
-// The new content into its place, if nobody has changed the file since it was read.
+// Replaces the file's content if the file is unchanged since it was read.
 std::string put(const Workspace &workspace, const Place &place, Replacement *file,
                 const Content &old, const std::string &text) {
   std::string problem;
@@ -126,7 +126,8 @@ std::string run(const Call &call, const Workspace &workspace, const Edit &edit) 
   const Place place = workspace.place(edit.path);
   if (!place.problem.empty()) return tool_kit::error_result(place.problem);
   std::string problem;
-  Replacement file;  // from before the reading, so that no other call edits meanwhile
+  Replacement file;  // created before reading, so that no other call edits the file at the same
+                     // time
   if (!edit.dry_run && !file.begin(place, &problem)) return tool_kit::error_result(problem);
   const Content old = read_content(place, edit.path);
   if (!old.problem.empty()) return tool_kit::error_result(old.problem);

@@ -37,7 +37,7 @@ bool from_base64(std::string_view text, std::string *out) {
   out->clear();
   out->reserve(text.size() / 4 * 3);
   std::uint32_t bits = 0;
-  unsigned count = 0;  // digits of the group under way
+  unsigned count = 0;  // digits of the current group
   unsigned padding = 0;
   for (const char c : text) {
     if (c == '\n' || c == '\r') continue;

@@ -1,5 +1,4 @@
-// For this plugin's tests: a folder with a neighbour that must not be reached, and the plugin on
-// it.
+// Test fixture: a workspace folder beside a file that must not be reachable, and the plugin.
 #pragma once
 
 #include <filesystem>
@@ -16,7 +15,7 @@ namespace builtin_files::testing {
 
 namespace fs = std::filesystem;
 
-// A folder for one test, with a neighbour that must not be reached.
+// A folder for one test, beside a file that must not be reachable.
 class Tree {
  public:
   Tree() {
@@ -41,7 +40,7 @@ class Tree {
     out << std::ifstream(root() / path, std::ios::binary).rdbuf();
     return out.str();
   }
-  // A configuration that lets tools write; more: further members.
+  // A configuration that permits writing; more: further members.
   std::string writable(const std::string &more = "") const {
     return R"({"path":")" + root().string() + "\",\"write\":true" + more + "}";
   }

@@ -8,8 +8,8 @@ namespace {
 
 constexpr std::size_t max_bytes = 4096;
 
-// [abc], [a-z], [!abc] at pattern[*p]: does it stand for c? Moves *p behind it. One that is not
-// closed is an ordinary "[".
+// Matches c against the class [abc], [a-z] or [!abc] at pattern[*p] and moves *p after it. An
+// unterminated class is a literal "[".
 bool class_matches(std::string_view pattern, std::size_t *p, char c) {
   const std::size_t close = pattern.find(']', *p + 2);
   if (close == pattern.npos) return pattern[(*p)++] == c;
@@ -28,7 +28,8 @@ bool class_matches(std::string_view pattern, std::size_t *p, char c) {
   return found != negated;
 }
 
-// One component; goes back only to the last `*`, so its time is bounded by the product of lengths.
+// Matches one component; backtracks only to the last `*`, so the time is limited by the product of
+// the lengths.
 bool component_matches(std::string_view pattern, std::string_view name) {
   std::size_t p = 0;
   std::size_t n = 0;
@@ -45,7 +46,7 @@ bool component_matches(std::string_view pattern, std::string_view name) {
       ++n;
     } else if (p < pattern.size() && pattern[p] != '[' &&
                (pattern[p] == '?' || pattern[p] == name[n])) {
-      // `?` stands for a character, not for a byte.
+      // `?` matches a character, not a byte.
       const bool any = pattern[p] == '?';
       ++p;
       ++n;
@@ -81,7 +82,7 @@ bool glob_matches(std::string_view pattern, std::string_view path) {
     return !names.empty() && component_matches(pattern, names.back());
   }
   const std::vector<std::string_view> patterns = components(pattern);
-  // reached[i]: the patterns so far match the first i names.
+  // reached[i]: the components so far match the first i names.
   std::vector<bool> reached(names.size() + 1, false);
   reached[0] = true;
   for (const std::string_view p : patterns) {

@@ -1,14 +1,14 @@
-// Patterns for file names.
+// Glob patterns for paths.
 #pragma once
 
 #include <string_view>
 
 namespace builtin_files {
 
-// `*`, `?` and `[a-z]` stand for characters within one component, `**` as a whole component for any
-// number of components, also none. A pattern without "/" is for the last component, wherever it is.
-// Takes at most (components of pattern) x (components of path) comparisons; both are bounded by
-// 4,096 bytes (longer: no match).
+// `*`, `?` and `[a-z]` match characters within one component; `**` as a whole component matches any
+// number of components, including none. A pattern without "/" is matched against the last
+// component. The cost is at most (components of pattern) x (components of path) comparisons; both
+// texts are limited to 4,096 bytes (longer: no match).
 bool glob_matches(std::string_view pattern, std::string_view path);
 
 }  // namespace builtin_files

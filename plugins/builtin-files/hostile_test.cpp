@@ -1,5 +1,5 @@
-// A workspace that somebody else writes into at the same time, or has prepared: no tool leaves it,
-// hangs on it or takes more than it may.
+// Tests with a workspace that another process modifies concurrently or has prepared: no tool leaves
+// it, blocks on it or exceeds its limits.
 #include <fcntl.h>
 #include <linux/fs.h>
 #include <sys/mount.h>
@@ -32,20 +32,20 @@ std::string with_snapshots(const Tree &tree, const std::string &more = "") {
                        (tree.outside() / "kept").string() + "\"" + more + "}");
 }
 
-// Does something again and again until it goes.
-class Meanwhile {
+// Repeats an action on a thread until destroyed.
+class Repeat {
  public:
   template <class Function>
-  explicit Meanwhile(Function function)
+  explicit Repeat(Function function)
       : thread_([this, function] {
           while (!stop_) function();
         }) {}
-  ~Meanwhile() {
+  ~Repeat() {
     stop_ = true;
     thread_.join();
   }
-  Meanwhile(const Meanwhile &) = delete;
-  Meanwhile &operator=(const Meanwhile &) = delete;
+  Repeat(const Repeat &) = delete;
+  Repeat &operator=(const Repeat &) = delete;
 
  private:
   std::atomic<bool> stop_{false};
@@ -58,7 +58,7 @@ void exchange(const fs::path &a, const fs::path &b) {
 
 }  // namespace
 
-TEST_CASE("a folder that keeps turning into a link to the outside leads nowhere") {
+TEST_CASE("a folder that is repeatedly replaced by a link to the outside is not followed") {
   Tree tree;
   const fs::path outside = tree.outside() / "outside";
   fs::create_directories(outside / "sub");
@@ -70,7 +70,7 @@ TEST_CASE("a folder that keeps turning into a link to the outside leads nowhere"
   Files files(with_snapshots(tree));
   files.host.blocking_inline = true;
   REQUIRE_FALSE(files.call("snapshots_create", R"({"name":"one"})").is_error());
-  const Meanwhile race([&] { exchange(tree.root() / "d", tree.root() / "link"); });
+  const Repeat race([&] { exchange(tree.root() / "d", tree.root() / "link"); });
   for (int i = 0; i < 100; ++i) {
     for (const char *path : {"d/f", "d/sub/f", "link/f"}) {
       const std::string p = std::string("{\"path\":\"") + path + "\"";
@@ -92,11 +92,11 @@ TEST_CASE("a folder that keeps turning into a link to the outside leads nowhere"
                       fs::recursive_directory_iterator()) == 3);
 }
 
-TEST_CASE("FIFOs, devices and sockets are named and not opened") {
+TEST_CASE("FIFOs, devices and sockets are listed, but not opened") {
   Tree tree;
   REQUIRE(::mkfifo((tree.root() / "fifo").c_str(), 0600) == 0);
   std::vector<std::string> names = {"fifo"};
-  // Only root makes devices.
+  // Creating devices requires root.
   if (::mknod((tree.root() / "zero").c_str(), S_IFCHR | 0666, makedev(1, 5)) == 0) {
     names.emplace_back("zero");
   }
@@ -118,7 +118,7 @@ TEST_CASE("FIFOs, devices and sockets are named and not opened") {
   CHECK(made.structured()["skipped_count"].GetUint() == names.size());
 }
 
-TEST_CASE("names of 255 bytes and names that are no UTF-8 are files like others") {
+TEST_CASE("names of 255 bytes and names that are not UTF-8 are supported") {
   Tree tree;
   const std::string longest(255, 'n');
   tree.file(longest, "long");
@@ -143,11 +143,11 @@ TEST_CASE("names of 255 bytes and names that are no UTF-8 are files like others"
   CHECK(tree.read(longest) == "longer");
 }
 
-TEST_CASE("a sparse file of 1 TB takes neither time nor memory") {
+TEST_CASE("a sparse file of 1 TB costs neither time nor memory") {
   Tree tree;
   tree.file("huge", "");
   if (::truncate((tree.root() / "huge").c_str(), off_t{1} << 40) != 0) {
-    WARN("SKIP hostile_test: this file system has no file of 1 TB");
+    WARN("SKIP hostile_test: this file system does not support files of 1 TB");
     return;
   }
   Files files(with_snapshots(tree));
@@ -159,12 +159,12 @@ TEST_CASE("a sparse file of 1 TB takes neither time nor memory") {
   CHECK(
       files.call("snapshots_create", R"({"name":"one"})").structured()["skipped_count"].GetInt() ==
       1);
-  // Text all over: what is far into it is not looked for without end.
+  // A text file: lines are searched only up to a limit.
   std::ofstream(tree.root() / "lines") << std::string(1000, 'a');
   CHECK(has(files.call("file_read", R"({"path":"lines","offset":5})").text(), "has no line 5"));
 }
 
-TEST_CASE("a file that is replaced or cut while it is read is one or the other") {
+TEST_CASE("a file that is replaced or truncated during a read gives one version") {
   Tree tree;
   const std::string a(700'000, 'a');
   const std::string b(700'000, 'b');
@@ -173,7 +173,7 @@ TEST_CASE("a file that is replaced or cut while it is read is one or the other")
   tree.file("cut", a);
   Files files(with_snapshots(tree));
   files.host.blocking_inline = true;
-  const Meanwhile race([&] {
+  const Repeat race([&] {
     exchange(tree.root() / "f", tree.root() / "other");
     if (::truncate((tree.root() / "cut").c_str(), 10) != 0) return;
     tree.file("cut", a);
@@ -194,11 +194,11 @@ TEST_CASE("a file that is replaced or cut while it is read is one or the other")
   }
 }
 
-TEST_CASE("on a full disk everything stays as it was") {
+TEST_CASE("on a full disk nothing is changed") {
   Tree tree;
   const fs::path disk = tree.root();
   if (::mount("tmpfs", disk.c_str(), "tmpfs", 0, "size=1m") != 0) {
-    WARN("SKIP hostile_test: no file system can be mounted here (" << errno << ")");
+    WARN("SKIP hostile_test: cannot mount a file system (" << errno << ")");
     return;
   }
   {
@@ -207,7 +207,7 @@ TEST_CASE("on a full disk everything stays as it was") {
     REQUIRE_FALSE(files.call("snapshots_create", R"({"name":"one"})").is_error());
     const std::string big(2'000'000, 'x');
     const Answer full = files.call("file_write", R"({"path":"f","content":")" + big + "\"}");
-    CHECK(has(full.text(), "the disk is full; \"f\" is as it was"));
+    CHECK(has(full.text(), "the disk is full; \"f\" is unchanged"));
     CHECK(tree.read("f") == "content");
     tree.file("filler", std::string(1'000'000, 'x'));
     std::ofstream(disk / "f") << "changed";
@@ -220,12 +220,12 @@ TEST_CASE("on a full disk everything stays as it was") {
   ::umount2(disk.c_str(), MNT_DETACH);
 }
 
-TEST_CASE("on a full disk for snapshots none is half there") {
+TEST_CASE("on a full snapshot disk there is no partial snapshot") {
   Tree tree;
   fs::create_directories(tree.outside() / "kept");
   const fs::path disk = tree.outside() / "kept";
   if (::mount("tmpfs", disk.c_str(), "tmpfs", 0, "size=1m") != 0) {
-    WARN("SKIP hostile_test: no file system can be mounted here (" << errno << ")");
+    WARN("SKIP hostile_test: cannot mount a file system (" << errno << ")");
     return;
   }
   {

@@ -1,4 +1,4 @@
-// Patterns of .gitignore files (gitignore(5)).
+// Rules of .gitignore files (gitignore(5)).
 #pragma once
 
 #include <string>
@@ -7,14 +7,14 @@
 
 namespace builtin_files {
 
-// Rules of one .gitignore.
+// The rules of one .gitignore file.
 class IgnoreRules {
  public:
-  // text: the file, of which the first 1,000 rules count.
+  // text: the file, of which the first 1,000 rules are used.
   static IgnoreRules parse(std::string_view text);
 
   enum class Verdict { none, ignored, kept };
-  // path: relative to the folder that has the file. The last rule that matches decides.
+  // path: relative to the folder of the file. The last matching rule decides.
   Verdict judge(std::string_view path, bool is_folder) const;
   bool empty() const noexcept { return rules_.empty(); }
 

@@ -33,7 +33,7 @@ std::string move_problem(int error, const std::string &from, const std::string &
     case ENOTDIR:
       return "a file cannot replace a folder, nor a folder a file: " + shown(to);
     case EXDEV:
-      return shown(to) + " is on another file system; write it there and delete this one";
+      return shown(to) + " is on another file system; copy it and delete the original";
     default:
       return shown(from) + " cannot be moved to " + shown(to) + ": " + error_name(error);
   }
@@ -54,7 +54,7 @@ std::string deleted(const Call &call, const std::string &path, std::uint64_t fil
       "{\"path\":" + tool_kit::quoted(path) + ",\"deleted\":" + count + "}");
 }
 
-// unlinkat says EISDIR or EPERM of a folder, depending on the file system.
+// For a folder, unlinkat fails with EISDIR or EPERM, depending on the file system.
 bool is_folder(const Place &place) {
   struct stat s{};
   return ::fstatat(place.folder.get(), place.name.c_str(), &s, AT_SYMLINK_NOFOLLOW) == 0 &&
@@ -70,7 +70,7 @@ std::string delete_one(const Call &call, const Place &place, const std::string &
   if (errno == ENOENT) return tool_kit::error_result("there is no " + shown(path));
   if (errno == ENOTEMPTY || errno == EEXIST) {
     return tool_kit::error_result("the folder " + shown(path) +
-                                  " is not empty; set recursive to true to delete what is in it");
+                                  " is not empty; set recursive to true to delete its contents");
   }
   return tool_kit::error_result(shown(path) + " cannot be deleted: " + error_name(errno));
 }

@@ -1,7 +1,7 @@
-// builtin-files: an MCP server in the gateway, for files.
+// builtin-files: builtin MCP server for files.
 //
-// The reactor thread takes calls and gives answers; the file system is touched on threads of the
-// host's pool. A job is the plugin's, its thread only borrows it.
+// The reactor thread receives calls and sends answers; the file system is accessed on threads of
+// the host's pool. A job is owned by the plugin; its thread borrows it.
 #include <bulkhead/abi/ext/draft/event.h>
 #include <bulkhead/cpp/host.hpp>
 #include <bulkhead/cpp/plugin.hpp>
@@ -23,7 +23,7 @@ namespace builtin_files {
 
 class BuiltinFiles {
   static constexpr std::uint64_t first_report_ns = 1'000'000'000;
-  // Stand for methods of resources where jobs have a tool; they have no function of their own.
+  // Placeholders for resource methods in jobs; they have no function.
   static constexpr Tool resource_methods[] = {{"resources/read", nullptr, false},
                                               {"resources/subscribe", nullptr, false},
                                               {"resources/unsubscribe", nullptr, false}};
@@ -45,7 +45,7 @@ class BuiltinFiles {
   bh_status configure(bh_str json, bh_error *error) {
     tools_ = host_.ext<bh_host_tools>(BH_EXT_HOST_TOOLS);
     if (tools_ == nullptr || !host_.has_reactor()) {
-      return bh::fail(error, BH_E_UNSUPPORTED, "the host takes no tools or has no reactor");
+      return bh::fail(error, BH_E_UNSUPPORTED, "the host does not support tools or has no reactor");
     }
     return parse_config(bh::view(json), &config_, error);
   }
@@ -70,7 +70,8 @@ class BuiltinFiles {
 
   void drain(std::uint64_t) noexcept { draining_ = true; }
 
-  // Jobs end at their next look at `cancelled`; the host counts them and keeps what they use.
+  // Jobs end at their next check of `cancelled`; the host waits for them and keeps their data until
+  // then.
   void stop() noexcept {
     for (const auto &[call, job] : jobs_) job->cancelled.store(true, std::memory_order_relaxed);
     automatic_.cancelled.store(true, std::memory_order_relaxed);
@@ -90,11 +91,11 @@ class BuiltinFiles {
       case BH_LIST_TEMPLATES:
         *out = bh::buf(resource_templates(workspaces_));
         return BH_OK;
-      case BH_LIST_RESOURCES:  // any file is one; none is listed
+      case BH_LIST_RESOURCES:  // every file is a resource; none is listed
         *out = bh::buf("[]");
         return BH_OK;
       default:
-        return bh::fail(error, BH_E_UNSUPPORTED, "there are tools and resources");
+        return bh::fail(error, BH_E_UNSUPPORTED, "the plugin has only tools and resources");
     }
   }
 
@@ -102,20 +103,20 @@ class BuiltinFiles {
     const bool calls_tool = bh::view(request.method) == "tools/call";
     const Tool *tool =
         calls_tool ? tool_named(bh::view(request.name)) : resource_method(bh::view(request.method));
-    if (tool == nullptr) return bh::fail(error, BH_E_NOT_FOUND, "there is no such tool");
-    if (draining_) return bh::fail(error, BH_E_UNAVAILABLE, "the plugin is about to stop");
+    if (tool == nullptr) return bh::fail(error, BH_E_NOT_FOUND, "unknown tool");
+    if (draining_) return bh::fail(error, BH_E_UNAVAILABLE, "the plugin is stopping");
     if (tool == &subscribe_method)
       return change_subscription(call, Lane::Kind::subscribe, request, error);
     if (tool == &unsubscribe_method)
       return change_subscription(call, Lane::Kind::unsubscribe, request, error);
     auto job = std::make_unique<Job>(*this, call, *tool, request);
     const bh_status status = host_.run_blocking(run, done, job.get());
-    if (status != BH_OK) return bh::fail(error, status, "too many file operations at once", 100);
+    if (status != BH_OK) return bh::fail(error, status, "too many file operations in flight", 100);
     jobs_.emplace(call, std::move(job));
     return BH_PENDING;
   }
 
-  // Subscriptions are done all the same; see the lane.
+  // Subscription calls are executed even if cancelled; see SubscriptionLane.
   void call_cancel(bh_call call) {
     const auto it = jobs_.find(call);
     if (it != jobs_.end()) it->second->cancelled.store(true, std::memory_order_relaxed);
@@ -137,22 +138,22 @@ class BuiltinFiles {
     BuiltinFiles &plugin;
     const bh_call call;
     const Tool &tool;
-    const std::string name;  // of the tool, or the resource's URI
+    const std::string name;  // the tool, or the URI of the resource
     const std::string arguments;
     const std::uint64_t started_ns, deadline_ns;
     const bool wants_progress;
     std::atomic<bool> cancelled{false};
-    std::string result;   // written by the thread, read when it is done
-    bool failed = false;  // result is a JSON-RPC error; as above
-    std::vector<std::string> events{}, snapshot_events{};  // as above
+    std::string result;   // written by the thread, read after the job has ended
+    bool failed = false;  // result is a JSON-RPC error; access like `result`
+    std::vector<std::string> events{}, snapshot_events{};  // access like `result`
   };
 
-  // The snapshots that nobody has asked for, one round over all workspaces after the other.
+  // Automatic snapshots: one round over all workspaces at a time.
   struct Automatic {
     bh_timer timer = 0;
     std::atomic<bool> cancelled{false};
     std::string problem;   // of this round; written by the thread
-    std::string reported;  // said in the log
+    std::string reported;  // logged last
   };
 
   const Tool *tool_named(std::string_view name) const noexcept {
@@ -165,7 +166,7 @@ class BuiltinFiles {
     return tool == nullptr && config_.snapshots ? find(snapshot_tools) : tool;
   }
 
-  // Null: it is none that is understood.
+  // Null: unsupported method.
   const Tool *resource_method(std::string_view name) const noexcept {
     for (const Tool &method : resource_methods) {
       if (method.name != name) continue;
@@ -207,7 +208,7 @@ class BuiltinFiles {
     automatic_.timer = host_.timer_start(delay_ms, begin, this);
   }
 
-  // On a thread of the pool.
+  // Runs on a pool thread.
   static void run_automatic(void *arg) noexcept {
     auto &self = *static_cast<BuiltinFiles *>(arg);
     self.automatic_.problem.clear();
@@ -232,7 +233,7 @@ class BuiltinFiles {
     bh::guarded(nullptr, [&] {
       Automatic &a = self.automatic_;
       if (!a.problem.empty() && a.problem != a.reported) {
-        self.host_.log(BH_LOG_WARN, "no automatic snapshot of workspace " + a.problem);
+        self.host_.log(BH_LOG_WARN, "cannot take an automatic snapshot of workspace " + a.problem);
       }
       a.reported = a.problem;
       return BH_OK;
@@ -240,7 +241,7 @@ class BuiltinFiles {
     self.next_automatic(self.config_.snapshots->interval_s * 1000);
   }
 
-  // On a thread of the pool. Nothing thrown may leave it.
+  // Runs on a pool thread; must not throw.
   static void run(void *arg) noexcept {
     auto &job = *static_cast<Job *>(arg);
     try {
@@ -264,19 +265,20 @@ class BuiltinFiles {
       job.result = before_change(job, call);
       if (job.result.empty()) job.result = job.tool.run(call);
     } catch (const std::exception &) {
-      job.result.clear();  // no memory; said by done()
+      job.result.clear();  // out of memory; done() reports it
     }
   }
 
-  // The snapshot that the profile wants before a change. Not empty: there is none, so no change.
+  // Takes the snapshot that is configured before changes. A nonempty result is the error: the
+  // change is not made.
   static std::string before_change(const Job &job, const Call &call) {
     if (!job.tool.changes || job.plugin.stores_.empty()) return {};
     SnapshotStore &store = store_to_change(call);
     if (!store.before_changes()) return {};
     const std::string problem = take_automatic(call, &store);
     if (problem.empty()) return {};
-    return tool_kit::error_result("nothing was changed, since no snapshot could be taken before: " +
-                                  problem);
+    return tool_kit::error_result(
+        "nothing was changed, since the snapshot before the change failed: " + problem);
   }
 
   // Thread: any.
@@ -294,7 +296,7 @@ class BuiltinFiles {
                        [](const Workspace &w) { return w.writable(); });
   }
 
-  // Of a call that is pending still: the host takes none later.
+  // Must be called while the call is pending: the host rejects later records.
   void record(const Job &job) const noexcept {
     const auto *events = host_.ext<bh_host_event>(BH_EXT_HOST_EVENT);
     if (events == nullptr) return;
@@ -313,7 +315,7 @@ class BuiltinFiles {
     result.size = sizeof result;
     result.kind = job.failed ? BH_RESULT_ERROR : BH_RESULT_OK;
     bh::guarded(nullptr, [&] {
-      if (job.result.empty()) job.result = tool_kit::error_result("there was not enough memory");
+      if (job.result.empty()) job.result = tool_kit::error_result("out of memory");
       result.json = bh::buf(std::move(job.result));
       return BH_OK;
     });
@@ -324,9 +326,9 @@ class BuiltinFiles {
   bh::Host host_;
   const bh_host_tools *tools_ = nullptr;
   Config config_;
-  std::vector<Workspace> workspaces_;  // not changed after start: threads read it
+  std::vector<Workspace> workspaces_;  // constant after start, since threads read it
   Updates updates_;
-  std::vector<std::unique_ptr<SnapshotStore>> stores_;  // one for each workspace, or none
+  std::vector<std::unique_ptr<SnapshotStore>> stores_;  // one per workspace, or empty
   Automatic automatic_;
   std::string definitions_;
   bool draining_ = false;

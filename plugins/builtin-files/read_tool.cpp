@@ -1,4 +1,4 @@
-// file_read: lines of a text file, or all of a small file as base64.
+// file_read: returns lines of a text file, or a small file as base64.
 #include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -17,21 +17,21 @@ namespace builtin_files {
 namespace {
 
 constexpr std::size_t chunk_bytes = 256u << 10;
-// A file is read from its start to find a line; this far, and no further.
+// Limit for reading from the start of a file to the requested line.
 constexpr std::uint64_t max_scan_bytes = 256u << 20;
 
-// Which lines are wanted, and what was found of them.
+// The requested lines and the current state of reading.
 struct Lines {
   std::uint64_t first;
-  std::uint64_t behind;  // the first that is not wanted any more
+  std::uint64_t behind;  // the line after the last requested one
   std::uint64_t line = 1;
-  std::size_t line_start = 0;  // where `line` begins in text
+  std::size_t line_start = 0;  // offset of `line` in text
   std::string text{};
-  bool more = false;  // the file goes on behind text
-  bool cut = false;   // the only line was longer than an answer may be
+  bool more = false;  // the file continues after text
+  bool cut = false;   // the only line exceeded the limit of an answer and is truncated
 };
 
-// Takes a piece of the file. False: nothing further is needed.
+// Processes a piece of the file. False: no more data is needed.
 bool take(Lines *lines, std::string_view chunk) {
   while (!chunk.empty()) {
     if (lines->line >= lines->behind) {
@@ -67,7 +67,7 @@ std::string not_text(const std::string &path, std::int64_t size) {
                                 "file_info");
 }
 
-// Each line behind its number, as `cat -n` has them.
+// Prefixes each line with its number, like `cat -n`.
 std::string numbered(std::string_view text, std::uint64_t line) {
   std::string out;
   while (!text.empty()) {
@@ -86,8 +86,8 @@ struct Page {
   bool line_numbers;
 };
 
-// Text content with the lines and, when there is something to say, a second one that says it: the
-// first one is the file's bytes and nothing else.
+// Text content with the lines, and a second text with notes, if any: the first contains only bytes
+// of the file.
 std::string lines_result(const Page &page, Lines *lines) {
   if (page.line_numbers) lines->text = numbered(lines->text, lines->first);
   const std::string text = tool_kit::quoted(lines->text);
@@ -99,7 +99,7 @@ std::string lines_result(const Page &page, Lines *lines) {
     const std::uint64_t next = lines->cut ? lines->line + 1 : lines->line;
     std::string note = "Lines " + std::to_string(lines->first) + " to " + std::to_string(next - 1) +
                        "; the file continues: next offset " + std::to_string(next) + ".";
-    if (lines->cut) note += " The line was longer than 1 MiB and is cut.";
+    if (lines->cut) note += " The line is longer than 1 MiB and was truncated.";
     out += ",{\"type\":\"text\",\"text\":" + tool_kit::quoted(note) + "}";
     structured += ",\"next_offset\":" + std::to_string(next);
   }
@@ -110,7 +110,7 @@ std::string read_lines(const Call &call, const Page &page, int fd, Lines lines) 
   const std::string &path = page.path;
   const auto chunk = std::make_unique<std::array<char, chunk_bytes>>();
   for (std::uint64_t scanned = 0;;) {
-    if (call.must_stop()) return tool_kit::error_result("the call was cancelled or took too long");
+    if (call.must_stop()) return tool_kit::error_result("the call was cancelled or timed out");
     call.report(static_cast<double>(scanned), static_cast<double>(page.size), "bytes");
     const ssize_t n = ::read(fd, chunk->data(), chunk->size());
     if (n < 0 && errno == EINTR) continue;

@@ -24,10 +24,10 @@ class Remover {
   explicit Remover(const std::function<bool()> &stop) : stop_(stop) {}
 
   void remove(int folder, const std::string &name, int level) {
-    if (stop_()) return fail("the call was cancelled or took too long");
+    if (stop_()) return fail("the call was cancelled or timed out");
     if (::unlinkat(folder, name.c_str(), 0) == 0) return count();
     if (errno == ENOENT) return;
-    // What unlink says of a folder differs between file systems.
+    // For a folder, the error of unlink depends on the file system.
     if (errno != EISDIR && errno != EPERM) return fail_at(name);
     if (level == max_levels) return fail("folders are more than 64 levels deep");
     empty(folder, name, level);
@@ -44,7 +44,7 @@ class Remover {
     const std::unique_ptr<DIR, CloseDir> dir(::fdopendir(fd.get()));
     if (!dir) return fail_at(name);
     const int inside = fd.release();
-    // An entry that is added meanwhile makes the removal of the folder fail, and that is said.
+    // An entry that is added concurrently makes the removal of the folder fail, which is reported.
     while (const dirent *entry = ::readdir(dir.get())) {
       const std::string child = entry->d_name;
       if (child == "." || child == "..") continue;

@@ -1,4 +1,4 @@
-// Removing what is below a folder. Never follows a link.
+// Removes a folder tree. Never follows a link.
 #pragma once
 
 #include <cstdint>
@@ -8,12 +8,12 @@
 namespace builtin_files {
 
 struct Removed {
-  std::uint64_t files = 0;  // folders and links, too
-  std::string problem;      // empty: everything is gone
+  std::uint64_t files = 0;  // including folders and links
+  std::string problem;      // empty: everything was removed
 };
 
-// Removes `name` in the open folder with all that is below it, at most 64 levels. stop is asked at
-// each entry; what is gone until then stays gone.
+// Removes `name` in the open folder and everything below it, at most 64 levels. stop is polled for
+// each entry; entries removed before it returned true stay removed.
 Removed remove_tree(int folder, const std::string &name, const std::function<bool()> &stop);
 
 }  // namespace builtin_files

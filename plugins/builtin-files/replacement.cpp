@@ -21,7 +21,7 @@ bool same_file(const struct stat &a, const struct stat &b) {
 
 std::string write_problem(const std::string &name, int error) {
   if (error == ENOSPC || error == EDQUOT) {
-    return "the disk is full; " + shown(name) + " is as it was";
+    return "the disk is full; " + shown(name) + " is unchanged";
   }
   if (error == EACCES || error == EPERM || error == EROFS) {
     return "writing " + shown(name) + " is not permitted here";
@@ -37,8 +37,8 @@ Replacement::~Replacement() {
   }
 }
 
-// Held by its lock: one that can be locked was left by somebody who is gone. It may be anything
-// that somebody has put there, so it is removed and never written to.
+// Opens the temporary file and locks it. An existing file that can be locked was left by a dead
+// writer. It may have been created by another program, so it is removed and never written to.
 bool Replacement::try_begin(bool *busy) {
   const int folder = place_->folder.get();
   const char *name = temporary_.c_str();
@@ -51,7 +51,7 @@ bool Replacement::try_begin(bool *busy) {
     return false;
   }
   if (!fresh.valid()) return false;
-  // Between these two steps another writer may have taken it for one that was left.
+  // Between open and lock, another writer may have removed the file as a leftover.
   struct stat mine{};
   struct stat there{};
   const bool held =
@@ -110,13 +110,13 @@ bool put_in_place(int folder, const std::string &from, const std::string &to, Ov
   };
   if (rename(over == Over::nothing ? RENAME_NOREPLACE : 0)) return true;
   if (over == Over::nothing && (errno == EINVAL || errno == ENOSYS)) {
-    // This file system has no such flag; a link never replaces anything either.
+    // This file system does not support the flag; link never replaces a file either.
     return ::linkat(folder, from.c_str(), folder, to.c_str(), 0) == 0 &&
            ::unlinkat(folder, from.c_str(), 0) == 0;
   }
   const bool kinds_differ = errno == EISDIR || errno == ENOTDIR || errno == ENOTEMPTY;
   if (over != Over::anything || !kinds_differ || !rename(RENAME_EXCHANGE)) return false;
-  // What cannot be removed of the old one stays under the name that tools do not show.
+  // Remaining parts of the old folder keep the temporary name, which tools do not list.
   remove_tree(folder, from, [] { return false; });
   return true;
 }

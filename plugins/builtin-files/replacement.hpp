@@ -1,5 +1,5 @@
-// New content for one file, written beside it and put into its place in one step: whoever looks,
-// or pulls the plug, finds the old content or the new one.
+// Replaces the content of a file atomically: the new content is written to a temporary file beside
+// it and renamed. Readers, and a crash, see the old content or the new one.
 #pragma once
 
 #include <sys/stat.h>
@@ -11,31 +11,32 @@
 
 namespace builtin_files {
 
-// What a new file may take the place of.
+// Existing objects that the new file may replace.
 enum class Over { nothing, files, anything };
 
 class Replacement {
  public:
   Replacement() noexcept = default;
-  // Removes what was not put into place.
+  // Removes the temporary file unless it was committed.
   ~Replacement();
   Replacement(const Replacement &) = delete;
   Replacement &operator=(const Replacement &) = delete;
 
-  // Makes the file beside place.name, for this writer alone: a second one is refused meanwhile.
-  // What a writer that was killed has left is removed. `place` must outlive this. False: *problem.
+  // Creates the temporary file beside place.name, exclusively: a second writer is rejected. The
+  // temporary file of a killed writer is removed. `place` must outlive this object. False:
+  // *problem.
   bool begin(const Place &place, std::string *problem);
 
   int fd() const noexcept { return fd_.get(); }
 
-  // Appends. False: *problem; the disk may be full.
+  // Appends bytes. False: *problem, for example because the disk is full.
   bool write(std::string_view bytes, std::string *problem);
 
-  // Puts it into place. mode: its permission bits. A folder that it takes the place of (`anything`)
-  // is removed afterwards. False: *problem, and everything is as it was.
+  // Renames the temporary file. mode: its permission bits. A folder that is replaced (`anything`)
+  // is removed afterwards. False: *problem, and nothing is changed.
   bool commit(mode_t mode, Over over, std::string *problem);
 
-  // Leaves it to the caller to bring it to the disk: for many files at once. Before commit().
+  // Leaves fsync to the caller, for many files at once. Call before commit().
   void sync_later() noexcept { sync_ = false; }
 
  private:
@@ -47,8 +48,8 @@ class Replacement {
   bool sync_ = true;
 };
 
-// Puts `from` into the place of `to` in one step, both names in the same open folder. What is there
-// is kept (then errno is EEXIST), replaced, or, a folder, taken out and removed.
+// Renames `from` to `to` atomically, both in the same open folder. An existing target is kept
+// (errno is EEXIST), replaced, or, if it is a folder, moved away and removed.
 bool put_in_place(int folder, const std::string &from, const std::string &to, Over over);
 
 }  // namespace builtin_files

@@ -37,7 +37,7 @@ std::string percent_encoded(std::string_view path) {
   return out;
 }
 
-// False: a "%" without two digits.
+// False: a "%" without two hexadecimal digits.
 bool percent_decoded(std::string_view text, std::string *out) {
   for (std::size_t i = 0; i < text.size(); ++i) {
     if (text[i] != '%') {
@@ -60,7 +60,7 @@ std::string error(bool *failed, std::string_view sentence) {
          "}";
 }
 
-// The whole file, at most max_text_bytes. Empty problem: *out has it.
+// Reads the whole file, at most max_text_bytes, into *out. Returns the error; empty: none.
 std::string read_whole(const Located &file, std::string *out) {
   const Opened opened = file.workspace->open(file.path, O_RDONLY);
   if (!opened.fd.valid()) return opened.problem;
@@ -69,7 +69,7 @@ std::string read_whole(const Located &file, std::string *out) {
     return shown(file.path) + " is not a regular file";
   }
   if (static_cast<std::uint64_t>(s.st_size) > max_text_bytes) {
-    return shown(file.path) + " is larger than 1 MiB; read parts of it with file_read";
+    return shown(file.path) + " is larger than 1 MiB; use file_read to read parts of it";
   }
   out->resize(max_text_bytes);
   std::size_t size = 0;
@@ -107,7 +107,7 @@ Located locate(const std::vector<Workspace> &workspaces, std::string_view uri) {
   std::string path;
   if (!uri.starts_with(scheme) || !percent_decoded(uri.substr(scheme.size()), &path)) return {};
   Located out;
-  std::size_t longest = 0;  // one workspace may lie in another
+  std::size_t longest = 0;  // workspaces may be nested
   for (const Workspace &w : workspaces) {
     const std::string root = w.root() == "/" ? "/" : w.root() + "/";
     if (!path.starts_with(root) || root.size() <= longest) continue;

@@ -1,4 +1,4 @@
-// The files of the workspaces as MCP resources: file:// and their absolute path.
+// Files of the workspaces as MCP resources: file:// URIs with absolute paths.
 #pragma once
 
 #include <string>
@@ -10,26 +10,26 @@
 
 namespace builtin_files {
 
-// The JSON array for resources/templates/list: one for each workspace.
+// The JSON array for resources/templates/list: one template per workspace.
 std::string resource_templates(const std::vector<Workspace> &workspaces);
 
-// file:// with the path percent-encoded.
+// The file:// URI with the path percent-encoded.
 std::string file_uri(const Workspace &workspace, std::string_view path);
 
-// What a URI names. workspace null: nothing of ours.
+// The file that a URI names. workspace null: not in a workspace.
 struct Located {
   const Workspace *workspace = nullptr;
-  std::string path;  // relative to it
+  std::string path;  // relative to the workspace
 };
 Located locate(const std::vector<Workspace> &workspaces, std::string_view uri);
 
-// The answer to resources/read: a whole file up to 1 MiB, as text if it is UTF-8 without NUL, else
-// as base64. *failed: it is a JSON-RPC error object.
+// The answer to resources/read: a whole file of at most 1 MiB, as text if it is UTF-8 without NUL,
+// else as base64. *failed: the answer is a JSON-RPC error object.
 std::string read_resource(const std::vector<Workspace> &workspaces, std::string_view uri,
                           bool *failed);
 
-// The answer to resources/subscribe: that the file, there or not, is watched from now on. *failed:
-// as above.
+// The answer to resources/subscribe; the file, which need not exist, is watched from now on.
+// *failed: like read_resource().
 std::string subscribe(const std::vector<Workspace> &workspaces, const std::string &uri,
                       Watcher *watcher, bool *failed);
 

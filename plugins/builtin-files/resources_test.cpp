@@ -1,4 +1,4 @@
-// Files as resources.
+// Tests of files as resources.
 #include "builtin-files/resources.hpp"
 
 #include <catch2/catch.hpp>
@@ -20,7 +20,7 @@ std::vector<Workspace> opened(const Tree &tree) {
   return out;
 }
 
-// The result or the error object.
+// Reads a resource and returns the result or the error object.
 Answer read(const std::vector<Workspace> &workspaces, const std::string &uri, bool expect_error) {
   bool failed = false;
   const std::string json = builtin_files::read_resource(workspaces, uri, &failed);
@@ -30,7 +30,7 @@ Answer read(const std::vector<Workspace> &workspaces, const std::string &uri, bo
 
 }  // namespace
 
-TEST_CASE("a template for each workspace, and no list of all files") {
+TEST_CASE("one template per workspace, and no list of all files") {
   const Tree tree;
   Files files(tree);
   const Answer templates("{\"t\":" + files.list(BH_LIST_TEMPLATES) + "}");

@@ -1,4 +1,4 @@
-// file_search: files by name, lines by content.
+// file_search: finds files by name and lines by content.
 #include <fcntl.h>
 #include <sys/stat.h>
 #include <time.h>
@@ -18,9 +18,9 @@ namespace builtin_files {
 namespace {
 
 constexpr std::int64_t max_content_bytes = 4u << 20;  // larger files are not searched
-constexpr std::size_t max_line_bytes = 300;           // of a line in the answer
+constexpr std::size_t max_line_bytes = 300;           // per line in the answer
 constexpr std::size_t max_answer_bytes = max_text_bytes;
-constexpr std::uint64_t lines_between_looks = 64;  // at whether the call must stop
+constexpr std::uint64_t lines_between_looks = 64;  // between checks whether the call must stop
 
 char lower(char c) {
   return c >= 'A' && c <= 'Z' ? static_cast<char>(c + 32) : c;
@@ -29,14 +29,14 @@ char lower(char c) {
 struct Search {
   const Call &call;
   std::string glob;
-  std::string content;                       // lower case, if that does not count
-  std::optional<tool_kit::Pattern> pattern;  // of content, if it is a regular expression
+  std::string content;                       // lower case if case-insensitive
+  std::optional<tool_kit::Pattern> pattern;  // if content is a regular expression
   bool ignore_case;
   std::uint64_t max_matches;
 
   std::uint64_t matches = 0;
   std::uint64_t too_large = 0;
-  bool stopped = false;  // within a file
+  bool stopped = false;  // inside of a file
   std::string reason;
   std::string text;
   std::string json;
@@ -60,7 +60,7 @@ void add_match(Search *search, const std::string &path, std::uint64_t line, std:
   search->text += '\n';
 }
 
-// The file's text; empty if it is none, or is too large.
+// The file's text; empty if the file is binary or too large.
 std::string read_text(Search *search, const Found &found) {
   const Fd fd = Workspace::open_below(found.folder, found.name, O_RDONLY | O_NOFOLLOW);
   struct stat s{};
@@ -80,8 +80,7 @@ std::string read_text(Search *search, const Found &found) {
   return bytes.find('\0') == bytes.npos ? bytes : std::string();
 }
 
-// Takes a time that grows with the sum of both lengths, whatever they hold; string_view::find does
-// not.
+// The time grows with the sum of both lengths for any input (memmem), unlike string_view::find.
 std::size_t find(std::string_view where, std::string_view what, std::size_t from) noexcept {
   const void *at = ::memmem(where.data() + from, where.size() - from, what.data(), what.size());
   if (at == nullptr) return where.npos;
@@ -93,7 +92,7 @@ std::string_view without_return(std::string_view line) {
   return line;
 }
 
-// Adds the lines that the pattern finds. False: the answer is full, or the call must stop.
+// Adds the lines that match the pattern. False: the answer is full, or the call must stop.
 bool search_by_pattern(Search *search, const Found &found) {
   const std::string bytes = read_text(search, found);
   const auto must_stop = [&] { return search->stopped = search->call.must_stop(); };
@@ -112,7 +111,7 @@ bool search_by_pattern(Search *search, const Found &found) {
   return true;
 }
 
-// Adds the lines that contain what is looked for. False: the answer is full.
+// Adds the lines that contain the text. False: the answer is full.
 bool search_lines(Search *search, const Found &found) {
   const std::string bytes = read_text(search, found);
   std::string folded;
@@ -151,7 +150,7 @@ bool visit(Search *search, const Found &found) {
 
 std::string result(Search *search) {
   std::string &text = search->text;
-  if (search->matches == 0) text = "Nothing was found.\n";
+  if (search->matches == 0) text = "No matches.\n";
   if (search->too_large > 0) {
     text += std::to_string(search->too_large) + " files larger than 4 MiB were not searched.\n";
     if (search->reason.empty()) search->reason = "files larger than 4 MiB were not searched";
@@ -188,7 +187,7 @@ std::string file_search(const Call &call) {
   }
   if (search.content.find('\n') != std::string::npos) {
     return tool_kit::error_result(
-        "\"content\" is looked for within lines and cannot hold a line break");
+        "\"content\" is searched within lines and cannot contain a line break");
   }
   if (regex) {
     std::string problem;

@@ -13,7 +13,7 @@ namespace builtin_files {
 namespace {
 
 constexpr const char *no_memory = R"({"code":-32603,"message":"there was not enough memory"})";
-constexpr const char *stopping = R"({"code":-32000,"message":"the plugin is about to stop"})";
+constexpr const char *stopping = R"({"code":-32000,"message":"the plugin is stopping"})";
 
 }  // namespace
 
@@ -26,7 +26,7 @@ void SubscriptionLane::start(const bh_host_tools *host_tools,
 void SubscriptionLane::stop() noexcept {
   if (stopped_.exchange(true)) return;
   host_.timer_cancel(timer_);
-  for (const Item &item : batch_) fail(item.call, stopping);  // stays for its thread
+  for (const Item &item : batch_) fail(item.call, stopping);  // stays valid for its thread
   for (const Item &item : waiting_) fail(item.call, stopping);
   waiting_.clear();
 }
@@ -47,7 +47,7 @@ void SubscriptionLane::follow(void (*done)(void *), void *arg) noexcept {
   next();
 }
 
-// The next job, if there is none and something to do.
+// Starts the next job if none is running and there is work.
 void SubscriptionLane::next() noexcept {
   if (running_ || timer_ != 0 || stopped_) return;
   if (waiting_.empty() && followed_ == nullptr) return;
@@ -68,7 +68,7 @@ void SubscriptionLane::next() noexcept {
   timer_ = host_.timer_start(retry_ms, again, this);
 }
 
-// On a thread of the pool.
+// Runs on a pool thread.
 void SubscriptionLane::run() noexcept {
   using Clock = std::chrono::steady_clock;
   const Clock::time_point end = Clock::now() + std::chrono::milliseconds(batch_ms);
@@ -89,7 +89,7 @@ void SubscriptionLane::run() noexcept {
   }
 }
 
-// On a thread of the pool. What it throws leaves no result; ran() says so.
+// Runs on a pool thread. If it throws there is no result; ran() reports the failure.
 void SubscriptionLane::perform(Item *item) {
   if (item->kind == Kind::subscribe) {
     item->result = subscribe(*workspaces_, item->uri, watcher_, &item->failed);
@@ -99,7 +99,7 @@ void SubscriptionLane::perform(Item *item) {
   }
 }
 
-// The job is done.
+// Called when the job has ended.
 void SubscriptionLane::ran() noexcept {
   running_ = false;
   if (stopped_) return;

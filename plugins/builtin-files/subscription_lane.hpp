@@ -1,9 +1,8 @@
-// The calls of resources/subscribe and resources/unsubscribe: they are done in the order in which
-// they came, many by one job of the host's pool, and there is never a second such job. So none of
-// them overtakes another, a session's thousand of them fill no queue of the host, and a file system
-// that hangs holds one thread. The watcher's own looking for ways goes through here as well.
+// Executes resources/subscribe and resources/unsubscribe in order of arrival, in batches, with at
+// most one job of the host's pool. So the order is kept, many subscriptions do not fill the host's
+// queue, and a blocking file system blocks only one thread. Watcher::follow() runs here as well.
 //
-// Owner: Updates. Thread: the reactor's, where nothing else is said.
+// Owner: Updates. Thread: the reactor's, unless documented otherwise.
 #pragma once
 
 #include <bulkhead/abi/ext/tools.h>
@@ -21,27 +20,26 @@ namespace builtin_files {
 
 class SubscriptionLane {
  public:
-  static constexpr std::size_t max_calls = 65'536;         // that are not done
+  static constexpr std::size_t max_calls = 65'536;         // not finished
   static constexpr std::size_t max_uri_bytes = 64u << 20;  // of all their URIs
-  static constexpr std::size_t max_batch = 256;            // calls of one job,
-  static constexpr std::uint64_t batch_ms = 50;            // which begins none after that
-  static constexpr std::uint64_t retry_ms = 20;            // when the host takes no job now
+  static constexpr std::size_t max_batch = 256;            // limit of calls per job
+  static constexpr std::uint64_t batch_ms = 50;  // time after which a job begins no further call
+  static constexpr std::uint64_t retry_ms = 20;  // retry interval if the host rejects a job
 
-  // Both are borrowed and outlive it.
+  // Both are borrowed and must outlive the object.
   SubscriptionLane(const bh::Host &host, Watcher *watcher) : host_(host), watcher_(watcher) {}
 
-  // Both are borrowed; threads read `workspaces` until the host has ended the last job.
+  // Both are borrowed; threads read `workspaces` until the last job has ended.
   void start(const bh_host_tools *host_tools, const std::vector<Workspace> *workspaces) noexcept;
-  // Calls that are not done fail, also those that a thread is at.
+  // Fails all unfinished calls, including those of a running job.
   void stop() noexcept;
 
   enum class Kind { subscribe, unsubscribe };
-  // True: the call is completed later, once, also if nobody waits for it any more: what it is about
-  // is done all the same, so that the host's view of what is subscribed to stays right. False: too
-  // many are waiting.
+  // True: the call is completed later, exactly once. It is executed even if the caller no longer
+  // waits, so that the host's subscription state stays correct. False: too many calls are waiting.
   bool add(bh_call call, Kind kind, std::string uri);
 
-  // Has the watcher follow(), then calls done(arg), unless stop() was called before. One at a time.
+  // Calls the watcher's follow(), then done(arg), unless stop() was called before. One at a time.
   void follow(void (*done)(void *), void *arg) noexcept;
 
  private:
@@ -49,7 +47,7 @@ class SubscriptionLane {
     const bh_call call;
     const Kind kind;
     const std::string uri;
-    std::string result{};  // written by the thread, read when the job is done; as the next two
+    std::string result{};  // written by the thread, read after the job; also the next two
     bool failed = false;   // result is a JSON-RPC error
     bool done = false;
   };
@@ -66,11 +64,11 @@ class SubscriptionLane {
   const bh_host_tools *tools_ = nullptr;
   const std::vector<Workspace> *workspaces_ = nullptr;
   std::list<Item> waiting_;
-  std::list<Item> batch_;      // of the job; while it runs its thread uses them
-  std::size_t uri_bytes_ = 0;  // of both
+  std::list<Item> batch_;      // calls of the running job, used by its thread
+  std::size_t uri_bytes_ = 0;  // of waiting_ and batch_
   void (*followed_)(void *) = nullptr;
   void *followed_arg_ = nullptr;
-  bool following_ = false;  // the job does that, too
+  bool following_ = false;  // the job also calls follow()
   bool running_ = false;
   std::atomic<bool> stopped_{false};
   bh_timer timer_ = 0;

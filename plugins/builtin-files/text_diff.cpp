@@ -7,7 +7,7 @@ namespace {
 
 constexpr std::size_t context_lines = 3;
 
-// Whole lines of the old text and what stands in their place.
+// Complete lines of the old text and their replacement.
 struct Change {
   std::size_t begin, end;    // in the old text
   std::size_t first, lines;  // line numbers of the old text, from 0
@@ -29,11 +29,11 @@ std::size_t line_end(std::string_view text, std::size_t at) {
   return newline == text.npos ? text.size() : newline + 1;
 }
 
-// Behind the last line that replacing [at, at + from) touches.
+// The end of the last line that is touched by replacing [at, at + from).
 std::size_t touched_end(std::string_view text, std::size_t at, std::string_view from,
                         std::string_view to) {
   const std::size_t end = at + from.size();
-  // Whole lines are replaced by whole lines, or by nothing.
+  // Complete lines are replaced by complete lines, or by nothing.
   const bool ends_line = from.ends_with('\n');
   const bool stays_line = to.ends_with('\n') || (to.empty() && line_begin(text, at) == at);
   return ends_line && stays_line ? end : line_end(text, end);
@@ -42,7 +42,7 @@ std::size_t touched_end(std::string_view text, std::size_t at, std::string_view 
 std::vector<Change> changes_of(std::string_view text, const std::vector<std::size_t> &places,
                                std::string_view from, std::string_view to) {
   std::vector<Change> out;
-  std::size_t done = 0;  // of the old text, what is in out.back().text
+  std::size_t done = 0;  // offset in the old text up to which out.back().text is complete
   std::size_t line = 0;
   std::size_t counted = 0;
   const auto close = [&] {
@@ -81,7 +81,7 @@ void append_lines(std::string *out, char sign, std::string_view text) {
   }
 }
 
-// Up to three lines before `at`.
+// The beginning of up to three lines before `at`.
 std::size_t context_begin(std::string_view text, std::size_t at, std::size_t not_before) {
   for (std::size_t i = 0; i < context_lines && at > not_before; ++i) at = line_begin(text, at - 1);
   return std::max(at, not_before);
@@ -96,7 +96,7 @@ std::string range(std::size_t first, std::size_t lines) {
   return std::to_string(lines == 0 ? first : first + 1) + "," + std::to_string(lines);
 }
 
-// One hunk: changes [i, j), which have so few lines between them that their contexts meet.
+// Appends one hunk: changes [i, j), whose contexts touch.
 void append_hunk(std::string *out, std::string_view text, const std::vector<Change> &changes,
                  std::size_t i, std::size_t j, std::ptrdiff_t shift) {
   const std::size_t begin = context_begin(text, changes[i].begin, i == 0 ? 0 : changes[i - 1].end);
@@ -152,7 +152,7 @@ std::string replacement_diff(std::string_view path, std::string_view text,
     }
     if (out.size() < max_bytes) continue;
     out.resize(out.rfind('\n', max_bytes) + 1);
-    return out + "(The difference was cut.)\n";
+    return out + "(The diff was truncated.)\n";
   }
   return out;
 }

@@ -1,4 +1,4 @@
-// The difference that replacing makes, as a unified diff.
+// Unified diffs of replacements.
 #pragma once
 
 #include <cstddef>
@@ -8,12 +8,13 @@
 
 namespace builtin_files {
 
-// text with `from` replaced by `to` at each of the places (ascending, not overlapping).
+// Replaces `from` by `to` at each of the places (ascending, not overlapping).
 std::string replaced(std::string_view text, const std::vector<std::size_t> &places,
                      std::string_view from, std::string_view to);
 
-// Unified diff of text and replaced(...), with three lines of context; cut after max_bytes, which a
-// last line says. Takes a time that grows with text, not with the number of places times text.
+// The unified diff of text and replaced(...), with three lines of context; truncated after
+// max_bytes, with a last line that reports it. The time grows with the text, not with the number of
+// places times the text.
 std::string replacement_diff(std::string_view path, std::string_view text,
                              const std::vector<std::size_t> &places, std::string_view from,
                              std::string_view to, std::size_t max_bytes);

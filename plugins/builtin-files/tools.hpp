@@ -1,5 +1,5 @@
-// The tools. Each runs on a thread of the host's pool and gives the `result` of its call as JSON
-// text; what goes wrong is a result with isError.
+// The tools. Each runs on a thread of the host's pool and returns the `result` of its call as JSON
+// text; errors are results with isError.
 #pragma once
 
 #include <sys/stat.h>
@@ -19,47 +19,47 @@
 namespace builtin_files {
 
 inline constexpr std::uint64_t max_text_bytes = 1u << 20;   // of file content in one answer
-inline constexpr std::size_t max_entries = 2000;            // of one dir_list or dir_tree
-inline constexpr std::uint64_t max_matches = 1000;          // of one file_search
-inline constexpr std::size_t max_wanted_bytes = 4096;       // of what file_search looks for
-inline constexpr std::uint64_t max_edit_bytes = 16u << 20;  // of a file that file_edit changes
+inline constexpr std::size_t max_entries = 2000;            // per dir_list or dir_tree
+inline constexpr std::uint64_t max_matches = 1000;          // per file_search
+inline constexpr std::size_t max_wanted_bytes = 4096;       // of the searched text
+inline constexpr std::uint64_t max_edit_bytes = 16u << 20;  // of a file for file_edit
 inline constexpr mode_t new_file_mode = 0644;
-inline constexpr std::uint64_t tool_ms = 10'000;  // a call of these tools ends by then
+inline constexpr std::uint64_t tool_ms = 10'000;  // limit for a call of these tools
 
 class SnapshotStore;
 
-// How far a call is, for who waits.
+// Progress reports of a call.
 struct Progress {
   std::function<void(double done, double total, std::string_view unit)> send;
-  std::uint64_t next_ns;  // not before
+  std::uint64_t next_ns;  // earliest time of the next report
   std::uint64_t between_ns = 500'000'000;
-  double base = 0;  // of the phases that are done
-  double last = 0;  // what was told, or would have been
+  double base = 0;  // sum of the finished phases
+  double last = 0;  // last value, reported or skipped
 };
 
-// What a tool may use of its call.
+// The data of a call that a tool uses.
 struct Call {
   const std::vector<Workspace> &workspaces;
   tool_kit::Arguments &arguments;
   const std::atomic<bool> &cancelled;
   std::uint64_t deadline_ns;                            // CLOCK_MONOTONIC; 0: none
-  std::vector<std::string> *events = nullptr;           // for the record: details of BH_RECORD_FS
-  std::vector<std::string> *snapshot_events = nullptr;  // BH_RECORD_SNAPSHOT
+  std::vector<std::string> *events = nullptr;           // details of BH_RECORD_FS records
+  std::vector<std::string> *snapshot_events = nullptr;  // details of BH_RECORD_SNAPSHOT records
   Progress *progress = nullptr;
-  // One for each workspace; empty: there are no snapshots.
+  // One store per workspace; empty: snapshots are disabled.
   const std::vector<std::unique_ptr<SnapshotStore>> *snapshots = nullptr;
 
-  // The workspace that the arguments name; the first one if they name none.
+  // The workspace that the arguments name; the default is the first one.
   const Workspace &workspace() const;
-  // As above, of those that may be changed; there is one where such a tool is offered.
+  // Like workspace(), among the writable ones; there is at least one if such a tool is offered.
   const Workspace &workspace_to_change() const;
   bool must_stop() const noexcept;
-  // Why, once it must.
+  // The reason after must_stop() has returned true.
   std::string_view stop_reason() const noexcept;
-  // Tells whoever waits how far it is, now and then once it has taken a second. Thread: the call's.
-  // total 0: not known. unit: "files" or "bytes".
+  // Reports progress at intervals, after the first second. total 0: unknown. unit: "files" or
+  // "bytes". Thread: the call's.
   void report(double done, double total, std::string_view unit = "files") const;
-  // What is reported from now on counts from 0 again; who waits sees it go on.
+  // Begins a new phase: report() starts at 0 again, while the reported total continues to grow.
   void next_phase() const noexcept;
   // action: "created", "modified", "deleted", "restored".
   void note(std::string_view action, std::string_view path, std::uint64_t size) const;
@@ -78,7 +78,7 @@ std::string file_delete(const Call &call);
 struct Tool {
   std::string_view name;
   std::string (*run)(const Call &call);
-  bool changes;  // offered where a workspace may be changed
+  bool changes;  // offered if a workspace is writable
 };
 inline constexpr Tool tools[] = {
     {"file_read", file_read, false},     {"dir_list", dir_list, false},
@@ -90,18 +90,18 @@ inline constexpr Tool tools[] = {
 // The JSON array for tools/list.
 std::string definitions(const std::vector<Workspace> &workspaces);
 
-// Why a call may not write any more: the workspace's write_bytes are used up.
+// The error when the workspace's write_bytes are used up.
 std::string budget_problem(const Workspace &workspace);
 
 // "file", "directory", "symlink" or "other", from st_mode.
 std::string_view type_name(std::uint32_t mode);
 
-// 2025-11-25T09:30:00Z
+// UTC time as text: 2025-11-25T09:30:00Z.
 std::string utc_time(std::int64_t unix_seconds);
 
-// One entry for a list: {"KEY":name,"type":...,"size":...,"modified":... without the closing brace.
+// One entry of a list: {"KEY":name,"type":...,"size":...,"modified":... without the closing brace.
 std::string entry_json(std::string_view key, const std::string &name, const struct stat &s);
-// And as a line: "name  12 bytes  TIME".
+// The entry as a line of text: "name  12 bytes  TIME".
 std::string entry_line(const std::string &name, const struct stat &s);
 
 }  // namespace builtin_files

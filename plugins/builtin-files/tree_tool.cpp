@@ -1,4 +1,4 @@
-// dir_tree: folders within folders.
+// dir_tree: shows nested folders.
 #include <fcntl.h>
 #include <sys/stat.h>
 
@@ -18,11 +18,11 @@ struct Tree {
   std::string json;
 };
 
-// False: the tree has as many entries as it may.
+// False: the limit for entries is reached.
 bool add(Tree *tree, const Found &found) {
   if (tree->count == tree->limit) return false;
   struct stat s{};
-  // Gone meanwhile.
+  // Removed in the meantime.
   if (::fstatat(found.folder, found.name, &s, AT_SYMLINK_NOFOLLOW) != 0) return true;
   ++tree->count;
   tree->text.append(2 * found.level, ' ').append(tool_kit::repaired(found.name));

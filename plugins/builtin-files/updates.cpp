@@ -13,9 +13,10 @@ void Updates::start(const bh_host_tools *tools, const std::vector<Workspace> &wo
     static_cast<Updates *>(arg)->readable();
   };
   if (problem.empty() && host_.watch(watcher_.fd(), BH_FD_READ, on_event, this, &watch_) != BH_OK) {
-    problem = "the host watches no more descriptors";
+    problem = "the host's limit for descriptors is reached";
   }
-  if (!problem.empty()) host_.log(BH_LOG_WARN, "no subscriptions to files: " + problem);
+  if (!problem.empty())
+    host_.log(BH_LOG_WARN, "subscriptions to files are unavailable: " + problem);
 }
 
 void Updates::stop() noexcept {
@@ -24,7 +25,7 @@ void Updates::stop() noexcept {
   lane_.stop();
 }
 
-// Not at once: a file that is being written has more to come.
+// Delayed, since a file that is being written changes repeatedly.
 void Updates::readable() noexcept {
   host_.modify(watch_, 0);
   look_again_later();
@@ -51,7 +52,7 @@ void Updates::look() noexcept {
 
 void Updates::followed() noexcept {
   tell();
-  if (watcher_.must_follow()) return look_again_later();  // there was no memory for it
+  if (watcher_.must_follow()) return look_again_later();  // out of memory
   wait();
 }
 

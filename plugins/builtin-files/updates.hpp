@@ -1,6 +1,6 @@
-// Tells the host of changes of subscribed files: each file at most once in coalesce_ms.
+// Notifies the host of changes of subscribed files, at most once per file in coalesce_ms.
 //
-// Owner: the plugin. Thread: the reactor's, where nothing else is said.
+// Owner: the plugin. Thread: the reactor's, unless documented otherwise.
 #pragma once
 
 #include <bulkhead/abi/ext/tools.h>
@@ -21,12 +21,13 @@ class Updates {
 
   explicit Updates(const bh::Host &host) : host_(host), lane_(host, &watcher_) {}
 
-  // Without resource_updated in `tools`, or without inotify, there are none: see offered().
+  // Without resource_updated in `tools` or without inotify, subscriptions are disabled; see
+  // offered().
   void start(const bh_host_tools *tools, const std::vector<Workspace> &workspaces);
   void stop() noexcept;
   bool offered() const noexcept { return watch_ != 0; }
 
-  // What is subscribed to is changed by this one only.
+  // All changes of subscriptions go through this object.
   SubscriptionLane &lane() noexcept { return lane_; }
 
  private:

@@ -13,10 +13,11 @@
 namespace builtin_files {
 namespace {
 
-constexpr std::size_t max_ignore_bytes = 64u << 10;  // of one .gitignore
+constexpr std::size_t max_ignore_bytes = 64u << 10;  // per .gitignore
 constexpr std::size_t max_visited = 200'000;
-constexpr std::size_t max_held = 200'000;          // entries of open folders, not visited yet
-constexpr std::size_t entries_between_looks = 64;  // at the clock, while a folder is read
+constexpr std::size_t max_held = 200'000;  // entries of open folders that are not visited yet
+constexpr std::size_t entries_between_looks = 64;  // between checks of the clock, while reading a
+                                                   // folder
 
 struct CloseDir {
   void operator()(DIR *d) const noexcept { ::closedir(d); }
@@ -27,13 +28,13 @@ struct Entry {
   bool is_folder;
 };
 
-// An open folder and what is left to visit in it.
+// An open folder and its entries that are still to be visited.
 struct Level {
   std::unique_ptr<DIR, CloseDir> dir;
-  std::string path;  // with "/" at the end, or empty
+  std::string path;  // with a trailing "/", or empty
   std::vector<Entry> entries;
   std::size_t next = 0;
-  IgnoreRules ignore{};  // of this folder
+  IgnoreRules ignore{};  // rules of this folder
 };
 
 IgnoreRules ignore_rules(int folder) {
@@ -44,7 +45,7 @@ IgnoreRules ignore_rules(int folder) {
       std::string_view(text).substr(0, n < 0 ? 0 : static_cast<std::size_t>(n)));
 }
 
-// The innermost folder whose rules say something about the path decides.
+// The innermost folder with a rule for the path decides.
 bool is_ignored(const std::vector<Level> &levels, const std::string &path, bool is_folder) {
   for (auto level = levels.rbegin(); level != levels.rend(); ++level) {
     if (level->ignore.empty()) continue;
@@ -66,7 +67,7 @@ bool is_folder(int dir, const dirent &entry, bool *is_link) {
   return type == DT_DIR;
 }
 
-// Reads the whole folder, at most `room` entries; only a part of it when the call must stop.
+// Reads the folder, at most `room` entries; incomplete if the call must stop.
 bool open_level(const Call &call, Fd folder, std::string path, std::size_t room, Level *out) {
   out->dir.reset(::fdopendir(folder.get()));
   if (!out->dir) return false;
@@ -120,7 +121,7 @@ std::string walk(const Call &call, Fd folder, const std::string &path,
     if (!on_entry(found)) return incomplete;
     if (!entry.is_folder || entry.name == ".git") continue;
     if (levels.size() == options.levels) {
-      incomplete = "folders below " + std::to_string(options.levels) + " levels were left out";
+      incomplete = "folders below " + std::to_string(options.levels) + " levels were skipped";
       continue;
     }
     Level below;
@@ -132,7 +133,7 @@ std::string walk(const Call &call, Fd folder, const std::string &path,
     }
     if (options.gitignore) below.ignore = ignore_rules(::dirfd(below.dir.get()));
     held += below.entries.size();
-    if (held >= max_held) incomplete = "some folders hold too many files";
+    if (held >= max_held) incomplete = "some folders have too many files";
     levels.push_back(std::move(below));
   }
   return incomplete;

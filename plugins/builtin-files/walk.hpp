@@ -1,4 +1,4 @@
-// Walking over the files below a folder, in the order of names, with bounds.
+// Walks over the files below a folder in order of names, with limits.
 #pragma once
 
 #include <functional>
@@ -9,23 +9,23 @@
 
 namespace builtin_files {
 
-// A file that the walk has come to.
+// A file visited by a walk.
 struct Found {
   const std::string &path;  // relative to the workspace
-  int folder;               // the open folder that holds it
+  int folder;               // the open folder that contains it
   const char *name;         // in that folder
   bool is_folder;
-  std::size_t level;  // 0: directly in the folder that the walk began in
+  std::size_t level;  // 0: directly in the start folder
 };
 
 struct WalkOptions {
-  bool gitignore = false;   // what .gitignore files below `folder` name is left out
-  std::size_t levels = 64;  // deeper folders are shown, not entered
+  bool gitignore = false;   // skip files ignored by .gitignore files below `folder`
+  std::size_t levels = 64;  // deeper folders are reported, but not entered
 };
 
 // Calls on_entry for each file and folder below `folder` (whose path is `path`), folders before
-// their content; symbolic links and folders named .git are not entered, links not shown. Ends early
-// when on_entry returns false. Returns an empty text, or why not everything was visited.
+// their contents. Symbolic links are skipped; folders named .git are not entered. Ends early if
+// on_entry returns false. Returns an empty text, or the reason why the walk is incomplete.
 std::string walk(const Call &call, Fd folder, const std::string &path,
                  const std::function<bool(const Found &)> &on_entry,
                  const WalkOptions &options = {});

@@ -1,4 +1,4 @@
-// A walk that is told to stop while it reads a folder.
+// A walk that is cancelled while it reads a folder.
 #include "builtin-files/walk.hpp"
 
 #include <dirent.h>
@@ -20,7 +20,7 @@ constexpr int cancelled_at = 100;
 
 }  // namespace
 
-// Stands before the C library's: counts, and cancels the call on the way.
+// Overrides the C library's function: counts calls, and cancels the tool call in between.
 extern "C" dirent *readdir(DIR *dir) {
   using Function = dirent *(*)(DIR *);
   static const auto next = reinterpret_cast<Function>(::dlsym(RTLD_NEXT, "readdir"));

@@ -17,23 +17,24 @@ namespace {
 constexpr std::uint32_t moves = IN_CREATE | IN_DELETE | IN_MOVED_FROM | IN_MOVED_TO;
 constexpr std::uint32_t interest =
     moves | IN_MODIFY | IN_DELETE_SELF | IN_MOVE_SELF | IN_ONLYDIR | IN_EXCL_UNLINK;
-constexpr std::size_t max_names = 4096;  // on the way to a file, with what links on it name
-constexpr int max_reads = 16;            // of 64 KiB, before others have their turn
+constexpr std::size_t max_names = 4096;  // path components, including those of followed links
+constexpr int max_reads = 16;            // of 64 KiB, before other events are processed
 
-// By the descriptor, so that the folder is the one that the kernel has found within the workspace.
+// A path through the descriptor, so that the folder is the one that was resolved within the
+// workspace.
 std::string path_of(const Fd &fd) {
   return "/proc/self/fd/" + std::to_string(fd.get());
 }
 
 std::string watch_problem(int error) {
   if (error == ENOSPC) {
-    return "the system watches no more folders for this user (fs.inotify.max_user_watches)";
+    return "the inotify limit of this user is reached (fs.inotify.max_user_watches)";
   }
-  if (error == EACCES) return "a folder on the way to it may not be read";
-  return std::string("it cannot be watched: ") + error_name(error);
+  if (error == EACCES) return "a parent folder is not readable";
+  return std::string("cannot watch it: ") + error_name(error);
 }
 
-// Without empty and "." components.
+// The components without empty ones and ".".
 std::vector<std::string> components(std::string_view path) {
   std::vector<std::string> out;
   while (!path.empty()) {
@@ -49,7 +50,7 @@ bool is_not_there(int error) {
   return error == ENOENT || error == ENOTDIR;
 }
 
-// What a link names; empty: nothing that can be followed within a workspace.
+// The target of a link; empty: it cannot be followed within a workspace.
 std::string target_of(const Fd &link) {
   std::array<char, 4096> text{};
   const ssize_t n = ::readlinkat(link.get(), "", text.data(), text.size());
@@ -57,8 +58,8 @@ std::string target_of(const Fd &link) {
   return std::string(text.data(), static_cast<std::size_t>(n));
 }
 
-// A way from the workspace on, name by name, as the kernel goes: a link that is on it is a name of
-// its own, and what it leads to comes next.
+// Walks along a path name by name, like the kernel: a link is a name of its own, followed by the
+// components of its target.
 class Way {
  public:
   Way(const Workspace &workspace, const std::string &path)
@@ -66,7 +67,7 @@ class Way {
     put_before(path);
   }
 
-  // Which name in which folder is next; false: there is no further one.
+  // Moves to the next name; false: the end of the path.
   bool next() {
     while (folder_.valid() && !names_.empty() && names_.back() == "..") {
       names_.pop_back();
@@ -80,7 +81,7 @@ class Way {
   const Fd &folder() const noexcept { return folder_; }
   const std::string &name() const noexcept { return name_; }
 
-  // Goes into what has that name. Where this cannot be followed within the workspace, it ends.
+  // Enters the current name. The walk ends if the name cannot be followed within the workspace.
   void enter() {
     Fd entry = Workspace::open_below(folder_.get(), name_.c_str(), O_PATH | O_NOFOLLOW);
     struct stat s{};
@@ -96,7 +97,7 @@ class Way {
   }
 
  private:
-  static constexpr int max_links = 40;  // as the kernel has it
+  static constexpr int max_links = 40;  // the kernel's limit
 
   void put_before(const std::string &path) {
     const std::vector<std::string> more = components(path);
@@ -113,13 +114,13 @@ class Way {
 
   const Workspace &workspace_;
   Fd folder_;
-  std::vector<std::string> above_;  // the names of the folders that lead there; none is a link
-  std::vector<std::string> names_;  // that are to come, the last one first
+  std::vector<std::string> above_;  // names of the parent folders; none is a link
+  std::vector<std::string> names_;  // remaining names in reverse order
   std::string name_;
   int links_ = 0;
 };
 
-// Runs it at the end of a block that is left before commit().
+// Runs a function at the end of a scope unless commit() was called.
 template <class Undo>
 class Rollback {
  public:
@@ -172,7 +173,7 @@ std::string Watcher::add(const std::string &uri, const Workspace &workspace,
     if (subscriptions_.contains(uri)) return {};
     if (count(workspace) >= max_subscriptions) {
       return "1024 files of the workspace \"" + workspace.name() +
-             "\" are subscribed to already; unsubscribe from some";
+             "\" are already subscribed to; unsubscribe from some";
     }
     subscription = &subscriptions_.emplace(uri, Subscription{&workspace, path}).first->second;
   }
@@ -195,7 +196,7 @@ void Watcher::remove(const std::string &uri) {
   subscriptions_.erase(at);
 }
 
-// A folder is watched before a name is looked for in it, so that nothing comes between unseen.
+// Each folder is watched before a name is looked up in it, so that no change in between is missed.
 std::string Watcher::find_way(Subscription *subscription, std::vector<Step> *steps) {
   const Workspace &workspace = *subscription->workspace;
   Way way(workspace, subscription->path);
@@ -205,7 +206,7 @@ std::string Watcher::find_way(Subscription *subscription, std::vector<Step> *ste
     if (!problem.empty()) return problem;
     way.enter();
   }
-  // Whether it may be watched is the kernel's to say.
+  // The kernel decides whether the file may be watched.
   const Opened file = workspace.open(subscription->path, O_PATH);
   if (!file.fd.valid()) return is_not_there(file.error) ? std::string() : file.problem;
   struct stat s{};
@@ -213,13 +214,13 @@ std::string Watcher::find_way(Subscription *subscription, std::vector<Step> *ste
   return shown(subscription->path) + " is not a regular file";
 }
 
-// What it throws leaves nothing that leave() does not find by *steps.
+// If it throws, *steps has everything that leave() must undo.
 std::string Watcher::watch_step(Subscription *subscription, const Fd &folder,
                                 const std::string &name, std::vector<Step> *steps) {
   const std::lock_guard guard(lock_);
   const int watch = ::inotify_add_watch(inotify_.get(), path_of(folder).c_str(), interest);
   if (watch < 0) return watch_problem(errno);
-  Rollback rollback([&] { end_unused(watch); });  // also where it is used: then it does nothing
+  Rollback rollback([&] { end_unused(watch); });  // no effect if the watch is in use
   std::string problem = keep_folder(*subscription->workspace, watch);
   if (!problem.empty()) return problem;
   const Step step{watch, name};
@@ -229,20 +230,20 @@ std::string Watcher::watch_step(Subscription *subscription, const Fd &folder,
   return {};
 }
 
-// Under lock_. Lists what is watched, or ends the watch.
+// Requires lock_. Registers a watch, or ends it if there are too many.
 std::string Watcher::keep_folder(const Workspace &workspace, int watch) {
   if (folders_.contains(watch)) return {};
   Rollback rollback([&] { ::inotify_rm_watch(inotify_.get(), watch); });
   if (count_folders(workspace) >= max_folders_) {
     return std::to_string(max_folders_) + " folders of the workspace \"" + workspace.name() +
-           "\" are watched already; unsubscribe from some files";
+           "\" are already watched; unsubscribe from some files";
   }
   folders_[watch].workspace = &workspace;
   rollback.commit();
   return {};
 }
 
-// Under lock_.
+// Requires lock_.
 void Watcher::leave(const Subscription &subscription, const std::vector<Step> &steps) {
   for (const Step &step : steps) {
     const auto folder = folders_.find(step.watch);
@@ -258,7 +259,7 @@ void Watcher::leave(const Subscription &subscription, const std::vector<Step> &s
   }
 }
 
-// Under lock_.
+// Requires lock_.
 void Watcher::end_unused(int watch) {
   const auto folder = folders_.find(watch);
   if (folder == folders_.end() || !folder->second.names.empty()) return;
@@ -266,7 +267,7 @@ void Watcher::end_unused(int watch) {
   folders_.erase(folder);
 }
 
-// ---- what happens ----------------------------------------------------------------------------
+// ---- events ----------------------------------------------------------------------------------
 
 void Watcher::read_events() {
   alignas(inotify_event) std::array<char, 64 << 10> bytes;
@@ -290,9 +291,9 @@ void Watcher::changed(Folder &folder) {
   }
 }
 
-// Under lock_.
+// Requires lock_.
 void Watcher::happened(int watch, std::uint32_t mask, const std::string &name) {
-  if ((mask & IN_Q_OVERFLOW) != 0) {  // more than the kernel remembers: it may be anything
+  if ((mask & IN_Q_OVERFLOW) != 0) {  // queue overflow: any file may have changed
     for (auto &[uri, subscription] : subscriptions_) {
       subscription.changed = subscription.moved = true;
     }
@@ -302,7 +303,7 @@ void Watcher::happened(int watch, std::uint32_t mask, const std::string &name) {
   if (folder == folders_.end()) return;
   if ((mask & (IN_IGNORED | IN_DELETE_SELF | IN_MOVE_SELF | IN_UNMOUNT)) != 0) {
     changed(folder->second);
-    if ((mask & IN_IGNORED) != 0) folders_.erase(folder);  // this watch is no more
+    if ((mask & IN_IGNORED) != 0) folders_.erase(folder);  // the watch has ended
     return;
   }
   const auto at = folder->second.names.find(name);
@@ -329,7 +330,7 @@ bool Watcher::must_follow() const {
 }
 
 void Watcher::follow() {
-  const std::lock_guard in_order(order_);  // what is subscribed to stays as it is meanwhile
+  const std::lock_guard in_order(order_);  // keeps the subscriptions unchanged during this call
   std::vector<Subscription *> moved;
   {
     const std::lock_guard guard(lock_);
@@ -348,10 +349,10 @@ void Watcher::follow() {
       const std::lock_guard guard(lock_);
       subscription->moved = false;
     }
-    find_way(subscription, &steps);  // as far as it goes: what is in the way now may leave it
+    find_way(subscription, &steps);  // as far as possible: a current obstacle may be removed later
     rollback.commit();
     const std::lock_guard guard(lock_);
-    // What came into a new folder before it was watched has been seen by nobody.
+    // Changes in a new folder before it was watched were not seen.
     if (steps != subscription->steps) subscription->changed = true;
     leave(*subscription, subscription->steps);
     subscription->steps = std::move(steps);

@@ -1,12 +1,12 @@
-// Changes of files that somebody wants to know of: inotify on the folders that their paths lead
-// through, so that a file that is replaced by rename, deleted, or made later is seen as well as one
-// that is written. Where symbolic links are on the way (that stay inside), each of them is watched
-// in its own folder, and where it leads to as well.
+// Detects changes of subscribed files with inotify watches on all folders along their paths, so
+// that replacing by rename, deleting and creating a file are detected as well as writing. Symbolic
+// links on the path (within the workspace) are watched in their own folder, and so is the path to
+// their target.
 //
-// Not seen: writes through a memory map or another hard link, and what other machines do to a
-// network file system.
+// Not detected: writes through a memory map or another hard link, and changes made by other
+// machines on a network file system.
 //
-// Owner: the plugin. Thread: as each function says. No path is looked up while the lock is held
+// Owner: the plugin. Thread: as documented per function. No path is resolved while holding the lock
 // that read_events() takes.
 #pragma once
 
@@ -22,36 +22,38 @@
 
 namespace builtin_files {
 
-inline constexpr std::size_t max_subscriptions = 1024;    // of one workspace
-inline constexpr std::size_t max_watched_folders = 4096;  // of one workspace, on the ways to them
+inline constexpr std::size_t max_subscriptions = 1024;    // per workspace
+inline constexpr std::size_t max_watched_folders = 4096;  // per workspace, along the paths of
+                                                          // subscribed files
 
 class Watcher {
  public:
   explicit Watcher(std::size_t max_folders = max_watched_folders) : max_folders_(max_folders) {}
 
-  // Empty: it works, for each of these folders. Else why not; then add() must not be called.
+  // Starts watching. Returns the error; empty: none. After an error, add() must not be called.
   std::string open(const std::vector<Workspace> &workspaces);
 
-  // Readable when something has happened.
+  // Readable when there are events.
   int fd() const noexcept { return inotify_.get(); }
 
-  // `path` is one of a file in that workspace, there or not; `uri` is what it is told as. Again for
-  // the same URI: nothing. Empty, or why not. Thread: any; may block.
+  // Subscribes to a file of that workspace, which need not exist; `uri` identifies it in
+  // take_changed(). Repeating a URI has no effect. Returns the error; empty: none. Thread: any; may
+  // block.
   std::string add(const std::string &uri, const Workspace &workspace, const std::string &path);
   // Thread: any; may block.
   void remove(const std::string &uri);
 
-  // What has happened since; of very much a part, and fd() stays readable. Thread: one at a time.
+  // Reads pending events; after a limited amount fd() stays readable. Thread: one at a time.
   void read_events();
-  // The URIs that may have changed, each once; they are forgotten. Thread: any.
+  // Returns and clears the URIs of files that may have changed, each once. Thread: any.
   std::vector<std::string> take_changed();
-  // The ways to some files are others now. Thread: any.
+  // True if the paths to some files have changed. Thread: any.
   bool must_follow() const;
-  // Finds those ways again. Thread: any; may block.
+  // Resolves those paths again. Thread: any; may block.
   void follow();
 
  private:
-  // A name in a watched folder that a path leads through.
+  // A name in a watched folder on the path of a subscription.
   struct Step {
     int watch = -1;
     std::string name;
@@ -65,7 +67,7 @@ class Watcher {
   };
   struct Folder {
     const Workspace *workspace = nullptr;
-    // Once for each step in it.
+    // One element per step in the folder.
     std::unordered_map<std::string, std::vector<Subscription *>> names;
   };
 
@@ -82,8 +84,8 @@ class Watcher {
 
   const std::size_t max_folders_;
   Fd inotify_;
-  std::mutex order_;         // held by who changes what is watched, as long as that takes
-  mutable std::mutex lock_;  // of all below, for moments
+  std::mutex order_;         // held while watches are changed; may be held for long
+  mutable std::mutex lock_;  // protects all members below; held briefly
   std::map<std::string, Subscription, std::less<>> subscriptions_;  // by URI
   std::unordered_map<int, Folder> folders_;                         // by watch
 };

@@ -1,4 +1,4 @@
-// Subscriptions to files: what is noticed, what is told, and the bounds.
+// Tests of subscriptions to files: detection, notification and limits.
 #include "builtin-files/watcher.hpp"
 
 #include <catch2/catch.hpp>
@@ -28,11 +28,11 @@ struct Watched {
   void subscribe(const std::string &path) {
     REQUIRE(files.resource("resources/subscribe", uri(path)) == "{}");
   }
-  // Told of, since this was asked last.
+  // True if a notification for the path arrived since the last call.
   bool told(const std::string &path) {
     const bool was = files.host.run_until([&] { return !files.updates.empty(); }, 10'000) &&
                      files.updates.front() == uri(path);
-    // What follows from the same change comes with it or in the next rounds.
+    // Further notifications of the same change arrive now or in the next rounds.
     files.host.run_for(300);
     files.updates.clear();
     return was;
@@ -41,7 +41,7 @@ struct Watched {
 
 }  // namespace
 
-TEST_CASE("a subscribed file: written, replaced, deleted, made again") {
+TEST_CASE("a subscribed file: written, replaced, deleted, created again") {
   Watched w;
   w.tree.file("a/b/f.txt", "one");
   w.tree.file("a/b/other.txt", "one");
@@ -61,7 +61,7 @@ TEST_CASE("a subscribed file: written, replaced, deleted, made again") {
     CHECK_FALSE(w.files.call("file_write", R"({"path":"a/b/f.txt","content":"x"})").is_error());
     CHECK(w.told("a/b/f.txt"));
   }
-  SECTION("deleted and made again") {
+  SECTION("deleted and created again") {
     fs::remove(file);
     CHECK(w.told("a/b/f.txt"));
     w.tree.file("a/b/f.txt", "again");
@@ -70,13 +70,13 @@ TEST_CASE("a subscribed file: written, replaced, deleted, made again") {
   SECTION("the folder is replaced") {
     fs::rename(w.tree.root() / "a", w.tree.root() / "gone");
     CHECK(w.told("a/b/f.txt"));
-    w.tree.file("gone/b/f.txt", "nobody's");
+    w.tree.file("gone/b/f.txt", "unused");
     w.tree.file("a/b/f.txt", "again");
     CHECK(w.told("a/b/f.txt"));
     w.tree.file("a/b/f.txt", "and again");
     CHECK(w.told("a/b/f.txt"));
   }
-  SECTION("many writes are told of together") {
+  SECTION("many writes are notified together") {
     for (int i = 0; i < 1000; ++i) w.tree.file("a/b/f.txt", std::to_string(i));
     CHECK(w.files.host.run_until([&] { return !w.files.updates.empty(); }, 10'000));
     w.files.host.run_for(300);
@@ -84,7 +84,7 @@ TEST_CASE("a subscribed file: written, replaced, deleted, made again") {
   }
 }
 
-TEST_CASE("only what is subscribed to is told, and only as long as it is") {
+TEST_CASE("only subscribed files are notified, until they are unsubscribed") {
   Watched w;
   w.tree.file("f", "one");
   w.tree.file("g", "one");
@@ -101,7 +101,7 @@ TEST_CASE("only what is subscribed to is told, and only as long as it is") {
   CHECK(w.told("g"));
 }
 
-TEST_CASE("a file that is not there yet may be subscribed to") {
+TEST_CASE("a missing file can be subscribed to") {
   Watched w;
   w.subscribe("d/e/new%20one");
   w.tree.file("d/e/new one", "x");
@@ -110,7 +110,7 @@ TEST_CASE("a file that is not there yet may be subscribed to") {
   CHECK(w.told("d/e/new%20one"));
 }
 
-TEST_CASE("a link is watched where it leads to, as far as that is inside") {
+TEST_CASE("the target of a link is watched if it is inside") {
   Watched w;
   w.tree.file("real/f", "one");
   w.tree.file("elsewhere", "one");
@@ -147,11 +147,11 @@ TEST_CASE("each link of a chain is watched in its own folder") {
   CHECK(w.told("current/c"));
   replace("../gone");
   CHECK(w.told("current/c"));
-  fs::rename(root / "all/v3", root / "gone");  // made where the chain leads to
+  fs::rename(root / "all/v3", root / "gone");  // created where the chain leads to
   CHECK(w.told("current/c"));
   w.tree.file("gone/c", "two");
   CHECK(w.told("current/c"));
-  // A way that it has left is watched no more: the next that is told is of another file.
+  // A path that is no longer used is not watched: the next notification is for another file.
   w.tree.file("f", "one");
   w.subscribe("f");
   w.tree.file("all/v1/c", "three");
@@ -159,7 +159,7 @@ TEST_CASE("each link of a chain is watched in its own folder") {
   CHECK(w.told("f"));
 }
 
-TEST_CASE("links that never end, or lead out on the way, are refused") {
+TEST_CASE("circular links, and links that lead outside, are rejected") {
   Watched w;
   fs::create_symlink("b", w.tree.root() / "a");
   fs::create_symlink("a", w.tree.root() / "b");
@@ -173,7 +173,7 @@ TEST_CASE("links that never end, or lead out on the way, are refused") {
   }
 }
 
-TEST_CASE("links that name very many folders are refused") {
+TEST_CASE("links through very many folders are rejected") {
   Watched w;
   std::string target;
   fs::create_directory(w.tree.root() / "d");
@@ -189,7 +189,7 @@ TEST_CASE("links that name very many folders are refused") {
   CHECK(answer.find("leads through too many folders") != std::string::npos);
 }
 
-TEST_CASE("what may not be watched is refused with its reason") {
+TEST_CASE("paths that cannot be watched are rejected with the reason") {
   Watched w;
   fs::create_symlink("../secret.txt", w.tree.root() / "out");
   fs::create_directory(w.tree.root() / "d");
@@ -203,7 +203,7 @@ TEST_CASE("what may not be watched is refused with its reason") {
   CHECK(w.files.host.faults().empty());
 }
 
-TEST_CASE("a thousand subscriptions begin and end at once") {
+TEST_CASE("a thousand subscriptions begin and end together") {
   Watched w;
   const auto all = [&](const char *method, const std::string &stem) {
     std::vector<bh_call> calls;
@@ -250,7 +250,7 @@ TEST_CASE("subscriptions end and begin in the order of the calls") {
 
 namespace {
 
-// Holds as many jobs as the host takes, until it is let go.
+// Occupies all jobs that the host accepts, until the gate opens.
 struct Busy {
   explicit Busy(bh::testing::FakeHost &h) : fake(h), host(h.host()) {
     const auto wait = [](void *arg) { static_cast<Busy *>(arg)->gate.pass(); };
@@ -282,7 +282,7 @@ struct Busy {
 
 }  // namespace
 
-TEST_CASE("while the host takes no job, subscriptions wait; when the plugin stops, they fail") {
+TEST_CASE("while the host accepts no job, subscriptions wait; when the plugin stops, they fail") {
   Watched w;
   Busy busy(w.files.host);
   REQUIRE(busy.jobs > 0);
@@ -290,7 +290,7 @@ TEST_CASE("while the host takes no job, subscriptions wait; when the plugin stop
   CHECK(w.files.status == BH_PENDING);
   w.files.host.run_for(100);
   CHECK_FALSE(w.files.finished(call));
-  SECTION("until there is room") {
+  SECTION("until a job is accepted") {
     busy.gate.open();
     CHECK_FALSE(w.files.wait(call).json().HasMember("code"));
     w.tree.file("f", "one");
@@ -305,7 +305,7 @@ TEST_CASE("while the host takes no job, subscriptions wait; when the plugin stop
   }
   SECTION("the plugin stops") {
     const bh_call other = w.files.begin(w.uri("g"), {}, 0, "resources/unsubscribe");
-    busy.gate.open();  // stop() waits for what is running
+    busy.gate.open();  // stop() waits for running jobs
     w.files.stop();
     CHECK(w.files.wait(call).json().HasMember("code"));
     CHECK(w.files.wait(other).json().HasMember("code"));
@@ -313,7 +313,7 @@ TEST_CASE("while the host takes no job, subscriptions wait; when the plugin stop
   }
 }
 
-TEST_CASE("a bounded number of subscriptions waits") {
+TEST_CASE("the number of waiting subscriptions is limited") {
   Watched w;
   Busy busy(w.files.host);
   std::size_t waiting = 0;
@@ -328,7 +328,7 @@ TEST_CASE("a bounded number of subscriptions waits") {
   CHECK(w.files.finished(waiting));
 }
 
-TEST_CASE("a bounded number of files is watched, and a place is free again") {
+TEST_CASE("the number of watched files is limited, and unsubscribing frees a slot") {
   const Tree tree;
   std::vector<Workspace> workspaces(1);
   std::string problem;
@@ -345,7 +345,7 @@ TEST_CASE("a bounded number of files is watched, and a place is free again") {
   CHECK(add(5000).empty());
 }
 
-TEST_CASE("a bounded number of folders is watched") {
+TEST_CASE("the number of watched folders is limited") {
   Tree tree;
   std::string deep;
   for (int i = 0; i < 8; ++i) deep += "d/";
@@ -366,7 +366,7 @@ TEST_CASE("a bounded number of folders is watched") {
   CHECK(refused == 1);  // 9 folders each, and the workspace itself
 }
 
-TEST_CASE("when more happens than the kernel remembers, everything may have changed") {
+TEST_CASE("after an inotify queue overflow, all files are notified") {
   Tree tree;
   tree.file("quiet/f", "one");
   fs::create_directory(tree.root() / "loud");
@@ -384,7 +384,7 @@ TEST_CASE("when more happens than the kernel remembers, everything may have chan
     WARN("SKIP: overflow (fs.inotify.max_queued_events is too large)");
     return;
   }
-  // In turn, since the kernel joins what is the same as the last.
+  // Alternating, since the kernel merges identical consecutive events.
   std::ofstream one(tree.root() / "loud/one"), two(tree.root() / "loud/two");
   for (std::size_t i = 0; i <= most / 2; ++i) {
     one << 'x' << std::flush;

@@ -16,21 +16,22 @@ namespace {
 
 constexpr std::size_t max_path = 4096;
 constexpr std::size_t max_name = 255;
-constexpr std::size_t shown_path = 200;  // of a path in a sentence
+constexpr std::size_t shown_path = 200;  // limit for paths in error texts
 constexpr std::string_view temporary_head = ".bulkhead-";
 constexpr std::string_view temporary_tail = ".tmp";
 
 int open_beneath(int root, const char *path, int flags, mode_t mode,
                  Links links = Links::follow) noexcept {
   open_how how{};
-  // A FIFO must not wait for its writer, nor a terminal become ours.
+  // O_NONBLOCK: opening a FIFO must not wait for its writer. O_NOCTTY: a terminal must not become
+  // the controlling one.
   how.flags = static_cast<unsigned long long>(flags | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
   how.mode = mode;
-  // The kernel refuses flags that O_PATH would ignore.
+  // The kernel rejects flags that O_PATH would ignore.
   if ((flags & O_PATH) != 0) how.flags &= ~static_cast<unsigned long long>(O_NONBLOCK | O_NOCTTY);
   how.resolve = RESOLVE_BENEATH | RESOLVE_NO_MAGICLINKS;
   if (links == Links::refuse) how.resolve |= RESOLVE_NO_SYMLINKS;
-  // EAGAIN: the tree was renamed while the kernel walked over it.
+  // EAGAIN: the tree was renamed during the resolution.
   for (int attempt = 0; attempt < 8; ++attempt) {
     const long fd = ::syscall(SYS_openat2, root, path, &how, sizeof how);
     if (fd >= 0 || (errno != EAGAIN && errno != EINTR)) return static_cast<int>(fd);
@@ -47,7 +48,7 @@ bool has_parent_step(std::string_view path) {
   return false;
 }
 
-// Why a path is none for a tool; empty: it is one.
+// Returns the error of an invalid path; empty: none.
 std::string path_problem(std::string_view path, const std::string &workspace) {
   if (path.empty()) return "the path is empty; \".\" is the workspace itself";
   if (path.size() > max_path) return "the path is longer than 4096 bytes";
@@ -64,11 +65,11 @@ std::string open_problem(int error, std::string_view path, const std::string &wo
     case EXDEV:
       return shown(path) + " leads out of the workspace \"" + workspace + "\"";
     case ELOOP:
-      return shown(path) + " leads through a symbolic link that is not followed";
+      return shown(path) + " leads through a symbolic link, which is not followed";
     case ENOENT:
       return "there is no " + shown(path) + " in the workspace \"" + workspace + "\"";
     case ENOTDIR:
-      return shown(path) + " is not a folder or leads through something that is none";
+      return shown(path) + " is not a folder, or one of its parents is not";
     case EACCES:
       return "reading " + shown(path) + " is not permitted";
     case ENAMETOOLONG:
@@ -123,7 +124,8 @@ bool Workspace::open(std::string name, const std::string &path, Workspace *out,
   }
   const Fd probe(open_beneath(root.get(), ".", O_PATH | O_DIRECTORY, 0));
   if (!probe.valid() && (errno == ENOSYS || errno == EPERM)) {
-    *problem = "this system has no openat2 (Linux 5.6), which keeps paths within the workspace";
+    *problem =
+        "openat2 (Linux 5.6) is not available; it is required to restrict paths to the workspace";
     return false;
   }
   out->name_ = std::move(name);
@@ -168,9 +170,9 @@ Opened Workspace::open_folder(const std::string &path, bool make, Links links) c
     at = slash + 1;
     if (name.empty() || name == ".") continue;
     if (::mkdirat(fd.get(), name.c_str(), 0777) != 0 && errno != EEXIST) {
-      return {Fd(), "the folder " + shown(path) + " cannot be made: " + error_name(errno)};
+      return {Fd(), "the folder " + shown(path) + " cannot be created: " + error_name(errno)};
     }
-    // From the root, so that links on the way are followed where they stay inside.
+    // Resolved from the root, so that links inside the workspace are followed.
     fd = open_at(path.substr(0, slash));
   }
   if (fd.valid()) return {std::move(fd), {}};
@@ -185,11 +187,11 @@ Place Workspace::place(std::string_view path, bool make_folders, Links links) co
   const std::size_t slash = path.rfind('/');
   out.name = path.substr(slash == path.npos ? 0 : slash + 1);
   if (out.name == ".") {
-    out.problem = shown(path) + " is a folder that has no other name here";
+    out.problem = shown(path) + " is the workspace or a folder that cannot be named";
   } else if (out.name.size() > max_name) {
     out.problem = shown(path) + " has a name of more than 255 bytes";
   } else if (is_temporary_name(out.name)) {
-    out.problem = shown(path) + " is a name that this server uses itself";
+    out.problem = shown(path) + " is a name reserved for temporary files";
   }
   if (!out.problem.empty()) return out;
   Opened folder = open_folder(slash == path.npos ? "." : std::string(path.substr(0, slash + 1)),

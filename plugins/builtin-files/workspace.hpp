@@ -1,9 +1,9 @@
-// A folder whose inside may be read, and changed if the profile says so. Every path is resolved by
-// the kernel from the folder's descriptor (openat2 with RESOLVE_BENEATH), so that no path and no
-// symbolic link leads out of it, whoever changes the tree meanwhile.
+// A folder that tools may read, and change if the profile permits it. Every path is resolved by the
+// kernel from the folder's descriptor (openat2 with RESOLVE_BENEATH), so that no path and no
+// symbolic link leads out of it, even if the tree changes concurrently.
 //
-// What changes something takes a Place: an open folder and one name in it. A single name with
-// "nofollow" cannot lead anywhere, so the change happens in that very folder.
+// Changes use a Place: an open folder and one name in it. A single name with "nofollow" is resolved
+// in that folder only.
 #pragma once
 
 #include <sys/types.h>
@@ -30,54 +30,53 @@ class Fd {
 
   int get() const noexcept { return fd_; }
   bool valid() const noexcept { return fd_ >= 0; }
-  // The descriptor is somebody else's to close from now on.
+  // Transfers ownership of the descriptor to the caller.
   int release() noexcept { return std::exchange(fd_, -1); }
 
  private:
   int fd_ = -1;
 };
 
-// A descriptor, or a sentence that says why there is none.
+// A descriptor, or a sentence with the reason why there is none.
 struct Opened {
   Fd fd;
   std::string problem;
-  int error = 0;  // what the kernel said; 0: the path is none that it was asked for
+  int error = 0;  // errno; 0: the path is invalid and was not passed to the kernel
 };
 
-// Where the last component of a path lies, whether it is there or not.
+// The parent folder and name of a path, which need not exist.
 struct Place {
   Fd folder;         // open for reading
   std::string name;  // one component, neither "." nor ".."
   std::string problem;
 };
 
-// Whether folders on the way may be symbolic links (that stay inside).
+// Whether parent folders may be symbolic links (within the workspace).
 enum class Links { follow, refuse };
 
 class Workspace {
  public:
-  // path: a folder, relative to the current one or absolute; not itself bounded by anything.
-  // False: *problem says why not.
+  // Opens the workspace folder; path: relative to the current folder or absolute. False: *problem
+  // has the reason.
   static bool open(std::string name, const std::string &path, Workspace *out, std::string *problem);
 
   const std::string &name() const noexcept { return name_; }
-  // The folder that it was opened at, absolute and without links.
+  // The absolute path of the folder, without links.
   const std::string &root() const noexcept { return path_; }
 
-  // Tools may write `bytes` here from now on. Before threads use it.
+  // Permits writing of `bytes` in total. Call before threads use the object.
   void allow_writing(std::uint64_t bytes) noexcept;
   bool writable() const noexcept { return left_ != nullptr; }
-  // Takes bytes from what may be written. False: there is not so much left. Thread: any.
+  // Deducts bytes from the write limit. False: the limit is exceeded. Thread: any.
   bool take(std::uint64_t bytes) const noexcept;
 
-  // path: as a caller of a tool gives it: relative, without "..". Thread: any, also at once.
+  // Opens a tool's path: relative, without "..". Thread: any, concurrently.
   Opened open(std::string_view path, int flags) const;
 
-  // Of such a path. make_folders: those that are missing on the way are made (0777 by umask).
+  // Resolves a tool's path to a Place. make_folders: missing parents are created (0777 by umask).
   Place place(std::string_view path, bool make_folders = false, Links links = Links::follow) const;
 
-  // As open, from a folder within that is open already; name: one path component. mode: of what
-  // O_CREAT makes.
+  // Opens one path component below an open folder. mode: for O_CREAT.
   static Fd open_below(int folder, const char *name, int flags, mode_t mode = 0) noexcept;
 
  private:
@@ -89,13 +88,13 @@ class Workspace {
   std::unique_ptr<std::atomic<std::uint64_t>> left_;
 };
 
-// strerror() without its shared buffer.
+// Thread-safe strerror.
 std::string error_name(int error);
 
-// "path" for a sentence, in quotes and not too long.
+// A path for error texts: quoted and limited in length.
 std::string shown(std::string_view path);
 
-// The name of a file that this plugin writes beside another, for a moment. Tools do not show it.
+// Names of temporary files that this plugin writes beside others. Tools do not list them.
 bool is_temporary_name(std::string_view name) noexcept;
 std::string temporary_name(std::string_view name);
 

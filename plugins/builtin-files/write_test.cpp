@@ -1,4 +1,4 @@
-// The tools that change files: what they do, and what they leave alone.
+// Tests of the tools that change files.
 #include <fcntl.h>
 #include <sys/file.h>
 #include <sys/stat.h>
@@ -30,7 +30,7 @@ std::string error_of(Files &files, const char *tool, const std::string &argument
   return answer.text();
 }
 
-// What is in the folder, temporary files included.
+// The number of entries of a folder, including temporary files.
 std::size_t entries(const Tree &tree, const char *path = ".") {
   return static_cast<std::size_t>(
       std::distance(fs::directory_iterator(tree.root() / path), fs::directory_iterator()));
@@ -42,7 +42,7 @@ unsigned mode_of(const Tree &tree, const char *path) {
   return s.st_mode & 07777;
 }
 
-// Keeps what is said for the record.
+// Collects the recorded events.
 class Recorded : public Files {
  public:
   explicit Recorded(const std::string &config) : Files(config) {
@@ -62,7 +62,7 @@ class Recorded : public Files {
 
 }  // namespace
 
-TEST_CASE("tools that change are there where a workspace may be changed, and for that one") {
+TEST_CASE("tools that change files are offered for writable workspaces only") {
   const Tree one;
   const Tree two;
   Files reader(one);
@@ -88,7 +88,7 @@ TEST_CASE("tools that change are there where a workspace may be changed, and for
   CHECK(entries(one) == 0);
 }
 
-TEST_CASE("file_write makes, replaces and refuses to replace") {
+TEST_CASE("file_write creates, replaces, and rejects replacing with create_only") {
   Tree tree;
   Recorded files(tree.writable());
   const Answer made = files.call("file_write", R"({"path":"a/b/c.txt","content":"one\n"})");
@@ -122,7 +122,7 @@ TEST_CASE("file_write makes, replaces and refuses to replace") {
                         "\n");
 }
 
-TEST_CASE("nothing is written outside of the workspace, or to what is no file") {
+TEST_CASE("files outside of the workspace and special files are not written") {
   Tree tree;
   tree.file("in.txt", "inside");
   fs::create_symlink("../secret.txt", tree.root() / "secret");
@@ -139,7 +139,7 @@ TEST_CASE("nothing is written outside of the workspace, or to what is no file") 
   CHECK(has(write("secret"), "symbolic link"));
   CHECK(has(write("link"), "symbolic link"));
   CHECK(has(write("fifo"), "not a regular file"));
-  CHECK(has(write("."), "no other name"));
+  CHECK(has(write("."), "cannot be named"));
   CHECK(has(write(""), "path is empty"));
   CHECK(has(write(std::string(256, 'n')), "255 bytes"));
   CHECK(has(write(builtin_files::temporary_name("x")), "uses itself"));
@@ -156,13 +156,13 @@ TEST_CASE("nothing is written outside of the workspace, or to what is no file") 
   CHECK(tree.read("../secret.txt") == "do not read\n");
   CHECK(tree.read("in.txt") == "inside");
   CHECK(entries(tree) == 5);
-  // The names of links may be moved and deleted; what they point to stays.
+  // The names of links can be moved and deleted; their targets are unchanged.
   CHECK_FALSE(files.call("file_delete", R"({"path":"secret"})").is_error());
   CHECK_FALSE(files.call("file_delete", R"({"path":"parent","recursive":true})").is_error());
   CHECK(tree.read("../secret.txt") == "do not read\n");
 }
 
-TEST_CASE("what a killed writer has left is removed, and one that lives is waited for") {
+TEST_CASE("the temporary file of a killed writer is removed, that of a live one is respected") {
   Tree tree;
   const std::string name = builtin_files::temporary_name("f");
   tree.file(name, "half");
@@ -172,7 +172,7 @@ TEST_CASE("what a killed writer has left is removed, and one that lives is waite
   CHECK_FALSE(files.call("file_write", R"({"path":"f","content":"whole"})").is_error());
   CHECK(tree.read("f") == "whole");
   CHECK(entries(tree) == 2);
-  // Somebody's hard link to a file of theirs is not written through.
+  // A hard link to another file is not written through.
   fs::create_hard_link(tree.root() / "other", tree.root() / name);
   CHECK_FALSE(files.call("file_write", R"({"path":"f","content":"again"})").is_error());
   CHECK(tree.read("other") == "kept");
@@ -183,7 +183,7 @@ TEST_CASE("what a killed writer has left is removed, and one that lives is waite
   CHECK(tree.read("f") == "again");
 }
 
-TEST_CASE("writing ends with the bytes that the profile gives") {
+TEST_CASE("writing is limited by write_bytes") {
   Tree tree;
   tree.file("f", "aaaa");
   Files files(tree.writable(",\"write_bytes\":10"));
@@ -197,7 +197,7 @@ TEST_CASE("writing ends with the bytes that the profile gives") {
   CHECK(entries(tree) == 2);
 }
 
-TEST_CASE("file_edit replaces what it is told, exactly and once") {
+TEST_CASE("file_edit replaces exactly the given text, once") {
   Tree tree;
   tree.file("f.c", "int a;\nint b;\nint a;\n");
   fs::permissions(tree.root() / "f.c", fs::perms(0600));
@@ -211,7 +211,7 @@ TEST_CASE("file_edit replaces what it is told, exactly and once") {
   CHECK(tree.read("f.c") == "int a;\nint b;\nint a;\n");
   CHECK(files.events.empty());
   CHECK(has(error_of(files, "file_edit", R"({"path":"f.c","old_text":"int a;","new_text":""})"),
-            "is there 2 times"));
+            "occurs 2 times"));
   CHECK(has(error_of(files, "file_edit", R"({"path":"f.c","old_text":"int  b","new_text":""})"),
             "must match exactly"));
   const Answer all =
@@ -222,16 +222,16 @@ TEST_CASE("file_edit replaces what it is told, exactly and once") {
   CHECK(entries(tree) == 1);
   CHECK(files.events == "{\"action\":\"modified\",\"path\":\"f.c\",\"size\":9}\n");
   CHECK(has(error_of(files, "file_edit", R"({"path":"g","old_text":"a","new_text":""})"),
-            "make it with file_write"));
+            "create it with file_write"));
   CHECK(has(error_of(files, "file_edit", R"({"path":"f.c","old_text":"b","new_text":"b"})"),
             "the same"));
   CHECK(has(error_of(files, "file_edit", R"({"path":"f.c","old_text":"","new_text":"b"})"),
             "old_text"));
   CHECK(has(error_of(files, "file_edit", R"({"path":".","old_text":"a","new_text":"b"})"),
-            "no other name"));
+            "cannot be named"));
 }
 
-TEST_CASE("file_edit does not make a file larger than it could read again") {
+TEST_CASE("file_edit rejects a result that is too large to edit again") {
   Tree tree;
   tree.file("f", std::string(100'000, 'a'));
   tree.file("more", std::string(100'001, 'a'));
@@ -242,7 +242,7 @@ TEST_CASE("file_edit does not make a file larger than it could read again") {
   CHECK(has(error_of(files, "file_edit", edit + "\"more\"}"), "more than 100,000 times"));
 }
 
-TEST_CASE("file_move keeps what is there unless told otherwise") {
+TEST_CASE("file_move keeps an existing target unless overwrite is set") {
   Tree tree;
   tree.file("a", "A");
   tree.file("b", "B");
@@ -262,7 +262,7 @@ TEST_CASE("file_move keeps what is there unless told otherwise") {
   CHECK(has(files.events, R"({"action":"created","path":"b","size":1})"));
 }
 
-TEST_CASE("file_delete takes files, links and empty folders; more only when told") {
+TEST_CASE("file_delete deletes files, links and empty folders; trees only if recursive") {
   Tree tree;
   tree.file("f", "123");
   tree.file("d/e/g", "1");
@@ -273,7 +273,7 @@ TEST_CASE("file_delete takes files, links and empty folders; more only when told
   CHECK(files.call("file_delete", R"({"path":"f"})").text() == "Deleted f.\n");
   CHECK_FALSE(files.call("file_delete", R"({"path":"empty/"})").is_error());
   CHECK(has(error_of(files, "file_delete", R"({"path":"d"})"), "set recursive"));
-  CHECK(has(error_of(files, "file_delete", R"({"path":"."})"), "no other name"));
+  CHECK(has(error_of(files, "file_delete", R"({"path":"."})"), "cannot be named"));
   CHECK(has(error_of(files, "file_delete", R"({"path":"none"})"), "there is no"));
   CHECK(has(error_of(files, "file_delete", R"({"path":"none","recursive":true})"), "there is no"));
   const Answer all = files.call("file_delete", R"({"path":"d","recursive":true})");
@@ -287,7 +287,7 @@ TEST_CASE("file_delete takes files, links and empty folders; more only when told
   CHECK(has(error_of(files, "file_delete", R"({"path":"d","recursive":true})"), "64 levels"));
 }
 
-TEST_CASE("base64, both ways") {
+TEST_CASE("base64 is encoded and decoded") {
   using builtin_files::base64;
   using builtin_files::from_base64;
   std::string bytes;

@@ -1,4 +1,4 @@
-// file_write: a whole new content, in one step.
+// file_write: replaces the whole content of a file atomically.
 #include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -29,16 +29,16 @@ Wanted wanted_of(const Call &call) {
           .parents = call.arguments.flag("parents", true)};
 }
 
-// What is there now must be a file that may be replaced. *exists: something is there.
+// Checks that the target can be replaced: a missing or regular file. *exists: the target exists.
 std::string replace_problem(const Place &place, const Wanted &wanted, bool *exists,
                             struct stat *old) {
   *exists = ::fstatat(place.folder.get(), place.name.c_str(), old, AT_SYMLINK_NOFOLLOW) == 0;
   if (!*exists) return {};
   const std::string path = shown(wanted.path);
-  if (wanted.create_only) return path + " exists already; leave create_only out to replace it";
+  if (wanted.create_only) return path + " exists already; omit create_only to replace it";
   if (S_ISDIR(old->st_mode)) return path + " is a folder";
   if (S_ISLNK(old->st_mode)) {
-    return path + " is a symbolic link; write to what it points to, or delete it first";
+    return path + " is a symbolic link; write to its target, or delete the link first";
   }
   return S_ISREG(old->st_mode) ? "" : path + " is not a regular file";
 }

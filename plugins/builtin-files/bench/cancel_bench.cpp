@@ -1,6 +1,6 @@
-// How long after its cancellation a call still runs, tool by tool: milliseconds of the clock from
-// cancel() to the answer, on a tree of FILES files in FOLDER (both arguments; the folder is made
-// and removed). What ended before it was cancelled is said, too.
+// Measures cancellation latency for each tool: milliseconds from cancel() to the answer, on a tree
+// of FILES files in FOLDER (both arguments; the folder is created and removed). Calls that ended
+// before their cancellation are counted separately.
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>

@@ -15,7 +15,7 @@ using tool_kit::quoted;
 
 constexpr std::uint64_t default_page = 5000, max_page = 64u << 20;
 constexpr std::size_t max_changes = 100'000;
-constexpr std::string_view stopped = "the call was cancelled or took too long";
+constexpr std::string_view stopped = "the call was cancelled or timed out";
 
 // ---- snapshots_changes -----------------------------------------------------------------------
 
@@ -41,7 +41,7 @@ void add(Changes *out, const Change &change, const Head &head) {
                (is_link ? " (link)" : "") + "  since " + checkpoint + "\n";
 }
 
-// The workspace as it is against the snapshots, newest first; each path is told of once.
+// Compares the workspace with the snapshots, newest first; each path is reported once.
 Changes changes_of(const Call &call, const SnapshotStore &store) {
   Changes out;
   const Scan now = scan(call, store.workspace(), ".");
@@ -68,7 +68,7 @@ Changes changes_of(const Call &call, const SnapshotStore &store) {
 
 // ---- snapshots_history -----------------------------------------------------------------------
 
-// A path in one snapshot; entry: none if it is not there.
+// A path in one snapshot; entry: null if the snapshot does not have it.
 struct Version {
   Head head;
   bool there = false;
@@ -86,7 +86,7 @@ std::vector<Version> versions_of(const SnapshotStore &store, const std::string &
   return out;
 }
 
-// Against the next older one. Empty: it was in neither.
+// Status compared with the next older snapshot. Empty: in neither.
 std::string status_of(const Version &v, const Version *older) {
   const bool before = older != nullptr && older->there;
   if (!v.there) return before ? "deleted" : "";
@@ -108,12 +108,12 @@ bool holds(const Manifest &snapshot, const std::string &path) {
   return path == "." || find_entry(snapshot.entries, path) != nullptr;
 }
 
-// The snapshot to go back to: the one that is named, or the newest that has the path.
+// The snapshot to restore: the named one, or the newest that has the path.
 Outcome<Manifest> chosen(const SnapshotStore &store, const std::string &checkpoint,
                          const std::string &path) {
   const auto wanted = checkpoint_slot(checkpoint);
   if (!checkpoint.empty() && !wanted) {
-    return {{}, shown(checkpoint) + " is no checkpoint; they look like cp-10"};
+    return {{}, shown(checkpoint) + " is not a checkpoint name such as cp-10"};
   }
   for (const Head &head : store.heads()) {
     if (wanted && head.slot != *wanted) continue;
@@ -123,8 +123,8 @@ Outcome<Manifest> chosen(const SnapshotStore &store, const std::string &checkpoi
   }
   if (wanted) return {{}, "there is no snapshot " + checkpoint + "; see snapshots_list"};
   return {{},
-          "no snapshot holds " + shown(path) +
-              "; to delete what is newer than the snapshots, name a checkpoint"};
+          "no snapshot has " + shown(path) +
+              "; to delete files newer than the snapshots, give a checkpoint"};
 }
 
 std::string reverted(const Reverted &done, const std::string &path, const Manifest &snapshot) {
@@ -154,7 +154,7 @@ std::string snapshots_changes(const Call &call) {
   const bool complete = changes.count < max_changes;
   if (changes.count == 0) {
     changes.text = store.heads().empty() ? "There are no snapshots to compare with.\n"
-                                         : "Nothing has changed since the snapshots.\n";
+                                         : "No changes since the snapshots.\n";
   }
   const std::string list = "[" + changes.json + "]";
   return tool_kit::text_result(
@@ -183,7 +183,7 @@ std::string snapshots_history(const Call &call) {
   if (list.empty()) {
     return error_result(!place.problem.empty() && now.entries.empty()
                             ? place.problem
-                            : "no snapshot holds " + shown(path));
+                            : "no snapshot has " + shown(path));
   }
   const std::string size =
       now.entries.empty() ? "null" : std::to_string(now.entries.front().signature.size);
@@ -198,7 +198,7 @@ std::string snapshots_revert(const Call &call) {
   const std::string checkpoint = call.arguments.text("checkpoint");
   if (const std::string &p = call.arguments.problem(); !p.empty()) return error_result(p);
   if (given.empty()) return error_result("give \"path\"; \".\" is the whole workspace");
-  // For the reasons that paths have: "..", absolute, NUL.
+  // Reuses the error texts for invalid paths: "..", absolute, NUL.
   const std::string path = plain_path(given);
   if (given.front() == '/') return error_result(store.workspace().open(given, 0).problem);
   if (path != ".") {

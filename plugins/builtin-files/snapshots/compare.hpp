@@ -1,4 +1,4 @@
-// What is different between a workspace and a snapshot, or between two snapshots.
+// Compares a workspace with a snapshot, or two snapshots.
 #pragma once
 
 #include <functional>
@@ -20,17 +20,17 @@ struct Change {
   const Entry &entry() const noexcept { return now != nullptr ? *now : *before; }
 };
 
-// Files and links that `now` and `before` do not have alike; folders are not told of. same() judges
-// two entries of one path and kind.
+// Reports files and links that differ between `now` and `before`; folders are not reported. same()
+// compares two entries of one path and kind.
 void for_each_change(const Entries &now, const Entries &before,
                      const std::function<bool(const Entry &, const Entry &)> &same,
                      const std::function<void(const Change &)> &on_change);
 
-// Of two snapshots.
+// Compares entries of two snapshots.
 bool same_entry(const Entry &a, const Entry &b) noexcept;
 
-// Of the workspace as it is: looks at the signature first, and reads a file only when that does not
-// tell; each file once, however many snapshots it is compared with.
+// Compares the current workspace: by signature first, and by content only if the signature is
+// inconclusive. Each file is read at most once, independently of the number of snapshots.
 class LiveCompare {
  public:
   LiveCompare(const Call &call, const Workspace &workspace) : call_(call), workspace_(workspace) {}

@@ -1,4 +1,4 @@
-// SIGKILL at any moment of write, edit, revert, compact: what is found afterwards is old or new.
+// SIGKILL at any moment of write, edit, revert and compact: the state afterwards is old or new.
 #include <fcntl.h>
 #include <signal.h>
 #include <sys/wait.h>
@@ -33,8 +33,8 @@ std::string member(const char *name, const std::string &value) {
   return std::string("{\"") + name + "\":\"" + value + "\"}";
 }
 
-// Writes, takes, joins and goes back until it is killed; a byte to `begun` before each call.
-// Nothing may go wrong meanwhile.
+// Writes, takes, compacts and reverts in a loop until killed; writes a byte to `begun` before each
+// call. Every call must succeed.
 [[noreturn]] void work(const Tree &tree, int round, int begun) {
   Files files(config(tree));
   files.host.blocking_inline = true;
@@ -73,8 +73,8 @@ std::string member(const char *name, const std::string &value) {
   }
 }
 
-// The number of a call of work() and the time in it to strike at: half of the time one of the last
-// four of a round, which go back, join and delete.
+// The call of work() to interrupt, and the delay within it. Half of the time it is one of the last
+// four calls of a round, which revert, compact and delete.
 struct Strike {
   int call;
   long microseconds;
@@ -96,14 +96,15 @@ void kill_at(pid_t child, int begun, const Strike &strike) {
   ::kill(child, SIGKILL);
   int status = 0;
   REQUIRE(::waitpid(child, &status, 0) == child);
-  REQUIRE(WIFSIGNALED(status));  // and did not end by itself
+  REQUIRE(WIFSIGNALED(status));  // and did not exit itself
 }
 
 bool is_whole(const std::string &content) {
   return content.size() == file_bytes && content.find_first_not_of(content[0]) == content.npos;
 }
 
-// Each file has one whole content; nothing else is in the workspace but names that tools hide.
+// Each file has one complete content; the workspace has no other entries except names that tools
+// hide.
 void check_files(const Tree &tree) {
   std::set<std::string> left;
   for (const auto &entry : fs::recursive_directory_iterator(tree.root())) {
@@ -119,7 +120,7 @@ void check_files(const Tree &tree) {
   CHECK(left.size() <= many_files + 1);
 }
 
-// A joined snapshot and its sources are never there together, and each gives whole files back.
+// A compacted snapshot and its sources never exist together, and each restores complete files.
 void check_snapshots(const Tree &tree) {
   Files files(config(tree));
   files.host.blocking_inline = true;
@@ -148,7 +149,7 @@ void check_snapshots(const Tree &tree) {
 
 }  // namespace
 
-TEST_CASE("killed at any moment, 200 times: files and snapshots are old or new, never half") {
+TEST_CASE("killed at any moment, 200 times: files and snapshots are old or new, never partial") {
   Tree tree;
   fs::create_directory(tree.outside() / "kept");
   std::mt19937 random(20251123);
@@ -165,7 +166,7 @@ TEST_CASE("killed at any moment, 200 times: files and snapshots are old or new, 
     check_files(tree);
     check_snapshots(tree);
   }
-  // Nothing is left over once the next calls have been there.
+  // After the next calls there are no leftovers.
   Files files(config(tree));
   for (int i = 0; i < many_files; ++i) {
     files.call("file_write", R"({"path":"d/)" + std::to_string(i) + R"(","content":""})");

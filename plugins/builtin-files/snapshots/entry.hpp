@@ -1,4 +1,4 @@
-// One path of a workspace, as it is now or as a snapshot has it.
+// One path of a workspace, current or in a snapshot.
 #pragma once
 
 #include <sys/stat.h>
@@ -14,7 +14,7 @@ namespace builtin_files {
 
 enum class Kind : std::uint8_t { file = 1, folder = 2, link = 3 };
 
-// What stat(2) says that changes when a content does. The kernel sets ctime; nobody else can.
+// Fields of stat(2) that change with the content. Programs cannot set ctime.
 struct Signature {
   std::uint64_t inode = 0;
   std::uint64_t size = 0;
@@ -26,27 +26,27 @@ struct Signature {
 struct Entry {
   std::string path;  // relative to the workspace
   Kind kind = Kind::file;
-  bool stored = false;   // a file whose content is in the store under `hash`
-  bool settled = false;  // the signature was older than the look at it: it can be trusted
+  bool stored = false;   // the content of the file is in the store under `hash`
+  bool settled = false;  // the signature was old enough at the scan to be reliable
   std::uint32_t mode = 0, uid = 0, gid = 0;
   Signature signature;
-  Hash hash{};         // of a file, with `stored`
+  Hash hash{};         // of a file, if `stored`
   std::string target;  // of a link
 };
 
 using Entries = std::vector<Entry>;  // in the order of path_less()
 
-// The order in which a walk comes to paths: a folder, then what is in it, then what follows.
+// Traversal order: a folder, then its contents, then its siblings.
 bool path_less(std::string_view a, std::string_view b) noexcept;
 
-// Is path the folder itself or in it? "" and ".": everything is.
+// True if path is the folder or below it; always true for "" and ".".
 bool is_within(std::string_view path, std::string_view folder) noexcept;
 
 const Entry *find_entry(const Entries &entries, std::string_view path) noexcept;
 
 Signature signature_of(const struct stat &s) noexcept;
 
-// Permission bits that snapshots compare and restore; not those that set users or groups.
+// The permission bits that snapshots compare and restore, without set-user-ID and set-group-ID.
 constexpr std::uint32_t kept_mode(std::uint32_t mode) noexcept {
   return mode & 0777;
 }

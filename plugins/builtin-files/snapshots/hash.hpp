@@ -1,4 +1,4 @@
-// Hashes of contents (BLAKE2b, 256 bits).
+// Content hashes (BLAKE2b, 256 bits).
 #pragma once
 
 #include <array>
@@ -15,7 +15,7 @@ class Hasher {
  public:
   Hasher() noexcept;
   void add(std::string_view bytes) noexcept;
-  // Once, at the end.
+  // Must be called once, at the end.
   Hash end() noexcept;
 
  private:
@@ -25,7 +25,7 @@ class Hasher {
 Hash hash_of(std::string_view bytes) noexcept;
 std::string hex(const Hash &hash);
 
-// For tables: the bytes are as good as random.
+// Hash function for tables: the bytes are already uniformly distributed.
 struct HashBytes {
   std::size_t operator()(const Hash &hash) const noexcept {
     std::size_t out = 0;

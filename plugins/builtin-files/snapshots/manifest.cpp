@@ -9,7 +9,7 @@ constexpr std::string_view magic = "bulkhead snapshot 1\n";
 constexpr std::size_t max_name = 64;
 constexpr std::size_t max_replaced = 22;
 
-// Numbers as this machine has them: a store does not move between machines.
+// Writes numbers in host byte order: a store is not portable between machines.
 class Writer {
  public:
   template <class T>
@@ -31,7 +31,7 @@ class Writer {
   std::string out_{magic};
 };
 
-// Reads no further than there are bytes; then good() is false and all it gives is zero.
+// A bounds-checked reader; after an overrun good() is false and all values are zero.
 class Reader {
  public:
   explicit Reader(std::string_view bytes) : left_(bytes) {
@@ -145,7 +145,7 @@ void complete(Manifest *manifest) {
     hasher.add(e.path);
     hasher.add(e.target);
     hasher.add({reinterpret_cast<const char *>(e.hash.data()), e.hash.size()});
-    // Of what is not stored there is nothing better.
+    // Files without stored content are identified by their size.
     if (e.kind != Kind::file || e.stored) continue;
     hasher.add({reinterpret_cast<const char *>(&e.signature.size), sizeof e.signature.size});
     hasher.add(

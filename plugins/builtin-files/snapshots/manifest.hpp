@@ -1,5 +1,5 @@
-// A snapshot as one file: which paths there were, with the hashes of their contents. Written once,
-// put into place by a rename, and never changed.
+// The file of one snapshot: paths with the hashes of their contents. Written once, renamed into
+// place, and never changed.
 #pragma once
 
 #include <cstdint>
@@ -13,16 +13,15 @@
 namespace builtin_files {
 
 struct Head {
-  unsigned slot = 0;           // not in the file: its name
-  std::uint64_t sequence = 0;  // grows with each snapshot of the store
+  unsigned slot = 0;           // from the name of the file
+  std::uint64_t sequence = 0;  // increases with each snapshot of the store
   std::int64_t created_s = 0;  // Unix time
   bool manual = false;
   std::string name;
-  std::uint64_t files = 0;  // files and links
-  std::uint64_t skipped =
-      0;        // what a snapshot does not hold; see Scan, and files that are too large
-  Hash hash{};  // of what it holds: equal means the same
-  std::vector<std::uint64_t> replaces;  // snapshots that this one was made of: they are no more
+  std::uint64_t files = 0;              // files and links
+  std::uint64_t skipped = 0;            // entries that the snapshot does not have; see Scan
+  Hash hash{};                          // of the contents: equal hashes mean equal snapshots
+  std::vector<std::uint64_t> replaces;  // the snapshots that were compacted into this one
 };
 
 struct Manifest {
@@ -35,9 +34,9 @@ void complete(Manifest *manifest);
 
 std::string encode(const Manifest &manifest);
 
-// nullopt: the bytes are no manifest, or damaged.
+// nullopt: not a manifest, or damaged.
 std::optional<Manifest> decode(std::string_view bytes);
-// The head alone, from the front of the file; checks nothing behind it.
+// Decodes the head at the front of the file, without checking the rest.
 std::optional<Head> decode_head(std::string_view bytes);
 inline constexpr std::size_t max_head_bytes = 1024;
 

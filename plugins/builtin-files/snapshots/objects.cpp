@@ -17,14 +17,15 @@ namespace builtin_files {
 namespace {
 
 constexpr std::size_t chunk_bytes = 1u << 20;
-constexpr std::size_t max_single_syncs = 64;  // more new files than that: the whole file system
-constexpr std::string_view stopped = "the call was cancelled or took too long";
+constexpr std::size_t max_single_syncs = 64;  // above this number of new files, the whole file
+                                              // system is synced
+constexpr std::string_view stopped = "the call was cancelled or timed out";
 
 struct CloseDir {
   void operator()(DIR *d) const noexcept { ::closedir(d); }
 };
 
-// "ab/cdef...": 256 folders, so that none becomes slow.
+// Path of an object: "ab/cdef...", in 256 folders, so that each stays small.
 std::string path_of(const Hash &hash) {
   std::string path = hex(hash);
   path.insert(2, "/");
@@ -40,11 +41,11 @@ bool hash_from(const std::string &text, Hash *out) {
 }
 
 std::string store_problem(int error) {
-  if (error == ENOSPC || error == EDQUOT) return "the disk that keeps the snapshots is full";
-  return "the snapshots cannot be written: " + error_name(error);
+  if (error == ENOSPC || error == EDQUOT) return "the disk for snapshots is full";
+  return "cannot write the snapshots: " + error_name(error);
 }
 
-// At most one chunk, less only at the end of the file. -1: errno.
+// Reads one chunk, shorter only at the end of the file. -1: errno has the reason.
 ssize_t read_chunk(int file, char *chunk, std::size_t size) {
   std::size_t got = 0;
   while (got < size) {
@@ -67,14 +68,14 @@ bool write_all(int fd, std::string_view bytes) {
   return true;
 }
 
-// Zeros become a hole: what was sparse stays so.
+// Zeros are written as a hole, so that sparse files stay sparse.
 bool write_or_skip(int fd, std::string_view bytes) {
   const bool zeros = bytes.find_first_not_of('\0') == bytes.npos;
   if (!zeros) return write_all(fd, bytes);
   return ::lseek(fd, static_cast<off_t>(bytes.size()), SEEK_CUR) >= 0;
 }
 
-// Calls each(chunk) until the end of the file. Empty, or why it ended early.
+// Calls each(chunk) until the end of the file. Returns the error; empty: none.
 std::string for_each_chunk(int file, const std::function<bool()> &stop,
                            const std::function<std::string(std::string_view)> &each) {
   struct stat s{};
@@ -84,7 +85,7 @@ std::string for_each_chunk(int file, const std::function<bool()> &stop,
   for (;;) {
     if (stop()) return std::string(stopped);
     const ssize_t n = read_chunk(file, chunk.data(), chunk.size());
-    if (n < 0) return "a file cannot be read: " + error_name(errno);
+    if (n < 0) return "cannot read a file: " + error_name(errno);
     if (n == 0) return {};
     std::string problem = each(std::string_view(chunk).substr(0, static_cast<std::size_t>(n)));
     if (!problem.empty()) return problem;
@@ -109,7 +110,7 @@ Fd Objects::make_temporary(std::string *name) {
   return Workspace::open_below(folder_.get(), name->c_str(), O_RDWR | O_CREAT | O_EXCL, 0600);
 }
 
-// Gives the temporary file its name, or removes it if that content is there already.
+// Renames the temporary file to its object name, or removes it if the object exists.
 bool Objects::place(int temporary, const std::string &temporary_name, const Hash &hash, Put *put) {
   const std::string path = path_of(hash);
   put->hash = hash;
@@ -135,8 +136,8 @@ Objects::Put Objects::put(int file, std::uint64_t max_bytes, const std::function
   }
   std::string bytes(static_cast<std::size_t>(s.st_size) + 1, '\0');
   const ssize_t n = read_chunk(file, bytes.data(), bytes.size());
-  if (n < 0) return {.problem = "a file cannot be read: " + error_name(errno)};
-  if (static_cast<std::size_t>(n) == bytes.size()) {  // it has grown
+  if (n < 0) return {.problem = "cannot read a file: " + error_name(errno)};
+  if (static_cast<std::size_t>(n) == bytes.size()) {  // the file has grown
     ::lseek(file, 0, SEEK_SET);
     return put_large(file, max_bytes, stop);
   }
@@ -175,7 +176,7 @@ Objects::Put Objects::put_large(int file, std::uint64_t max_bytes,
   const bool cloned = clone(file, fd.get());
   Hasher hasher;
   std::uint64_t size = 0;
-  // A clone does not change any more, so it is what is hashed.
+  // A clone is immutable, so it is hashed instead of the live file.
   out.problem = for_each_chunk(cloned ? fd.get() : file, stop, [&](std::string_view chunk) {
     size += chunk.size();
     if (size > max_bytes) return std::string("a file has grown too large");

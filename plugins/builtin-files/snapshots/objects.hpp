@@ -1,6 +1,6 @@
-// Contents of files, each once, named by its hash, whatever the number of snapshots that have it.
-// A content shares its blocks with the live file where the file system can (FICLONE), and is a copy
-// else; it is never the same inode as a live file.
+// Content store: file contents named by their hash, each stored once for all snapshots. A content
+// shares blocks with the live file if the file system supports it (FICLONE), and is a copy
+// otherwise; it never shares an inode with a live file.
 //
 // Thread: any, one at a time.
 #pragma once
@@ -17,31 +17,32 @@ namespace builtin_files {
 
 class Objects {
  public:
-  // folder: of the store, open; made below it is "objects". False: *problem.
+  // folder: the open folder of the store, in which "objects" is created. False: *problem.
   bool open(int folder, std::string *problem);
 
   struct Put {
     Hash hash{};
-    std::uint64_t added = 0;  // bytes that the store has grown by
+    std::uint64_t added = 0;  // growth of the store in bytes
     std::string problem;
   };
-  // Takes the content of an open file, from its start, at most max_bytes of it (more is a problem).
+  // Stores the content of an open file from its start; more than max_bytes is an error.
   Put put(int file, std::uint64_t max_bytes, const std::function<bool()> &stop);
 
-  // Hash of an open file's content, from its start. False: unreadable, or told to stop.
+  // Hashes an open file's content from its start. False: unreadable, or stopped.
   static bool hash_file(int file, const std::function<bool()> &stop, Hash *out);
 
-  // Copies a content into the empty file `to`, and checks it. False: *problem.
+  // Copies a content into the empty file `to` and verifies it. False: *problem.
   bool copy_to(const Hash &hash, int to, const std::function<bool()> &stop, std::string *problem);
 
-  // Size of a content; 0 if it is not there. removed: and it is no more.
+  // The size of a content; 0 if it does not exist. remove() also removes it.
   std::uint64_t size_of(const Hash &hash) const;
   std::uint64_t remove(const Hash &hash);
 
-  // Removes what `keep` does not know, and what a killed process left. Gives the bytes that stay.
+  // Removes contents for which `keep` returns false, and leftovers of killed processes. Returns the
+  // remaining bytes.
   std::uint64_t sweep(const std::function<bool(const Hash &)> &keep);
 
-  // Brings what was put since the last time to the disk. False: *problem.
+  // Syncs the contents stored since the last call to the disk. False: *problem.
   bool sync(std::string *problem);
 
  private:
@@ -53,8 +54,8 @@ class Objects {
 
   Fd folder_;
   std::uint64_t next_temporary_ = 0;
-  bool may_clone_ = true;         // until the file system has refused
-  std::vector<std::string> new_;  // not on the disk yet, perhaps
+  bool may_clone_ = true;         // false after the file system has rejected a clone
+  std::vector<std::string> new_;  // possibly not on the disk yet
 };
 
 }  // namespace builtin_files

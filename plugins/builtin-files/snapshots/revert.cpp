@@ -32,7 +32,7 @@ class Reverter {
     }
     if (kept.kind == Kind::file && !kept.stored) {
       if (many_) return;
-      return fail("the snapshot does not hold the content of " + shown(kept.path) +
+      return fail("the snapshot does not have the content of " + shown(kept.path) +
                   ": the file was too large or not readable");
     }
     const Place place = workspace_.place(kept.path, true, Links::refuse);
@@ -47,7 +47,7 @@ class Reverter {
     }
   }
 
-  // Not in the snapshot. Folders go when nothing is left in them.
+  // Removes a path that is not in the snapshot. Folders are removed once they are empty.
   void remove(const Entry &live) {
     if (must_end()) return;
     const Place place = workspace_.place(live.path, false, Links::refuse);
@@ -75,7 +75,7 @@ class Reverter {
       fail(shown(kept.path) + ": " + problem);
       return false;
     }
-    // Only root may give files away; for everybody else they stay theirs.
+    // Only root can change the owner of files; for other users the owner stays.
     struct stat s{};
     const bool is_ours =
         ::fstat(file.fd(), &s) == 0 && s.st_uid == kept.uid && s.st_gid == kept.gid;
@@ -105,11 +105,11 @@ class Reverter {
     }
     const Fd fd = Workspace::open_below(place.folder.get(), place.name.c_str(),
                                         O_RDONLY | O_DIRECTORY | O_NOFOLLOW);
-    // A folder that cannot be written could not be filled: it gets the rest of its mode at the end.
+    // An unwritable folder gets its final mode after its contents are restored.
     return fd.valid() && ::fchmod(fd.get(), kept_mode(kept.mode) | 0700) == 0;
   }
 
-  // The temporary name takes the place of the path.
+  // Renames the temporary name to the path.
   bool finish(const Entry &kept, const Place &place, bool made) {
     const std::string temporary = temporary_name(place.name);
     if (made && put_in_place(place.folder.get(), temporary, place.name, Over::anything)) {
@@ -123,7 +123,7 @@ class Reverter {
 
   bool must_end() {
     if (out_.problem.empty() && call_.must_stop()) {
-      fail("the call was cancelled or took too long");
+      fail("the call was cancelled or timed out");
     }
     return !out_.problem.empty();
   }
@@ -138,7 +138,7 @@ class Reverter {
   Reverted out_;
 };
 
-// What the snapshot has at or in `path`.
+// The entries of the snapshot at or below `path`.
 std::vector<const Entry *> wanted_of(const Manifest &snapshot, const std::string &path) {
   std::vector<const Entry *> out;
   for (const Entry &e : snapshot.entries) {
@@ -147,7 +147,7 @@ std::vector<const Entry *> wanted_of(const Manifest &snapshot, const std::string
   return out;
 }
 
-// Modes of folders that must not be written, after they have been filled.
+// Sets the modes of unwritable folders after their contents are restored.
 void close_folders(const Workspace &workspace, const std::vector<const Entry *> &wanted) {
   for (auto e = wanted.rbegin(); e != wanted.rend(); ++e) {
     if ((*e)->kind != Kind::folder || ((*e)->mode & 0700) == 0700) continue;
@@ -156,7 +156,7 @@ void close_folders(const Workspace &workspace, const std::vector<const Entry *> 
   }
 }
 
-// To the disk, for all of them at once.
+// Syncs the whole file system once.
 void sync(const Workspace &workspace) {
   const Opened root = workspace.open(".", O_RDONLY | O_DIRECTORY);
   if (root.fd.valid()) ::syncfs(root.fd.get());

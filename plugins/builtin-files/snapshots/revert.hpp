@@ -1,5 +1,4 @@
-// Putting paths of a workspace back to what a snapshot has. Each path goes in one step from what it
-// is to what it was.
+// Restores paths of a workspace from a snapshot. Each path is replaced atomically.
 #pragma once
 
 #include <cstdint>
@@ -11,12 +10,12 @@ namespace builtin_files {
 
 struct Reverted {
   std::uint64_t restored = 0, deleted = 0, unchanged = 0;
-  std::string problem;  // why it ended early; what was done until then stays
+  std::string problem;  // the error if it ended early; restored paths stay restored
 };
 
-// path: a file, link or folder, as the snapshot knows it, or "." for everything. What is at the
-// path (or in the folder) and not in the snapshot is deleted, what is there alike is left alone,
-// and what the snapshot could not store is left alone, too. The store is locked by the caller.
+// path: a file, link or folder of the snapshot, or "." for everything. Paths at or below it that
+// are not in the snapshot are deleted; equal paths, and contents that the snapshot could not store,
+// are left unchanged. The caller holds the lock of the store.
 Reverted revert(const Call &call, SnapshotStore *store, const Manifest &snapshot,
                 const std::string &path);
 

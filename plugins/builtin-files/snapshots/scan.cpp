@@ -14,9 +14,9 @@ namespace builtin_files {
 namespace {
 
 constexpr int max_levels = 128;
-constexpr std::size_t names_between_looks = 1024;  // while a folder is read
-// File systems count time in steps of up to some milliseconds: a file that has been changed just
-// now may be changed again and show the same times.
+constexpr std::size_t names_between_looks = 1024;  // while reading a folder
+// Time stamps have a granularity of up to some milliseconds: a file that was changed a moment ago
+// may be changed again without a different time stamp.
 constexpr std::int64_t settling_ns = 50'000'000;
 
 struct CloseDir {
@@ -35,7 +35,7 @@ std::string link_target(int folder, const char *name) {
   return n < 0 ? std::string() : std::string(target, static_cast<std::size_t>(n));
 }
 
-// False: it is nothing that a snapshot holds.
+// False: not a kind of file that snapshots contain.
 bool fill(int folder, const char *name, const struct stat &s, std::int64_t started, Entry *out) {
   if (S_ISREG(s.st_mode)) {
     out->kind = Kind::file;
@@ -59,10 +59,10 @@ class Scanner {
  public:
   Scanner(const Call &call, Scan *out) : call_(call), out_(out), started_(now_ns()) {}
 
-  // What is in the folder; path: its own, with "/" at the end, or empty.
+  // Scans one folder; path: its path with a trailing "/", or empty.
   void folder(Fd fd, const std::string &path, int level) {
     const std::unique_ptr<DIR, CloseDir> dir(::fdopendir(fd.get()));
-    if (!dir) return fail("a folder cannot be read: " + error_name(errno));
+    if (!dir) return fail("cannot read a folder: " + error_name(errno));
     const int here = fd.release();
     for (const std::string &name : names_of(call_, dir.get())) {
       if (!out_->problem.empty()) return;
@@ -71,7 +71,7 @@ class Scanner {
   }
 
  private:
-  // Only a part of them when the call must stop.
+  // Returns only part of the names if the call must stop.
   static std::vector<std::string> names_of(const Call &call, DIR *dir) {
     std::vector<std::string> names;
     while (const dirent *e = ::readdir(dir)) {
@@ -87,13 +87,14 @@ class Scanner {
   }
 
   void entry(int folder_fd, const std::string &name, const std::string &path, int level) {
-    if (call_.must_stop()) return fail("the call was cancelled or took too long");
+    if (call_.must_stop()) return fail("the call was cancelled or timed out");
     call_.report(static_cast<double>(out_->entries.size()), 0);
     if (out_->entries.size() == max_scanned) {
-      return fail("there are more than 1,000,000 files, which is more than snapshots take");
+      return fail("the workspace has more than 1,000,000 files, the limit for snapshots");
     }
     struct stat s{};
-    if (::fstatat(folder_fd, name.c_str(), &s, AT_SYMLINK_NOFOLLOW) != 0) return;  // gone
+    // removed in the meantime
+    if (::fstatat(folder_fd, name.c_str(), &s, AT_SYMLINK_NOFOLLOW) != 0) return;
     Entry e;
     if (!fill(folder_fd, name.c_str(), s, started_, &e)) {
       ++out_->skipped;
@@ -138,7 +139,7 @@ Scan scan_one(const Workspace &workspace, const std::string &path) {
   Scan out;
   const Place place = workspace.place(path, false, Links::refuse);
   struct stat s{};
-  // A folder on the way that is not there is an answer, too.
+  // A missing parent folder is a valid result as well.
   if (!place.folder.valid()) return out;
   if (::fstatat(place.folder.get(), place.name.c_str(), &s, AT_SYMLINK_NOFOLLOW) != 0) return out;
   Entry e;

@@ -1,4 +1,4 @@
-// What a workspace holds now.
+// The current contents of a workspace.
 #pragma once
 
 #include <cstdint>
@@ -9,18 +9,19 @@
 
 namespace builtin_files {
 
-inline constexpr std::size_t max_scanned = 1'000'000;  // entries of a workspace with snapshots
+inline constexpr std::size_t max_scanned = 1'000'000;  // limit for the entries of a workspace with
+                                                       // snapshots
 
 struct Scan {
   Entries entries;            // files without hash, links with their targets
-  std::uint64_t skipped = 0;  // what is no file, folder or link, and folders that cannot be read
-  std::string problem;        // why there is no result; empty: there is one
+  std::uint64_t skipped = 0;  // special files, and folders that cannot be read
+  std::string problem;        // the error; empty: there is a result
 };
 
-// Of `path` (a folder; "." for all) and below. Links are not followed.
+// Scans `path` (a folder; "." for all) recursively. Links are not followed.
 Scan scan(const Call &call, const Workspace &workspace, const std::string &path);
 
-// Of one path; none if it is not there.
+// Scans one path; no entry if it does not exist.
 Scan scan_one(const Workspace &workspace, const std::string &path);
 
 }  // namespace builtin_files

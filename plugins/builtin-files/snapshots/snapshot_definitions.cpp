@@ -21,7 +21,7 @@ constexpr std::string_view ops_schema = R"("op":{"enum":["created","modified","d
 Definition create_definition() {
   return {"snapshots_create",
           "Take a snapshot",
-          "Keeps the whole workspace as it is now under a name, to go back to. There are 12 places "
+          "Takes a named snapshot of the whole workspace, to revert to. There are 12 slots "
           "for such snapshots; none is overwritten.",
           Effect::adds,
           string(name_schema),
@@ -47,7 +47,7 @@ Definition delete_definition() {
 Definition list_definition() {
   return {"snapshots_list",
           "List snapshots",
-          "Lists all snapshots, newest first, with what each has changed since the one before it.",
+          "Lists all snapshots, newest first, with the changes of each since the one before it.",
           Effect::reads,
           string(paging_schema) + R"(,"include_changes":{"type":"boolean","default":false})",
           "",
@@ -59,24 +59,25 @@ Definition list_definition() {
 }
 
 Definition compact_definition() {
-  return {"snapshots_compact",
-          "Join snapshots",
-          "Makes one snapshot out of several, of each file the newest content, and deletes these.",
-          Effect::changes,
-          R"("checkpoints":{"type":"array","minItems":2,"maxItems":22,"items":{"type":"string"},)"
-          R"("description":"At least two, as snapshots_list names them"},)" +
-              string(name_schema),
-          "\"checkpoints\"",
-          R"({"type":"object","required":["compacted","checkpoint","merged_count"],"properties":{)"
-          R"("compacted":{"type":"boolean"},"checkpoint":{"type":"string"},)"
-          R"("merged_count":{"type":"integer"},"deleted_checkpoints":{"type":"array",)"
-          R"("items":{"type":"string"}},"files_count":{"type":"integer"}}})"};
+  return {
+      "snapshots_compact",
+      "Join snapshots",
+      "Merges several snapshots into one with the newest content of each file, and deletes them.",
+      Effect::changes,
+      R"("checkpoints":{"type":"array","minItems":2,"maxItems":22,"items":{"type":"string"},)"
+      R"("description":"At least two, as snapshots_list names them"},)" +
+          string(name_schema),
+      "\"checkpoints\"",
+      R"({"type":"object","required":["compacted","checkpoint","merged_count"],"properties":{)"
+      R"("compacted":{"type":"boolean"},"checkpoint":{"type":"string"},)"
+      R"("merged_count":{"type":"integer"},"deleted_checkpoints":{"type":"array",)"
+      R"("items":{"type":"string"}},"files_count":{"type":"integer"}}})"};
 }
 
 Definition changes_definition() {
   return {"snapshots_changes",
-          "Show what has changed",
-          "Lists files that are not as the snapshots have them, newest snapshot first, each path "
+          "Show changes",
+          "Lists files that differ from the snapshots, newest snapshot first, each path "
           "once. Contents are compared, not only sizes.",
           Effect::reads,
           string(paging_schema),
@@ -92,7 +93,7 @@ Definition changes_definition() {
 Definition history_definition() {
   return {"snapshots_history",
           "Show the versions of a file",
-          "Lists what each snapshot has of one file, newest first.",
+          "Lists the versions of one file in the snapshots, newest first.",
           Effect::reads,
           R"("path":{"type":"string","description":"Path relative to the workspace"})",
           "\"path\"",
@@ -104,9 +105,9 @@ Definition history_definition() {
 
 Definition revert_definition() {
   return {"snapshots_revert",
-          "Go back to a snapshot",
-          "Puts a file or a whole folder back to what a snapshot has: contents and permissions. "
-          "What is newer than a named checkpoint is deleted.",
+          "Revert to a snapshot",
+          "Restores a file or a whole folder from a snapshot: contents and permissions. "
+          "Files newer than a given checkpoint are deleted.",
           Effect::settles,
           R"("path":{"type":"string","description":"Relative to the workspace; \".\": all of it"},)"
           R"("checkpoint":{"type":"string","pattern":"^cp-[0-9]{1,2}$",)"

@@ -42,10 +42,10 @@ std::size_t manual_available(const SnapshotStore &store) {
 
 // ---- snapshots_list --------------------------------------------------------------------------
 
-// How a snapshot differs from the one before it.
+// Changes of a snapshot compared with the one before it.
 struct Summary {
   std::uint64_t created = 0, edited = 0, deleted = 0;
-  std::string changes;  // JSON, at most max_listed_changes of them
+  std::string changes;  // JSON, at most max_listed_changes entries
 };
 
 Summary summary_of(const Manifest &snapshot, const Entries &before) {
@@ -97,8 +97,9 @@ Listing list_all(const Call &call, const SnapshotStore &store, bool with_changes
   Listing out;
   const std::vector<Head> there = store.heads();
   Entries before;
-  for (auto head = there.rbegin(); head != there.rend(); ++head) {  // each against the one before
-    if (call.must_stop()) return {{}, {}, "the call was cancelled or took too long"};
+  for (auto head = there.rbegin(); head != there.rend(); ++head) {  // each compared with the one
+                                                                    // before
+    if (call.must_stop()) return {{}, {}, "the call was cancelled or timed out"};
     auto snapshot = store.load(head->slot);
     const Summary s = snapshot ? summary_of(*snapshot, before) : Summary();
     if (snapshot) before = std::move(snapshot->entries);
@@ -112,7 +113,7 @@ Listing list_all(const Call &call, const SnapshotStore &store, bool with_changes
              ",\"manual_max\":" + std::to_string(manual_slots) +
              ",\"manual_available\":" + available + "}";
   if (there.empty()) out.text = "There are no snapshots.\n";
-  out.text += available + " manual snapshots can still be made.\n";
+  out.text += available + " manual slots are free.\n";
   return out;
 }
 
@@ -122,7 +123,7 @@ std::string compact_problem(const std::vector<std::string> &names, std::vector<u
   if (names.size() > all_slots) return "give at most 22 checkpoints";
   for (const std::string &name : names) {
     const auto slot = checkpoint_slot(name);
-    if (!slot) return shown(name) + " is no checkpoint; they look like cp-10";
+    if (!slot) return shown(name) + " is not a checkpoint name such as cp-10";
     slots->push_back(*slot);
   }
   return {};
@@ -145,7 +146,7 @@ std::string compacted(const SnapshotStore::Compacted &c) {
 
 }  // namespace
 
-// ---- what several of them need ---------------------------------------------------------------
+// ---- shared helpers --------------------------------------------------------------------------
 
 SnapshotStore &store_of(const Call &call) {
   return store_for(call, call.workspace());
@@ -229,7 +230,7 @@ std::string snapshots_delete(const Call &call) {
   const std::string checkpoint = call.arguments.text("checkpoint");
   if (const std::string &p = call.arguments.problem(); !p.empty()) return error_result(p);
   const auto slot = checkpoint_slot(checkpoint);
-  if (!slot) return error_result(shown(checkpoint) + " is no checkpoint; they look like cp-10");
+  if (!slot) return error_result(shown(checkpoint) + " is not a checkpoint name such as cp-10");
   std::string problem;
   const auto held = store.lock(call, &problem);
   if (problem.empty()) problem = store.remove(call, *slot);

@@ -1,4 +1,4 @@
-// The tools for snapshots; see tools.hpp. Each needs a Call with stores.
+// The snapshot tools; see tools.hpp. Each requires a Call with stores.
 #pragma once
 
 #include <optional>
@@ -11,7 +11,7 @@
 namespace builtin_files {
 
 inline constexpr std::uint64_t snapshot_ms =
-    600'000;  // a call ends by then, or by its own deadline
+    600'000;  // limit for a call, in addition to its own deadline
 
 std::string snapshots_create(const Call &call);
 std::string snapshots_delete(const Call &call);
@@ -29,28 +29,28 @@ inline constexpr Tool snapshot_tools[] = {{"snapshots_create", snapshots_create,
                                           {"snapshots_history", snapshots_history, false},
                                           {"snapshots_revert", snapshots_revert, true}};
 
-// For tools/list, like definitions(): objects with commas between them.
+// Definitions for tools/list, like definitions(): objects separated by commas.
 std::string snapshot_definitions(const std::vector<Workspace> &workspaces);
 
-// ---- what several of them need ---------------------------------------------------------------
+// ---- shared helpers --------------------------------------------------------------------------
 
 // The store of the workspace that the call names.
 SnapshotStore &store_of(const Call &call);
 SnapshotStore &store_to_change(const Call &call);
 
-// 1 to 64 of letters, digits, "_" and "-".
+// True for 1 to 64 letters, digits, "_" and "-".
 bool is_snapshot_name(std::string_view name) noexcept;
 
-// "just now", "1 min ago", "5 min ago", "2 hr ago".
+// Age as text: "just now", "1 min ago", "5 min ago", "2 hr ago".
 std::string age_of(const Head &head);
 
-// As tools take paths, without "./", "//" and "/" at the end.
+// Normalizes a path of a tool: without "./", "//" and trailing "/".
 std::string plain_path(std::string_view path);
 
-// A part of a long text, with a line behind it that says how to get the next one.
+// A part of a long text, followed by a line with the start_index of the next part.
 std::string page_of(std::string_view text, std::uint64_t start, std::uint64_t length);
 
-// An automatic snapshot, for who waits for no answer. Empty, or why there is none.
+// Takes an automatic snapshot. Returns the error; empty: none.
 std::string take_automatic(const Call &call, SnapshotStore *store);
 
 }  // namespace builtin_files

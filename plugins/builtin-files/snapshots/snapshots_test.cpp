@@ -1,4 +1,4 @@
-// The snapshot tools, through the plugin.
+// Tests of the snapshot tools through the plugin.
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -19,7 +19,7 @@ bool has(const std::string &text, std::string_view what) {
   return text.find(what) != std::string::npos;
 }
 
-// A writable workspace with snapshots beside it, none of them automatic.
+// A writable workspace with a snapshot folder beside it; no automatic snapshots.
 class Snapshots : public builtin_files::testing::Files {
  public:
   explicit Snapshots(Tree &tree, const std::string &more = ",\"interval_s\":0")
@@ -39,7 +39,7 @@ class Snapshots : public builtin_files::testing::Files {
   }
   static fs::path folder(const Tree &tree) { return tree.outside() / "snapshots" / "work"; }
 
-  // The tool's JSON text; throws with the error's.
+  // The tool's JSON text; throws with the text of an error.
   Answer json(const std::string &tool, const std::string &arguments = "{}") {
     Answer answer = call("snapshots_" + tool, arguments);
     if (answer.is_error()) throw std::runtime_error(answer.text());
@@ -53,7 +53,7 @@ class Snapshots : public builtin_files::testing::Files {
     CHECK(answer.is_error());
     return answer.text();
   }
-  // "created a, modified b, ..."
+  // All changes as text: "created a, modified b, ...".
   std::string changes() {
     const Answer list = json("changes", R"({"format":"json"})");
     std::string out;
@@ -83,7 +83,8 @@ unsigned mode_of(const Tree &tree, const char *path) {
   return s.st_mode & 07777;
 }
 
-// Other bytes of the same number, with the old time of change: only ctime and content tell.
+// Writes the same number of bytes and restores the modification time: only ctime and content
+// differ.
 void edit_unseen(const Tree &tree, const char *path, std::string_view bytes) {
   const auto time = fs::last_write_time(tree.root() / path);
   std::ofstream(tree.root() / path, std::ios::binary | std::ios::in) << bytes;
@@ -92,7 +93,7 @@ void edit_unseen(const Tree &tree, const char *path, std::string_view bytes) {
 
 }  // namespace
 
-TEST_CASE("snapshot tools are there only where the profile has a place for snapshots") {
+TEST_CASE("snapshot tools are offered only if a snapshot folder is configured") {
   Tree tree;
   CHECK_FALSE(has(builtin_files::testing::Files(tree).list(), "snapshots_"));
   Snapshots files(tree);
@@ -113,7 +114,7 @@ TEST_CASE("snapshot tools are there only where the profile has a place for snaps
   CHECK(has(refused(""), "needs a \"path\""));
 }
 
-TEST_CASE("D10 twelve manual snapshots, none of them overwritten") {
+TEST_CASE("D10 twelve manual snapshots, none is overwritten") {
   Tree tree;
   tree.file("f", "1");
   Snapshots files(tree);
@@ -139,7 +140,7 @@ TEST_CASE("D10 twelve manual snapshots, none of them overwritten") {
       has(files.events, R"(snapshot {"slot":10,"origin":"manual","name":"n10","files_count":1})"));
 }
 
-TEST_CASE("D11 changes are found by content, and the JSON is bare") {
+TEST_CASE("D11 changes are found by content, and the text is plain JSON") {
   Tree tree;
   tree.file("same", "same");
   tree.file("edited", "12345");
@@ -167,7 +168,7 @@ TEST_CASE("D11 changes are found by content, and the JSON is bare") {
   CHECK(list.json()[1]["checkpoint_name"] == "one");
   CHECK(list.json()[1]["size"].GetInt() == 5);
   CHECK(list.json()[1]["checkpoint_age"] == "just now");
-  // A path is told of once, with the newest snapshot that it differs from.
+  // Each path is reported once, with the newest snapshot that it differs from.
   files.create("two");
   tree.file("new", "m");
   const Answer again = files.json("changes", R"({"format":"json"})");
@@ -181,7 +182,7 @@ TEST_CASE("D11 changes are found by content, and the JSON is bare") {
   CHECK(page.structured()["changes"].Size() == 5);
 }
 
-TEST_CASE("what takes the place of something else is a change of both") {
+TEST_CASE("replacing one kind of file by another is a change of both") {
   Tree tree;
   tree.file("a/x", "x");
   tree.file("b", "b");
@@ -199,7 +200,7 @@ TEST_CASE("what takes the place of something else is a change of both") {
   CHECK(tree.read("b") == "b");
 }
 
-TEST_CASE("D12 revert gives contents, modes and links back, and takes away what is new") {
+TEST_CASE("D12 revert restores contents, modes and links, and deletes new files") {
   Tree tree;
   tree.file("modified", "old");
   tree.file("deleted", "back");
@@ -244,7 +245,7 @@ TEST_CASE("D12 revert gives contents, modes and links back, and takes away what 
   CHECK(files.changes().empty());
 }
 
-TEST_CASE("revert of a folder gives all of it back, and leaves the rest alone") {
+TEST_CASE("revert of a folder restores all of it and nothing else") {
   Tree tree;
   tree.file("src/a", "a");
   tree.file("src/deep/b", "b");
@@ -272,7 +273,7 @@ TEST_CASE("revert of a folder gives all of it back, and leaves the rest alone") 
   CHECK(has(files.error("revert", R"({"path":"src"})"), "already current"));
 }
 
-TEST_CASE("revert does not write through a link that has taken a folder's place") {
+TEST_CASE("revert does not write through a link that replaced a folder") {
   Tree tree;
   tree.file("d/x", "kept");
   tree.file("e/x", "other");
@@ -311,7 +312,7 @@ TEST_CASE("D13 the history of a file") {
   CHECK(files.json("history", R"({"path":"f"})").json()["current_size"].IsNull());
   CHECK(history("other").ends_with("none:new "));
   CHECK(files.json("history", R"({"path":"other"})").json()["current_size"].GetInt() == 1);
-  CHECK(has(files.error("history", R"({"path":"nowhere"})"), "no snapshot holds"));
+  CHECK(has(files.error("history", R"({"path":"nowhere"})"), "no snapshot has"));
 }
 
 TEST_CASE("D14 compact keeps the newest content and one slot") {
@@ -347,7 +348,7 @@ TEST_CASE("D14 compact keeps the newest content and one slot") {
   CHECK(has(files.error("compact", R"({"checkpoints":"cp-13"})"), "array of strings"));
 }
 
-TEST_CASE("compact needs no free slot when a manual one goes") {
+TEST_CASE("compact needs no free slot if a source is manual") {
   Tree tree;
   Snapshots files(tree);
   for (int i = 0; i < 12; ++i) {
@@ -361,7 +362,7 @@ TEST_CASE("compact needs no free slot when a manual one goes") {
   CHECK(contents(tree) == 12);
 }
 
-TEST_CASE("D15 automatic snapshots are a ring, and one that would say nothing new is not taken") {
+TEST_CASE("D15 automatic snapshots are a ring, and none is taken without changes") {
   Tree tree;
   tree.file("f", "0");
   Snapshots files(tree, ",\"interval_s\":0,\"before_changes\":true");
@@ -374,7 +375,7 @@ TEST_CASE("D15 automatic snapshots are a ring, and one that would say nothing ne
   CHECK(list.json()["snapshots"][0]["checkpoint"] == "cp-2");
   CHECK(contents(tree) == 10);
   CHECK(has(files.error("delete", R"({"checkpoint":"cp-2"})"), "is automatic"));
-  // What the last write has replaced is there; the oldest contents have gone.
+  // The content before the last write is available; the oldest contents were removed.
   files.json("revert", R"({"path":"f","checkpoint":"cp-2"})");
   CHECK(tree.read("f") == "12");
   const auto newest = [&] {
@@ -386,7 +387,7 @@ TEST_CASE("D15 automatic snapshots are a ring, and one that would say nothing ne
   CHECK(newest() == first);
 }
 
-TEST_CASE("automatic snapshots are taken at the start and then by the clock") {
+TEST_CASE("automatic snapshots are taken at start and periodically") {
   Tree tree;
   tree.file("f", "0");
   Snapshots files(tree, ",\"interval_s\":1");
@@ -398,7 +399,7 @@ TEST_CASE("automatic snapshots are taken at the start and then by the clock") {
   REQUIRE(files.host.run_until([&] { return count() == 2; }, 10'000));
 }
 
-TEST_CASE("the store is bounded: old automatic snapshots go first, then it is full") {
+TEST_CASE("the store is limited: old automatic snapshots are removed first, then it is full") {
   Tree tree;
   const auto fill = [&](char c) { tree.file("f", std::string(300'000, c)); };
   fill('a');
@@ -424,7 +425,7 @@ TEST_CASE("the store is bounded: old automatic snapshots go first, then it is fu
   CHECK(contents(tree) == 3);
 }
 
-TEST_CASE("what is too large or not readable is left out, said, and not lost by a revert") {
+TEST_CASE("files that are too large or unreadable are skipped, reported, and kept by a revert") {
   Tree tree;
   tree.file("small", "s");
   tree.file("large", std::string(5000, 'l'));
@@ -441,10 +442,10 @@ TEST_CASE("what is too large or not readable is left out, said, and not lost by 
   CHECK(fs::exists(tree.root() / "fifo"));
   fs::remove(tree.root() / "large");
   CHECK(files.changes() == "deleted large");
-  CHECK(has(files.error("revert", R"({"path":"large"})"), "does not hold the content"));
+  CHECK(has(files.error("revert", R"({"path":"large"})"), "does not have the content"));
 }
 
-TEST_CASE("contents are never the live files, and damage is seen") {
+TEST_CASE("contents are never the live files, and damage is detected") {
   Tree tree;
   tree.file("f", "content");
   tree.file("copy", "content");
@@ -464,7 +465,7 @@ TEST_CASE("contents are never the live files, and damage is seen") {
   CHECK(has(files.error("revert", R"({"path":"f","checkpoint":"cp-10"})"), "damaged"));
 }
 
-TEST_CASE("what a killed process has left is gone before the next change") {
+TEST_CASE("leftovers of a killed process are removed before the next change") {
   Tree tree;
   tree.file("f", "content");
   {
@@ -474,7 +475,7 @@ TEST_CASE("what a killed process has left is gone before the next change") {
   const fs::path objects = Snapshots::folder(tree) / "objects";
   std::ofstream(objects / "new-7") << "half";
   fs::create_directories(objects / "ab");
-  std::ofstream(objects / "ab" / std::string(62, 'c')) << "nobody's";
+  std::ofstream(objects / "ab" / std::string(62, 'c')) << "unused";
   Snapshots files(tree);
   Snapshots second(tree);
   files.create("two");
@@ -483,7 +484,7 @@ TEST_CASE("what a killed process has left is gone before the next change") {
   CHECK(second.changes().empty());
 }
 
-TEST_CASE("taking a snapshot tells how far it is, and ends when it is told to") {
+TEST_CASE("taking a snapshot reports progress and can be cancelled") {
   Tree tree;
   for (int i = 0; i < 20; ++i) tree.file("f" + std::to_string(i), std::to_string(i));
   fs::create_directory(tree.outside() / "kept");
@@ -495,7 +496,7 @@ TEST_CASE("taking a snapshot tells how far it is, and ends when it is told to") 
   tool_kit::Arguments arguments("");
   std::atomic<bool> cancelled{false};
   std::vector<std::pair<double, double>> told;
-  // Cancelled by who is told of the first content; the twenty files have been counted before.
+  // Cancelled from the first progress report about contents; the twenty files were counted before.
   const auto tell = [&](double done, double total, std::string_view unit) {
     CHECK(unit == "files");
     CHECK((told.empty() || done >= told.back().first));
@@ -518,7 +519,7 @@ TEST_CASE("taking a snapshot tells how far it is, and ends when it is told to") 
   CHECK(store.heads().size() == 1);
 }
 
-TEST_CASE("a comparison and a revert that are cancelled end where they are") {
+TEST_CASE("a cancelled comparison or revert ends at once") {
   Tree tree;
   for (int i = 0; i < 20; ++i) tree.file("f" + std::to_string(i), std::to_string(i));
   fs::create_directory(tree.outside() / "kept");
@@ -548,7 +549,7 @@ TEST_CASE("a comparison and a revert that are cancelled end where they are") {
   };
   REQUIRE_FALSE(run(builtin_files::snapshots_create, R"({"name":"one"})").is_error());
   for (int i = 0; i < 20; ++i) tree.file("f" + std::to_string(i), "changed");
-  // Twenty are found, then twenty compared or restored.
+  // Twenty files are found, then twenty are compared or restored.
   stop_at = 25;
   const Answer changes = run(builtin_files::snapshots_changes, R"({"format":"json"})");
   CHECK(changes.is_error());

@@ -17,7 +17,8 @@ namespace builtin_files {
 namespace {
 
 constexpr std::size_t max_manifest_bytes = 1u << 30;
-constexpr auto between_looks = std::chrono::milliseconds(20);  // at the call, while waiting
+constexpr auto between_looks = std::chrono::milliseconds(20);  // interval for polling the call
+                                                               // while waiting
 
 std::string read_file(int folder, const std::string &name, std::size_t max_bytes) {
   const Fd fd = Workspace::open_below(folder, name.c_str(), O_RDONLY | O_NOFOLLOW);
@@ -58,7 +59,7 @@ bool same_content(const Entry &live, const Entry &kept) {
   return kept.kind == Kind::file && kept.stored && kept.settled && live.signature == kept.signature;
 }
 
-// What both lists have at the same path, pair by pair.
+// Copies hashes between entries of the same path that are unchanged.
 void reuse_hashes(Entries *live, const Entries &kept) {
   auto k = kept.begin();
   for (Entry &e : *live) {
@@ -70,8 +71,8 @@ void reuse_hashes(Entries *live, const Entries &kept) {
   }
 }
 
-// Of each path what the newer has; what cannot be there beside that (a file below what is a file
-// now, or in place of a folder) goes.
+// Merges two lists of entries. The newer entry of each path is kept; older entries that cannot
+// exist beside it (below a file, or in place of a folder) are dropped.
 Entries merged(Entries older, Entries newer) {
   Entries all;
   auto o = older.begin();
@@ -82,7 +83,7 @@ Entries merged(Entries older, Entries newer) {
   }
   all.insert(all.end(), std::make_move_iterator(o), std::make_move_iterator(older.end()));
   Entries out;
-  std::string no_folder;  // what is below it cannot be there
+  std::string no_folder;  // entries below this path cannot exist
   for (Entry &e : all) {
     if (!no_folder.empty() && is_within(e.path, no_folder)) continue;
     no_folder = e.kind == Kind::folder ? std::string() : e.path;
@@ -114,7 +115,7 @@ bool SnapshotStore::open(std::string *problem) {
   if (!real_folder(config_.path, &real) || nested(real, workspace_.root())) {
     *problem = real.empty()
                    ? "the folder " + shown(config_.path) +
-                         " for snapshots does not exist or cannot be reached"
+                         " for snapshots does not exist or is not accessible"
                    : "the folder " + shown(config_.path) + " for snapshots and the workspace \"" +
                          workspace_.name() + "\" must not lie within each other";
     return false;
@@ -135,7 +136,7 @@ bool SnapshotStore::open(std::string *problem) {
 
 std::unique_lock<std::mutex> SnapshotStore::lock(const Call &call, std::string *problem) {
   std::unique_lock<std::mutex> held(mutex_, std::defer_lock);
-  // try_lock and not try_lock_for: a call that is cancelled is to be seen soon.
+  // try_lock instead of try_lock_for: a cancelled call must be noticed soon.
   while (!held.try_lock()) {
     if (call.must_stop()) {
       *problem = "the call was cancelled while another one used the snapshots";
@@ -155,7 +156,7 @@ std::vector<Head> SnapshotStore::heads() const {
     head->slot = slot;
     out.push_back(std::move(*head));
   }
-  // A process was killed between making one of several and removing these.
+  // A process may have been killed between writing a compacted snapshot and removing its sources.
   std::vector<std::uint64_t> gone;
   for (const Head &h : out) gone.insert(gone.end(), h.replaces.begin(), h.replaces.end());
   std::erase_if(out, [&](const Head &h) {
@@ -172,7 +173,8 @@ std::optional<Manifest> SnapshotStore::load(unsigned slot) const {
   return out;
 }
 
-// Before the first change: nobody else changes the store, and what killed processes left is gone.
+// Called before the first change: takes the exclusive lock and removes leftovers of killed
+// processes.
 bool SnapshotStore::take_over(std::string *problem) {
   if (taken_over_) return true;
   lock_ = Workspace::open_below(folder_.get(), "lock", O_RDWR | O_CREAT | O_NOFOLLOW, 0600);
@@ -191,12 +193,12 @@ bool SnapshotStore::take_over(std::string *problem) {
     const auto manifest = listed ? load(slot) : std::nullopt;
     if (listed && !manifest) {
       *problem = "the snapshot " + name +
-                 " is damaged; delete its file in the folder of the "
-                 "snapshots if you can do without it";
+                 " is damaged; delete its file in the snapshot folder if it "
+                 "is not needed");
       lock_ = Fd();
       return false;
     }
-    // One that was compacted. A file that is no snapshot at all is not ours to remove.
+    // Remove leftovers of compacted snapshots. Other files do not belong to the store.
     if (!listed && decode_head(read_file(folder_.get(), name, max_head_bytes))) {
       ::unlinkat(folder_.get(), name.c_str(), 0);
     }
@@ -241,7 +243,7 @@ Outcome<Manifest> SnapshotStore::take(const Call &call) {
   out.problem = add_contents(call, &out.value);
   making_ = nullptr;
   if (out.good()) objects_.sync(&out.problem);
-  // What was added for nothing is found and removed before the next change.
+  // Unused contents are found and removed before the next change.
   if (!out.good()) taken_over_ = false;
   complete(&out.value);
   return out;
@@ -254,7 +256,7 @@ std::string SnapshotStore::add_contents(const Call &call, Manifest *manifest) {
   for (const Entry &e : manifest->entries) to_do += e.kind == Kind::file && !e.stored;
   for (Entry &e : manifest->entries) {
     if (e.kind != Kind::file || e.stored) continue;
-    if (call.must_stop()) return "the call was cancelled or took too long; nothing was kept";
+    if (call.must_stop()) return "the call was cancelled or timed out; no snapshot was taken";
     call.report(static_cast<double>(done++), static_cast<double>(to_do));
     if (std::string problem = add_content(call, &e); !problem.empty()) return problem;
     if (!e.stored) ++manifest->head.skipped;
@@ -262,13 +264,13 @@ std::string SnapshotStore::add_contents(const Call &call, Manifest *manifest) {
   return {};
 }
 
-// Leaves `stored` false for what is too large or cannot be read.
+// Leaves `stored` false for files that are too large or unreadable.
 std::string SnapshotStore::add_content(const Call &call, Entry *entry) {
   if (entry->signature.size > config_.max_file_bytes) return {};
   if (!make_room(entry->signature.size)) {
     return "the snapshots of this workspace would need more than max_bytes (" +
            std::to_string(config_.max_bytes) +
-           ", in the profile); delete or compact some. Nothing was kept";
+           ", in the profile); delete or compact some. No snapshot was taken";
   }
   const Place place = workspace_.place(entry->path, false, Links::refuse);
   if (!place.folder.valid()) return {};
@@ -282,7 +284,8 @@ std::string SnapshotStore::add_content(const Call &call, Entry *entry) {
   used_ += put.added;
   struct stat after{};
   entry->signature = signature_of(before);
-  // Changed while it was read: what was read is kept, and looked at again the next time.
+  // If the file changed while it was read, the read content is kept, and the file is compared again
+  // next time.
   entry->settled =
       entry->settled && ::fstat(fd.get(), &after) == 0 && signature_of(after) == entry->signature;
   entry->hash = put.hash;
@@ -290,7 +293,8 @@ std::string SnapshotStore::add_content(const Call &call, Entry *entry) {
   return {};
 }
 
-// Automatic snapshots go, the oldest first, but not the newest one: it is what is built upon.
+// Removes automatic snapshots from the oldest, except the newest one, on which the next one is
+// based.
 bool SnapshotStore::make_room(std::uint64_t bytes) {
   while (used_ + bytes > config_.max_bytes) {
     const std::vector<Head> there = heads();
@@ -322,7 +326,7 @@ std::string SnapshotStore::commit(const Manifest &manifest, unsigned slot, Over 
   return {};
 }
 
-// Removes a snapshot, and then the contents that were its alone.
+// Removes a snapshot and the contents that only it uses.
 void SnapshotStore::forget(unsigned slot) {
   const auto manifest = load(slot);
   const std::string name = checkpoint_name(slot);
@@ -345,7 +349,7 @@ void SnapshotStore::collect(const Entries &candidates) {
   for (const Head &head : heads()) {
     if (unneeded.empty()) return;
     const auto other = load(head.slot);
-    if (!other) return;  // damaged: who knows what it needs
+    if (!other) return;  // damaged: the contents that it needs are unknown
     need(other->entries);
   }
   for (const Hash &hash : unneeded) used_ -= std::min(used_, objects_.remove(hash));
@@ -401,7 +405,7 @@ std::string SnapshotStore::remove(const Call &, unsigned slot) {
       std::find_if(there.begin(), there.end(), [&](const Head &h) { return h.slot == slot; });
   const std::string name = checkpoint_name(slot);
   if (at == there.end()) return "there is no snapshot " + name + "; see snapshots_list";
-  if (!at->manual) return name + " is automatic; it goes when its place is needed";
+  if (!at->manual) return name + " is an automatic snapshot, which cannot be deleted";
   forget(slot);
   return {};
 }
@@ -434,7 +438,7 @@ Outcome<SnapshotStore::Compacted> SnapshotStore::compact(const Call &call,
   if (out.value.sources.size() < 2) return {{}, "give at least two different checkpoints"};
   made.head.sequence = there.front().sequence + 1;
   complete(&made);
-  // A free slot, or that of a manual source, which goes anyway.
+  // Use a free slot, or that of a manual source, which is removed anyway.
   const auto free = free_slot(auto_slots, all_slots);
   const auto own = std::find_if(out.value.sources.begin(), out.value.sources.end(),
                                 [](unsigned slot) { return slot >= auto_slots; });
@@ -447,7 +451,7 @@ Outcome<SnapshotStore::Compacted> SnapshotStore::compact(const Call &call,
     for (const unsigned slot : out.value.sources) {
       if (slot != made.head.slot) forget(slot);
     }
-    // Of one that was replaced, contents may be left over: the next look finds them.
+    // Contents of the replaced snapshot may be left over; the next take_over() removes them.
     if (!free) taken_over_ = false;
   }
   out.value.head = made.head;

@@ -1,11 +1,10 @@
-// The snapshots of one workspace: slots, which one may take, and what the store may hold.
+// The snapshots of one workspace: slots and limits.
 //
-// In the store's folder: "objects" (objects.hpp), one file "cp-SLOT" for each snapshot
-// (manifest.hpp), "lock". A snapshot is there from the rename that gives its file that name, and
-// gone from the moment that its file is; contents that nobody needs any more are removed after
-// that, or, if the process is killed in between, before the next change.
+// The store's folder has "objects" (objects.hpp), one file "cp-SLOT" per snapshot (manifest.hpp),
+// and "lock". A snapshot exists from the rename of its file to the removal of its file. Unused
+// contents are removed after that, or, if the process is killed in between, before the next change.
 //
-// Thread: any, one at a time; each call holds the store for itself.
+// Thread: any, one at a time; each call locks the store.
 #pragma once
 
 #include <cstdint>
@@ -27,7 +26,7 @@ inline constexpr unsigned auto_slots = 10;    // 0 to 9
 inline constexpr unsigned manual_slots = 12;  // 10 to 21
 inline constexpr unsigned all_slots = auto_slots + manual_slots;
 
-// A value, or a sentence that says why there is none.
+// A value, or a sentence with the reason why there is none.
 template <class T>
 struct Outcome {
   T value{};
@@ -39,35 +38,35 @@ class SnapshotStore {
  public:
   SnapshotStore(const Workspace &workspace, const SnapshotConfig &config);
 
-  // Finds or makes the folder of this workspace in config.path. False: *problem.
+  // Opens or creates the folder of this workspace in config.path. False: *problem.
   bool open(std::string *problem);
 
   const Workspace &workspace() const noexcept { return workspace_; }
   bool before_changes() const noexcept { return config_.before_changes; }
   std::uint64_t max_file_bytes() const noexcept { return config_.max_file_bytes; }
 
-  // Newest first. Damaged ones are left out.
+  // Newest first; damaged snapshots are skipped.
   std::vector<Head> heads() const;
   std::optional<Manifest> load(unsigned slot) const;
 
-  // A manual one; refused when no slot is free.
+  // Takes a manual snapshot; fails if no slot is free.
   Outcome<Head> create(const Call &call, const std::string &name);
-  // An automatic one, in the place of the oldest when there are ten. None (slot == all_slots) when
-  // nothing has changed since the newest snapshot.
+  // Takes an automatic snapshot, which replaces the oldest one if there are ten. No snapshot (slot
+  // == all_slots) if nothing has changed since the newest one.
   Outcome<Head> create_automatic(const Call &call);
-  // A manual one goes. Empty, or why not.
+  // Deletes a manual snapshot. Returns the error; empty: none.
   std::string remove(const Call &call, unsigned slot);
 
   struct Compacted {
     Head head;
     std::vector<unsigned> sources;
   };
-  // One manual snapshot out of several (at least two): of each path what the newest has. The
-  // sources go in the same step.
+  // Merges at least two snapshots into one manual snapshot: the newest version of each path. The
+  // sources are removed in the same step.
   Outcome<Compacted> compact(const Call &call, std::vector<unsigned> slots,
                              const std::string &name);
 
-  // Contents, for who restores or compares. Held by the caller of lock().
+  // The content store; the caller must hold lock().
   Objects &objects() noexcept { return objects_; }
 
   // Waits for other calls until call.must_stop(). No lock: *problem.
@@ -90,12 +89,12 @@ class SnapshotStore {
   Fd folder_;
   Fd lock_;
   Objects objects_;
-  bool taken_over_ = false;          // swept, `used_` is right
+  bool taken_over_ = false;          // leftovers are removed, and `used_` is valid
   std::uint64_t used_ = 0;           // bytes of contents and manifests
-  const Entries *making_ = nullptr;  // contents of these are needed, whoever goes
+  const Entries *making_ = nullptr;  // contents of these entries are in use
 };
 
-// "cp-12"; back: nullopt if it is no such name.
+// The name of a slot: "cp-12"; checkpoint_slot() returns nullopt for other names.
 std::string checkpoint_name(unsigned slot);
 std::optional<unsigned> checkpoint_slot(std::string_view name);
 
