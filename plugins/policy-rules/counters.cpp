@@ -9,7 +9,7 @@ namespace bulkhead::rules {
 namespace {
 
 constexpr std::uint64_t kSweepEveryMs = 1'000;
-constexpr std::size_t kMostHosts = 1'024;  // of one call
+constexpr std::size_t kMostHosts = 1'024;  // per call
 constexpr std::size_t kMostHostBytes = 256;
 
 bool ends_with_word(std::string_view text, std::string_view word) {
@@ -23,14 +23,14 @@ bool ends_with_word(std::string_view text, std::string_view word) {
 void add_host(std::string_view address, std::set<std::string> *hosts) {
   if (hosts->size() >= kMostHosts) return;
   std::string host = web_host(address);
-  if (host.find("%20") != std::string::npos) return;  // a sentence
+  if (host.find("%20") != std::string::npos) return;  // a sentence, not an address
   if (host.size() > kMostHostBytes) host.resize(kMostHostBytes);
   if (!host.empty()) hosts->insert(std::move(host));
 }
 
 }  // namespace
 
-// Each address ends before the slash of the next one, so that a text is gone through once.
+// Each address ends before the slash of the next one, so that a text is scanned once.
 void collect_hosts(std::string_view text, std::set<std::string> *hosts) {
   for (std::size_t at = text.find(':'); at != std::string_view::npos; at = text.find(':', at + 1)) {
     const std::size_t slash = at + 1;
@@ -46,7 +46,7 @@ void collect_hosts(std::string_view text, std::set<std::string> *hosts) {
   add_host(text, hosts);
 }
 
-// Depth is bounded by JsonText::kMaxDepth.
+// The depth is limited by JsonText::kMaxDepth.
 void collect_hosts(const rapidjson::Value &value, std::set<std::string> *hosts) {
   if (value.IsString()) {
     collect_hosts(text_of(value), hosts);
@@ -77,7 +77,7 @@ void Counters::turn(Count &count, const Budget &budget, std::uint64_t now_ms) {
 std::uint64_t Counters::amount(const Count &count, std::uint64_t now_ms) {
   if (count.per_ms == 0) return count.now;
   const std::uint64_t left = count.per_ms - now_ms % count.per_ms;
-  // Rounded up: rather too strict by one than too loose.
+  // Rounded up, so that the count is too strict by one rather than too permissive.
   const double share = static_cast<double>(left) / static_cast<double>(count.per_ms);
   const double before = static_cast<double>(count.before) * share;
   const auto whole = static_cast<std::uint64_t>(before);
@@ -114,7 +114,7 @@ bool Counters::over(const Budget &budget, const std::string &key, const Addition
   if (budget.what == Budget::What::bytes) {
     return amount(*count, now_ms) + addition.bytes > budget.most;
   }
-  // A destination of the window before still counts in this one.
+  // A destination of the previous window still counts in this one.
   std::set<std::string> all = count->seen;
   all.insert(count->seen_before.begin(), count->seen_before.end());
   const std::size_t before = all.size();
@@ -149,7 +149,7 @@ void Counters::add_result(std::uint64_t exchange, std::uint64_t bytes, std::uint
   for (const Awaited &each : at->second) {
     add(each.budget, each.key, {bytes, nullptr}, now_ms);
   }
-  awaited_.erase(at);  // its place in the order goes when it is the oldest
+  awaited_.erase(at);  // removed from awaited_order_ when it is the oldest
 }
 
 }  // namespace bulkhead::rules

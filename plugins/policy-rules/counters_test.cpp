@@ -1,4 +1,4 @@
-// Rules with `over`: how much is too much.
+// Tests of rules with `over`.
 #include "rules_test.hpp"
 
 using namespace bulkhead::rules;
@@ -18,7 +18,7 @@ Call in_session(std::uint64_t session, std::string_view tool = "t", std::string_
 
 }  // namespace
 
-TEST_CASE("so many calls of a session, and those of others are their own") {
+TEST_CASE("calls are counted per session") {
   World w(limit(R"({"calls": 2})"));
   CHECK(w.decide(in_session(1)) == "allow");
   CHECK(w.decide(in_session(1)) == "allow");
@@ -26,10 +26,10 @@ TEST_CASE("so many calls of a session, and those of others are their own") {
   CHECK(w.decide(in_session(1)) == "block r");
   CHECK(w.decide(in_session(2)) == "allow");
   w.steady += 24ull * 3'600'000;
-  CHECK(w.decide(in_session(1)) == "block r");  // without `per`, for good
+  CHECK(w.decide(in_session(1)) == "block r");  // without `per`, the count does not expire
 }
 
-TEST_CASE("a call that a person has allowed is counted once") {
+TEST_CASE("an approved call is counted once") {
   World w(limit(R"({"calls": 1})"));
   CHECK(w.decide(in_session(1)) == "allow");
   Call again = in_session(1);
@@ -38,21 +38,21 @@ TEST_CASE("a call that a person has allowed is counted once") {
   CHECK(w.decide(in_session(1)) == "block r");
 }
 
-TEST_CASE("so many calls a minute, in windows that overlap") {
+TEST_CASE("calls per minute are counted in sliding windows") {
   World w(limit(R"({"calls": 60, "per": "1m"})"));
   w.steady = 600'000;  // a window begins
   for (int i = 0; i < 60; ++i) CHECK(w.decide("s", "t") == "allow");
   CHECK(w.decide("s", "t") == "block r");
-  w.steady += 60'000;  // all of the window before still count
+  w.steady += 60'000;  // all calls of the previous window still count
   CHECK(w.decide("s", "t") == "block r");
-  w.steady += 30'000;  // half of them
+  w.steady += 30'000;  // half of them count
   for (int i = 0; i < 30; ++i) CHECK(w.decide("s", "t") == "allow");
   CHECK(w.decide("s", "t") == "block r");
   w.steady += 120'000;
   CHECK(w.decide("s", "t") == "allow");
 }
 
-TEST_CASE("what is counted by") {
+TEST_CASE("counting keys") {
   World tools(limit(R"({"calls": 1, "by": ["session", "tool"]})"));
   CHECK(tools.decide(in_session(1, "a")) == "allow");
   CHECK(tools.decide(in_session(1, "b")) == "allow");
@@ -67,13 +67,13 @@ TEST_CASE("what is counted by") {
   Call other = in_session(3);
   other.principal = "bert";
   CHECK(principals.decide(other) == "allow");
-  // Names that are put together alike are still two.
+  // Names whose concatenations are equal are distinct keys.
   World names(limit(R"({"calls": 1, "by": ["server", "tool"]})"));
   CHECK(names.decide("a\n1:b", "c") == "allow");
   CHECK(names.decide("a", "b\n1:c") == "allow");
 }
 
-TEST_CASE("only calls that match and pass are counted") {
+TEST_CASE("only calls that match and are allowed are counted") {
   World w(rules(R"j({
     "many": {"on": "mcp.request", "priority": 1, "if": "mcp.request.tool_name == 'a'",
              "decision": "block", "over": {"calls": 1}},
@@ -83,7 +83,7 @@ TEST_CASE("only calls that match and pass are counted") {
   CHECK(w.decide("s", "a", R"({"bad":1})") == "block never");
   CHECK(w.decide("s", "a") == "allow");
   CHECK(w.decide("s", "a") == "block many");
-  // Looking does not count.
+  // An explanation does not count.
   World looked(limit(R"({"calls": 1})"));
   std::vector<Look> looks;
   const Call c = call("s", "t");
@@ -94,7 +94,8 @@ TEST_CASE("only calls that match and pass are counted") {
   CHECK(looked.decide("s", "t") == "allow");
 }
 
-TEST_CASE("a budget that comes while a call waits for a person counts it when it comes again") {
+TEST_CASE(
+    "a budget loaded while a call waits for approval counts the call when it is evaluated again") {
   constexpr auto ask = R"j("look": {"on": "mcp.request", "if": "true", "decision": "ask"})j";
   constexpr auto cap = R"j("cap": {"on": "mcp.request", "if": "true", "decision": "block",
                                    "priority": 1, "over": {"calls": 1}})j";
@@ -115,13 +116,13 @@ TEST_CASE("a budget that comes while a call waits for a person counts it when it
   CHECK(w.decide(approved(1)) == "ask look");  // counted once
   CHECK(w.decide(approved(2)) == "block cap");
   CHECK(w.decide(numbered(4)) == "block cap");
-  // Rules that did not ask had counted it when they let it pass.
+  // Rules that did not ask counted the call when they allowed it.
   Call other = numbered(5);
   other.again = true;
   CHECK(w.decide(other) == "ask look");
 }
 
-TEST_CASE("a call counts from the question on, whatever the answer is") {
+TEST_CASE("a call is counted when approval is requested, independently of the outcome") {
   World w(rules(R"j({
     "look": {"on": "mcp.request", "if": "true", "decision": "ask"},
     "cap": {"on": "mcp.request", "if": "true", "decision": "block", "priority": 1,
@@ -134,7 +135,7 @@ TEST_CASE("a call counts from the question on, whatever the answer is") {
   CHECK(w.decide(c) == "ask look");
 }
 
-TEST_CASE("calls that a person was asked about are forgotten in their order") {
+TEST_CASE("calls that waited for approval are forgotten in order") {
   World w(rules(R"j({
     "look": {"on": "mcp.request", "if": "true", "decision": "ask"},
     "cap": {"on": "mcp.request", "if": "true", "decision": "block", "priority": 1,
@@ -146,7 +147,7 @@ TEST_CASE("calls that a person was asked about are forgotten in their order") {
   c.again = c.approved = true;
   c.exchange = 2;
   CHECK(w.decide(c) == "ask look");
-  c.exchange = 1;  // counted anew, which is too much
+  c.exchange = 1;  // counted again, which exceeds the budget
   CHECK(w.decide(c) == "block cap");
 }
 
@@ -178,7 +179,7 @@ TEST_CASE("distinct destinations") {
   CHECK(hosts == std::set<std::string>{"[::1]", "host", "w", "z"});
 }
 
-TEST_CASE("a budget of destinations counts every host that a request sends, wherever it stands") {
+TEST_CASE("a budget of destinations counts every host in a request, at any position") {
   constexpr auto one = R"({"destinations": 1, "by": []})";
   const Call plain = call("s", "t", R"({"url":"https://a.example"})");
   const auto refused = [&](const Call &second) {
@@ -207,12 +208,12 @@ TEST_CASE("a budget of destinations counts every host that a request sends, wher
     by_uri.name = "https://a.example/x";
     CHECK(refused(by_uri) == "allow");
   }
-  // Names of members reach the server, too.
+  // Member names are sent to the server, too.
   CHECK(refused(call("s", "t", R"({"https://b.example/":1})")) == "block r");
   CHECK(refused(call("s", "t", R"({"m":[{"https://b.example/":1}]})")) == "block r");
 }
 
-TEST_CASE("spellings that URL parsers take for an address name its host") {
+TEST_CASE("all spellings that URL parsers accept as a URL give its host") {
   const auto hosts_in = [](std::string_view text) {
     rapidjson::Document json;
     json.SetString(text.data(), static_cast<rapidjson::SizeType>(text.size()), json.GetAllocator());
@@ -232,7 +233,7 @@ TEST_CASE("spellings that URL parsers take for an address name its host") {
   CHECK(hosts_in("http://2130706433/") == std::set<std::string>{"127.0.0.1"});
 }
 
-TEST_CASE("a budget of bytes counts everything that a request sends") {
+TEST_CASE("a budget of bytes counts the whole request") {
   const std::string filler = "{\"x\":\"" + std::string(40, 'y') + "\"}";
   for (const auto member :
        {&Call::arguments, &Call::meta, &Call::argument, &Call::context, &Call::extra}) {
@@ -250,17 +251,17 @@ TEST_CASE("a budget of bytes counts everything that a request sends") {
   CHECK(w.decide(c) == "block r");
 }
 
-TEST_CASE("counts have a bound, and what finds no place is too much") {
+TEST_CASE("the number of counts is limited, and calls beyond exceed the budget") {
   World w(limit(R"({"calls": 5, "per": "1m"})"));
   for (std::uint64_t i = 0; i < Counters::kMostCounts; ++i) {
     if (w.judge.decide(w.set, in_session(i)).kind != BH_VERDICT_ALLOW) FAIL("refused: " << i);
   }
   CHECK(w.decide(in_session(1'000'000)) == "block r");
-  w.steady += 200'000;  // what has not been used is forgotten
+  w.steady += 200'000;  // unused counts expire
   CHECK(w.decide(in_session(1'000'000)) == "allow");
 }
 
-TEST_CASE("what is refused of a budget") {
+TEST_CASE("invalid budgets are rejected") {
   has(bad(limit(R"({"calls": 0})")), "security.rules.mcp.r.over.calls: a number from 1 to ");
   has(bad(limit(R"({"destinations": 1001})")), "a number from 1 to 1000 is needed");
   has(bad(limit("{}")), "exactly one of calls, bytes and destinations");
@@ -268,9 +269,9 @@ TEST_CASE("what is refused of a budget") {
   for (const std::string_view per : {"1", "m", "1w", "32d", "0s", "-1m", "1.5m"}) {
     has(bad(limit(R"({"calls": 1, "per": ")" + std::string(per) + "\"}")), "at most 31 days");
   }
-  has(bad(limit(R"({"calls": 1, "by": "user"})")), "is nothing to count by");
+  has(bad(limit(R"({"calls": 1, "by": "user"})")), "is not a counting key");
   has(bad(limit(R"({"cals": 1})")), "did you mean \"calls\"?");
   has(bad(rules(R"({"r": {"on": "mcp.response", "if": "true", "decision": "block",
                           "over": {"calls": 1}}})")),
-      "counted when a request is judged");
+      "counted when a request is evaluated");
 }

@@ -23,17 +23,17 @@ std::string json_of(const rapidjson::Value &value) {
   return {out.GetString(), out.GetSize()};
 }
 
-// A call whose texts it keeps.
+// A described call that owns its texts.
 class Described {
  public:
-  // Empty: it is one. Else what is wrong.
+  // Returns the error; empty: none.
   std::string read(const rapidjson::Value &json) {
-    if (!json.IsObject()) return "a call is a JSON object";
+    if (!json.IsObject()) return "a call must be a JSON object";
     for (const auto &each : json.GetObject()) {
       const std::string_view name = text_of(each.name);
       if (std::find(std::begin(kKeys), std::end(kKeys), name) == std::end(kKeys)) {
         const std::string_view near = nearest(name, kKeys);
-        return "\"" + std::string(name.substr(0, 80)) + "\" is not known" +
+        return "\"" + std::string(name.substr(0, 80)) + "\" is unknown" +
                (near.empty() ? "" : "; did you mean \"" + std::string(near) + "\"?");
       }
     }
@@ -62,20 +62,21 @@ class Described {
     text(json, "on", &on);
     const auto event = event_named(on);
     if (!event || event == Event::response) {
-      wrong_ = "\"on\" is mcp.request, mcp.input_request, mcp.input_response or mcp.notification";
+      wrong_ =
+          "\"on\" must be mcp.request, mcp.input_request, mcp.input_response or mcp.notification";
     } else {
       call.event = *event;
     }
     if (const rapidjson::Value *to_server = member(json, "to_server"))
       call.to_server = to_server->IsBool() && to_server->GetBool();
     if (const rapidjson::Value *pinned = member(json, "pinned")) {
-      if (!pinned->IsBool()) wrong_ = "\"pinned\" is true or false";
+      if (!pinned->IsBool()) wrong_ = "\"pinned\" must be true or false";
       call.pin = pinned->IsBool() && pinned->GetBool() ? BH_PIN_SAME : BH_PIN_UNKNOWN;
     }
     const bool is_call = call.event == Event::request;
     if (wrong_.empty() && (call.server.empty() || (is_call && call.name.empty())))
-      wrong_ = "\"server\" and \"name\" are needed";
-    if (wrong_.empty() && !is_call && has_result) wrong_ = "only a call has a \"result\"";
+      wrong_ = "\"server\" and \"name\" are missing";
+    if (wrong_.empty() && !is_call && has_result) wrong_ = "only calls have a \"result\"";
     return wrong_;
   }
 
@@ -96,7 +97,7 @@ class Described {
               std::string_view *out) {
     const rapidjson::Value *found = member(json, name);
     if (found == nullptr) return false;
-    if (!found->IsObject()) wrong_ = "\"" + std::string(name) + "\" is a JSON object";
+    if (!found->IsObject()) wrong_ = "\"" + std::string(name) + "\" must be a JSON object";
     *keep = json_of(*found);
     *out = *keep;
     return true;
@@ -105,7 +106,7 @@ class Described {
     const rapidjson::Value *found = member(json, name);
     if (found == nullptr) return usual;
     if (found->IsUint64()) return found->GetUint64();
-    wrong_ = "\"" + std::string(name) + "\" is a whole number";
+    wrong_ = "\"" + std::string(name) + "\" must be a whole number";
     return usual;
   }
 
@@ -127,7 +128,7 @@ std::string found_text(const Look &look) {
     case Look::Found::matches:
       return "matches";
     case Look::Found::within:
-      return "matches, and its budget is not used up";
+      return "matches, but its budget is not exceeded";
     case Look::Found::error:
       return "cannot be evaluated: " + look.text;
     default:

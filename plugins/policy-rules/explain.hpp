@@ -1,4 +1,4 @@
-// What the rules make of one call that a person describes, as JSON (see bh.explain/1).
+// Explains the evaluation of a described call, as JSON (see bh.explain/1).
 #pragma once
 
 #include <expected>
@@ -9,7 +9,7 @@
 
 namespace bulkhead::rules {
 
-// An error is for people: what of the description is wrong.
+// The error states what is invalid in the description.
 std::expected<std::string, std::string> explain(const RuleSet &set, Judge &judge,
                                                 std::string_view call_json);
 

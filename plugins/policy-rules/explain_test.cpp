@@ -5,7 +5,7 @@
 using namespace bulkhead::rules;
 using namespace bulkhead::rules::test;
 
-TEST_CASE("what became of a call, and which rules were looked at") {
+TEST_CASE("the verdict of a call and the evaluated rules are explained") {
   World w(rules(R"j({
     "one": {"on": "mcp.request", "priority": 1, "if": "mcp.request.arguments.n > 5", "decision": "block"},
     "two": {"on": "mcp.request", "priority": 2, "if": "mcp.request.tool_name == 't'",
@@ -31,17 +31,18 @@ TEST_CASE("what became of a call, and which rules were looked at") {
   has(*broken, R"("rule":"security.mcp.evaluation_error")");
 }
 
-TEST_CASE("what is wrong with a described call") {
+TEST_CASE("errors in described calls are reported") {
   World w("{}");
   const auto wrong = [&](std::string_view call) {
     const auto said = explain(w.set, w.judge, call);
     return said ? "accepted" : said.error();
   };
   CHECK(wrong("{") == "it is not valid JSON");
-  CHECK(wrong("[]") == "a call is a JSON object");
-  CHECK(wrong(R"({"server":"s"})") == "\"server\" and \"name\" are needed");
-  CHECK(wrong(R"({"sever":"s","name":"t"})") == "\"sever\" is not known; did you mean \"server\"?");
-  CHECK(wrong(R"({"server":1,"name":"t"})") == "\"server\" is a string");
-  CHECK(wrong(R"({"server":"s","name":"t","arguments":[]})") == "\"arguments\" is a JSON object");
-  CHECK(wrong(R"({"server":"s","name":"t","session":-1})") == "\"session\" is a whole number");
+  CHECK(wrong("[]") == "a call must be a JSON object");
+  CHECK(wrong(R"({"server":"s"})") == "\"server\" and \"name\" are missing");
+  CHECK(wrong(R"({"sever":"s","name":"t"})") == "\"sever\" is unknown; did you mean \"server\"?");
+  CHECK(wrong(R"({"server":1,"name":"t"})") == "\"server\" must be a string");
+  CHECK(wrong(R"({"server":"s","name":"t","arguments":[]})") ==
+        "\"arguments\" must be a JSON object");
+  CHECK(wrong(R"({"server":"s","name":"t","session":-1})") == "\"session\" must be a whole number");
 }

@@ -1,4 +1,4 @@
-// What is judged beside calls: servers' requests, the client's answers, notifications.
+// Tests of events beside calls: server-initiated requests, the client's responses, notifications.
 #include "explain.hpp"
 #include "rules_test.hpp"
 
@@ -21,7 +21,7 @@ std::string judged(World &w, const Call &call) {
 
 }  // namespace
 
-TEST_CASE("inputs and notifications are judged by rules of their own") {
+TEST_CASE("inputs and notifications have their own rules") {
   World w(rules(R"j({
     "no-passwords": {"on": "mcp.input_request", "decision": "block",
       "if": "mcp.request.method == 'elicitation/create' && mcp.input.text.matches('(?i)password')"},
@@ -74,7 +74,7 @@ TEST_CASE("inputs and notifications are judged by rules of their own") {
   CHECK((calls_only.set.needs & BH_POLICY_JUDGES_NOTIFICATIONS) == 0);
 }
 
-TEST_CASE("the default, lists and budgets are about calls only") {
+TEST_CASE("the default, lists and budgets apply to calls only") {
   World w(security(R"j({"default":"block","servers":{"s":{"allowed_tools":["x"]}},"rules":{"mcp":{
     "once":{"on":"mcp.request","if":"true","decision":"block","over":{"calls":1}},
     "x":{"on":"mcp.request","if":"true","decision":"allow","priority":500}}}})j"));
@@ -87,27 +87,27 @@ TEST_CASE("the default, lists and budgets are about calls only") {
   CHECK(w.decide("s", "x") == "block once");
 }
 
-TEST_CASE("what is refused of rules about inputs and notifications") {
+TEST_CASE("invalid rules for inputs and notifications are rejected") {
   const auto one = [](std::string_view on, std::string_view more) {
     return rules("{\"r\":{\"on\":\"" + std::string(on) + "\"," + std::string(more) + "}}");
   };
   for (const std::string_view on :
        {"mcp.input_request", "mcp.input_response", "mcp.notification"}) {
-    has(bad(one(on, R"("if":"true","decision":"ask")")), "is allowed or blocked, nothing else");
-    has(bad(one(on, R"("if":"true","decision":"rewrite")")), "is allowed or blocked, nothing else");
+    has(bad(one(on, R"("if":"true","decision":"ask")")), "can only be allowed or blocked");
+    has(bad(one(on, R"("if":"true","decision":"rewrite")")), "can only be allowed or blocked");
     has(bad(one(on, R"("if":"true","decision":"block","over":{"calls":1})")),
-        "counted when a request is judged");
+        "counted when a request is evaluated");
     has(bad(one(on, R"("if":"mcp.request.arguments.x == 1","decision":"block")")),
-        "is not there when on = \"" + std::string(on) + "\"; on = \"mcp.request\" is for this");
+        "is not available when on = \"" + std::string(on) + "\"; on = \"mcp.request\" has it");
     good(one(
         on,
         R"j("if":"session.calls > 3 && time > timestamp('2020-01-01T00:00:00Z')","decision":"block")j"));
   }
   has(bad(one("mcp.request", R"("if":"mcp.input.action == 'x'","decision":"block")")),
-      "on = \"mcp.input_response\" is for this");
+      "on = \"mcp.input_response\" has it");
 }
 
-TEST_CASE("they are explained like calls") {
+TEST_CASE("inputs and notifications are explained like calls") {
   World w(rules(R"j({"r":{"on":"mcp.input_request","decision":"block",
     "if":"mcp.input.params.message == 'x'"}})j"));
   const auto said =
@@ -118,5 +118,5 @@ TEST_CASE("they are explained like calls") {
   has(*said, R"("decision":"block","rule":"security.rules.mcp.r")");
   const auto wrong = explain(w.set, w.judge, R"({"on":"mcp.response","server":"s","name":"t"})");
   REQUIRE_FALSE(wrong.has_value());
-  has(wrong.error(), "\"on\" is mcp.request");
+  has(wrong.error(), "\"on\" must be mcp.request");
 }

@@ -1,5 +1,5 @@
-// Strings are read 16 bytes at a time where they have no escapes. For this file alone: nothing else
-// here parses in place, and what is parsed here lies in a buffer with room for that behind its end.
+// RapidJSON reads strings without escapes 16 bytes at a time. Only this file enables it: all
+// parsing here is in place, in a buffer with enough bytes after its end.
 #ifdef __SSE2__
 #define RAPIDJSON_SSE2
 #endif
@@ -14,7 +14,7 @@ namespace bulkhead::rules {
 namespace {
 
 constexpr unsigned kFlags = rapidjson::kParseIterativeFlag | rapidjson::kParseFullPrecisionFlag;
-constexpr std::size_t kReadAhead = 32;  // zeros behind the text
+constexpr std::size_t kReadAhead = 32;  // zeros after the text
 constexpr std::size_t kStackBytes = std::size_t{16} << 10;
 
 bool has_twins(const rapidjson::Value &object) {
@@ -36,9 +36,9 @@ bool has_twins(const rapidjson::Value &object) {
 
 const char *fault_of(const rapidjson::Value &value, unsigned depth) {
   if (!value.IsObject() && !value.IsArray()) return nullptr;
-  if (depth == JsonText::kMaxDepth) return "nests too deeply";
+  if (depth == JsonText::kMaxDepth) return "is nested too deeply";
   if (value.IsObject()) {
-    if (has_twins(value)) return "an object has the same member twice";
+    if (has_twins(value)) return "an object has a duplicate member";
     for (const auto &each : value.GetObject()) {
       if (const char *fault = fault_of(each.value, depth + 1)) return fault;
     }
@@ -50,8 +50,8 @@ const char *fault_of(const rapidjson::Value &value, unsigned depth) {
   return nullptr;
 }
 
-// Values of a JSON text (names of members are none), or a number that is not smaller: what begins
-// behind a comma or a bracket. What stands in strings is left out.
+// An upper bound for the number of values of a JSON text, not counting member names: the number of
+// commas and brackets outside of strings.
 std::size_t count_values(std::string_view json) noexcept {
   std::size_t count = 1;
   for (std::size_t i = 0; i < json.size(); ++i) {
@@ -75,10 +75,10 @@ JsonText::JsonText()
 
 const char *JsonText::parse(std::string_view text) {
   clear();
-  // The parser sees neither an end at a zero byte nor what is no UTF-8.
+  // The parser would stop at a NUL byte and does not validate UTF-8.
   const bool whole = text.empty() || std::memchr(text.data(), 0, text.size()) == nullptr;
   if (!whole || !cel::is_valid_utf8(text)) return "not valid JSON";
-  // Each takes a byte, and a comma.
+  // Each value takes at least one byte and a comma.
   if (text.size() > 2 * kMostValues && count_values(text) > kMostValues)
     return "has more than 8,388,608 values";
   text_.resize(text.size() + kReadAhead);

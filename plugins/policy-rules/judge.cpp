@@ -17,12 +17,12 @@ using cel::Value;
 constexpr char kNotKnown[] = "not known yet";
 const std::string kUnreadable = "the destinations of the request cannot be counted: ";
 
-// What is the same for all calls of one principal to one thing.
+// Roots that are equal for all calls of one principal to one target.
 constexpr std::uint64_t kLasting = bit(kMethod) | bit(kServer) | bit(kTool) | bit(kPrompt) |
                                    bit(kUri) | bit(kUriNormalized) | bit(kPrincipal) |
                                    kDefinitionBits;
 
-// What the rules of an event read of the body.
+// The body roots that rules of an event read.
 constexpr std::uint64_t body_bits(Event event) {
   switch (event) {
     case Event::request:
@@ -67,7 +67,7 @@ const rapidjson::Value &content_of(const rapidjson::Value &result) {
 std::string key_of(const std::string &rule_id, const Budget &budget, const Call &call,
                    std::string_view tool) {
   std::string key = rule_id;
-  // Lengths keep parts apart, whatever is in them.
+  // Lengths keep the parts distinct for any content.
   const auto part = [&](bool wanted, std::string_view text) {
     if (wanted) key.append("\n").append(std::to_string(text.size())).append(":").append(text);
   };
@@ -134,7 +134,7 @@ void Judge::begin(Event event, const Call &call, std::string_view result) {
   charges_.clear();
   const bool is_call = event == Event::request || event == Event::response;
   const bool tool = call.method == "tools/call" || !is_call, prompt = call.method == "prompts/get";
-  // What completion is asked for may be either.
+  // For completion, the name may be a prompt or a resource template.
   const bool both = call.method == "completion/complete" && is_call;
   values_[kMethod] = Value::string(call.method);
   values_[kServer] = Value::string(call.server);
@@ -194,16 +194,16 @@ void Judge::fill_arguments(bool as_text) {
   values_[kArgumentsText] = Value::string(arguments_text_);
 }
 
-// Members of params; `{}` where they are absent.
+// Fills the members of params; `{}` if absent.
 void Judge::fill_beside() {
   const auto set = [&](Root root, JsonText *json, std::string_view text, const char *fault) {
     const bool good =
         json->parse(text.empty() ? "{}" : text) == nullptr && json->value().IsObject();
     values_[root] = good ? cel::json_value(json->value()) : Value::error(fault);
   };
-  set(kExtra, &extra_, call_->extra, "what params has beside is no object");
-  set(kCompletion, &argument_, call_->argument, "the argument is no object");
-  set(kCompletionContext, &context_, call_->context, "the context is no object");
+  set(kExtra, &extra_, call_->extra, "the other members of params are not an object");
+  set(kCompletion, &argument_, call_->argument, "the argument is not an object");
+  set(kCompletionContext, &context_, call_->context, "the context is not an object");
 }
 
 void Judge::fill_definition() {
@@ -232,7 +232,7 @@ void Judge::fill_response() {
   values_[kText] = Value::string(response_text_);
 }
 
-// Of an input or a notification; result_ has it.
+// Fills the body of an input or a notification from result_.
 void Judge::fill_body() {
   const rapidjson::Value &body = result_.value();
   values_[kCommon] = cel::json_value(body);
@@ -246,7 +246,7 @@ void Judge::fill_body() {
   }
 }
 
-// Of what is asked for, what is not there yet; what cannot be had is an error value.
+// Fills the requested slots that are not filled yet. Unavailable values are error values.
 void Judge::fill(std::uint64_t slots) {
   slots &= ~filled_;
   if (slots == 0) return;
@@ -278,7 +278,7 @@ void Judge::fill(std::uint64_t slots) {
   if ((slots & bit(kMeta)) != 0) {
     const bool good = meta_.parse(call_->meta.empty() ? "{}" : call_->meta) == nullptr &&
                       meta_.value().IsObject();
-    values_[kMeta] = good ? cel::json_value(meta_.value()) : Value::error("_meta is no object");
+    values_[kMeta] = good ? cel::json_value(meta_.value()) : Value::error("_meta is not an object");
     filled_ |= bit(kMeta);
   }
   if ((slots & kBesideBits) != 0) {
@@ -312,13 +312,13 @@ Match Judge::match(const Rule &rule) {
     fault_ = at->second.fault;
     found = at->second.match;
   } else {
-    return failed("it has not been studied");
+    return failed("it was not evaluated in advance");
   }
   const bool counts = found == Match::yes && rule.over && filled_ != ~0ull;
   return counts ? within(rule.id, *rule.over) : found;
 }
 
-// All but the count.
+// Evaluates everything except the count.
 Match Judge::meets(const Rule &rule) {
   if (event_ != Event::request && (rule.reads & body_bits(event_)) != 0 &&
       parse_body() != nullptr) {
@@ -335,17 +335,17 @@ Match Judge::meets(const Rule &rule) {
       return failed(std::string("the arguments are ") + arguments_fault_);
     }
     fill(rule.reads);
-    // What a call brings along may be looked at several times over; anything beyond has its bound.
+    // Conditions may read the data of a call several times, so the budget grows with its size.
     const std::uint64_t budget = cel::Program::kDefaultBudget + call_->asked_bytes() + body_.size();
     const Value value = rule.condition->evaluate(values_, scratch_, budget);
     if (value.is_error()) return failed(rule.condition->explain(value).to_string());
-    if (!value.is(cel::Kind::kBool)) return failed("the condition gave no bool");
+    if (!value.is(cel::Kind::kBool)) return failed("the condition did not return a bool");
     if (!value.as_bool()) return Match::no;
   }
   return Match::yes;
 }
 
-// Fills hosts_ from everything that the request sends. nullptr: done; else why it cannot be.
+// Fills hosts_ from the whole request. Returns nullptr, or the error.
 const char *Judge::find_hosts() {
   if (hosts_known_) return nullptr;
   hosts_.clear();
@@ -365,8 +365,8 @@ const char *Judge::find_hosts() {
   return nullptr;
 }
 
-// Is the rule's budget used up? While it is not, the rule does not match, and the call counts if it
-// is let through.
+// Checks whether the rule's budget is exceeded. If not, the rule does not match, and the call is
+// counted if it is allowed.
 Match Judge::within(const std::string &rule_id, const Budget &budget) {
   std::string key = key_of(rule_id, budget, *call_, values_[kTool].text());
   if (call_->again && is_counted(key)) return Match::no;
@@ -379,10 +379,10 @@ Match Judge::within(const std::string &rule_id, const Budget &budget) {
   return Match::no;
 }
 
-// A call that comes again: has it been counted here before a person was asked? What a reload has
-// brought meanwhile has not.
+// For a call that is evaluated again: true if it was counted before the approval. Budgets loaded
+// since then have not counted it.
 bool Judge::is_counted(const std::string &key) const {
-  // These rules had let it through, and it was for another policy's sake that it waited.
+  // These rules allowed the call; another policy required the approval.
   if (!call_->approved) return true;
   const auto at = asked_.find(call_->exchange);
   return at != asked_.end() &&
@@ -414,7 +414,7 @@ Verdict Judge::evaluation_error(const Rule &rule) {
   return verdict;
 }
 
-// What a rule may rewrite.
+// The text that a rule may rewrite.
 std::string_view Judge::changeable() const {
   return event_ == Event::request ? call_->arguments : body_;
 }
@@ -431,7 +431,8 @@ Verdict Judge::rewritten(const Rule &rule) {
     made = at->second.rewritten.value_or(Rewritten{});
   }
   if (!made.text) {
-    fault_ = "what it rewrites is not valid JSON, nests too deeply or would become too large";
+    fault_ =
+        "the rewritten text is not valid JSON, is nested too deeply, or would become too large";
     return evaluation_error(rule);
   }
   if (!made.changed) return verdict;
@@ -453,10 +454,10 @@ Verdict Judge::act(const Rule &rule) {
   return verdict;
 }
 
-// What a call is counted for, while a person is asked about it.
+// Stores the counts of a call that waits for approval.
 void Judge::remember(bool asks) {
   if (!asks) {
-    if (call_->again) asked_.erase(call_->exchange);  // its place in the order goes in time
+    if (call_->again) asked_.erase(call_->exchange);  // its entry in asked_order_ is removed later
     return;
   }
   const auto [at, fresh] = asked_.try_emplace(call_->exchange);
@@ -522,7 +523,7 @@ Verdict Judge::judge_body(const RuleSet &set) {
   return verdict;
 }
 
-// ---- in two steps ----------------------------------------------------------------------------
+// ---- evaluation in two steps -------------------------------------------------------------------
 
 bool Judge::reads_body(const RuleSet &set, Event event, const Call &call) {
   begin(event, call);
@@ -576,14 +577,14 @@ Verdict Judge::conclude(const RuleSet &set, Event event, const Call &call, std::
 
 // ---- lists -----------------------------------------------------------------------------------
 
-// What may be other in another call of the same thing by the same principal is not known, and so is
-// what a condition makes of it; && and || decide without it where they can.
+// Values that may differ in another call of the same target by the same principal are unknown, and
+// so are conditions that depend on them; && and || decide without them if possible.
 void Judge::hide_what_differs() {
   fill(kDefinitionBits | bit(kUriNormalized));
   for (std::uint32_t slot = 0; slot < kRoots; ++slot) {
     if ((kLasting & bit(slot)) == 0) values_[slot] = Value::error(kNotKnown);
   }
-  // A template stands for addresses that nobody has named yet.
+  // A template stands for URIs that are not known yet.
   if (call_->name.find('{') != std::string_view::npos && !values_[kUri].text().empty())
     values_[kUri] = values_[kUriNormalized] = Value::error(kNotKnown);
   filled_ = ~0ull;
@@ -600,7 +601,7 @@ bool Judge::shows(const RuleSet &set, const Call &call) {
     const Rule &rule = rules[number];
     const Match found = match(rule);
     if (found == Match::no) return false;
-    if (found == Match::error || rule.over) {  // it may match, or not
+    if (found == Match::error || rule.over) {  // it may match or not
       may_pass = may_pass || rule.action != Action::block;
       return false;
     }

@@ -1,4 +1,4 @@
-// Judges calls and results by a set of rules. Thread: one; memory is used again from call to call.
+// Evaluates calls and results against a set of rules. Thread: one; memory is reused between calls.
 #pragma once
 
 #include <bulkhead/abi/ext/policy.h>
@@ -28,15 +28,16 @@ struct Call {
   std::uint32_t pin = BH_PIN_UNKNOWN;
   std::string_view transport, peer, principal, process_name, method, server, name, arguments, meta,
       definition, argument, context, extra, claimed_name;
-  Event event = Event::request;  // otherwise `arguments` is what is judged, and `name` a tool's
+  Event event = Event::request;  // for other events, `arguments` is the evaluated text, and `name`
+                                 // is a tool
   bool to_server = false;        // of a notification
-  bool again = false;            // asked once more, after a person has allowed it
-  bool approved = false;         // and it was these rules that wanted a person's word
+  bool again = false;            // evaluated again after an approval
+  bool approved = false;         // the approval was required by these rules
 
-  // Of a request: the URI that its client has chosen, or what completion names.
+  // For a request: the URI chosen by the client, or the target of a completion.
   std::string_view uri() const noexcept;
-  // Everything that a client puts into a request for its server. Names of tools and prompts are not
-  // counted: they are the server's own.
+  // Size of everything that the client sends to the server. Names of tools and prompts are not
+  // counted, since they are defined by the server.
   std::size_t asked_bytes() const noexcept {
     return uri().size() + arguments.size() + meta.size() + argument.size() + context.size() +
            extra.size();
@@ -44,7 +45,7 @@ struct Call {
 };
 Call call_of(const bh_policy_request &request);
 
-// Texts live until the next question.
+// The texts are valid until the next question.
 struct Verdict {
   std::uint32_t kind = BH_VERDICT_ALLOW;
   std::string_view rule, reason;
@@ -54,19 +55,19 @@ struct Verdict {
 
 enum class Match : std::uint8_t { no, yes, error };
 
-// What the conditions of the rules are in one question, without its counts: found beforehand, on
-// another thread, where a message is too large to be read between two turns of the loop.
+// The results of all conditions for one question, without counts: evaluated in advance on another
+// thread if the message is too large for the reactor thread.
 struct Findings {
   struct Of {
     Match match = Match::no;
     std::string fault;  // of an error
     std::optional<Rewritten> rewritten;
   };
-  std::unordered_map<const Rule *, Of> rules;  // up to the one that decides, whatever is counted
-  std::set<std::string> hosts;                 // where a rule counts destinations
+  std::unordered_map<const Rule *, Of> rules;  // up to the deciding rule, ignoring budgets
+  std::set<std::string> hosts;                 // if a rule counts destinations
 };
 
-// One rule that was looked at, for people.
+// One evaluated rule, for explanations.
 struct Look {
   const Rule *rule = nullptr;
   enum class Found : std::uint8_t { matches, differs, within, error } found = Found::differs;
@@ -75,34 +76,33 @@ struct Look {
 
 class Judge {
  public:
-  // Calls that a person is asked about, of which it is known what they were counted for; one before
-  // them is counted anew.
+  // Limit for calls waiting for approval whose counts are stored; an older one is counted again.
   static constexpr std::size_t kMostAsked = 4'096;
 
-  // Milliseconds of a clock that never goes back, and of the calendar's (Unix time).
+  // Milliseconds of a monotonic clock, and Unix time.
   struct Clock {
     std::function<std::uint64_t()> steady_ms, unix_ms;
   };
   explicit Judge(Clock clock) : clock_(std::move(clock)) {}
 
-  // `looks`: what was looked at is appended; nothing is counted then.
+  // `looks`: receives the evaluated rules; nothing is counted then.
   Verdict decide(const RuleSet &set, const Call &call, std::vector<Look> *looks = nullptr);
   Verdict observe(const RuleSet &set, const Call &call, std::string_view result,
                   std::vector<Look> *looks = nullptr);
-  // Of what is neither a call nor its result: call.event says what.
+  // Evaluates an event that is neither a call nor its result; see call.event.
   Verdict judge(const RuleSet &set, const Call &call, std::vector<Look> *looks = nullptr);
 
-  // Does a rule that this message could match read its body, or change it? `event`: response for a
+  // True if a rule that may match this message reads or rewrites its body. `event`: response for a
   // result.
   bool reads_body(const RuleSet &set, Event event, const Call &call);
-  // Looks at what no count decides. Counts nothing; another thread may do it with a judge of its
-  // own.
+  // Evaluates all conditions in advance, without counting. May run on another thread with a
+  // separate judge.
   Findings study(const RuleSet &set, Event event, const Call &call, std::string_view result);
-  // decide(), observe() or judge() of a question that has been studied with the same set.
+  // decide(), observe() or judge() for a question that was studied with the same set.
   Verdict conclude(const RuleSet &set, Event event, const Call &call, std::string_view result,
                    const Findings &findings);
 
-  // Could a call of it be let through, whatever its arguments, its session and the time are?
+  // True if a call of this target may be allowed, for any arguments, session and time.
   bool shows(const RuleSet &set, const Call &call);
 
  private:
@@ -140,17 +140,17 @@ class Judge {
 
   const Clock clock_;
   Counters counters_;
-  // By exchange: the keys of the counts that have it.
+  // By exchange: the keys of the counts that include the call.
   std::unordered_map<std::uint64_t, std::vector<std::string>> asked_;
   std::deque<std::uint64_t> asked_order_;
   cel::Scratch scratch_;
   JsonText arguments_, meta_, definition_, result_, argument_, context_, extra_;
 
-  // Of the question that is being answered.
+  // State of the current question.
   const Call *call_ = nullptr;
-  std::string_view body_;  // the result, or what else is judged
+  std::string_view body_;  // the result, or the text of another event
   std::vector<Look> *looks_ = nullptr;
-  const Findings *known_ = nullptr;  // of a question that has been studied
+  const Findings *known_ = nullptr;  // findings of a studied question
   Event event_ = Event::request;
   std::array<cel::Value, kRoots> values_;
   std::uint64_t filled_ = 0;

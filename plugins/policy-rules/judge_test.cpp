@@ -1,10 +1,10 @@
-// What becomes of calls, results and lists.
+// Tests of verdicts for calls, results and lists.
 #include "rules_test.hpp"
 
 using namespace bulkhead::rules;
 using namespace bulkhead::rules::test;
 
-TEST_CASE("the first rule in the order of priority and id decides") {
+TEST_CASE("the first rule by priority and id decides") {
   World w(rules(R"j({
     "b": {"on": "mcp.request", "if": "mcp.request.tool_name == 'x'", "decision": "block", "priority": 20},
     "a": {"on": "mcp.request", "if": "mcp.request.server_name == 's'", "decision": "allow", "priority": 20},
@@ -17,7 +17,7 @@ TEST_CASE("the first rule in the order of priority and id decides") {
   CHECK(w.decide("t", "z") == "allow");
 }
 
-TEST_CASE("what no rule decides is what the profile says") {
+TEST_CASE("without a matching rule, the profile's default decides") {
   CHECK(World(security("{}")).decide("s", "x") == "allow");
   CHECK(World(security(R"({"default": "block"})")).decide("s", "x") == "block");
   CHECK(World(security(R"({"default": "ask"})")).decide("s", "x") == "ask");
@@ -28,7 +28,7 @@ TEST_CASE("what no rule decides is what the profile says") {
   CHECK(none.set.needs == 0);
 }
 
-TEST_CASE("every root has what the call has") {
+TEST_CASE("every root has the value of the call") {
   Call c = call("github", "delete", R"({"path": "/etc/passwd", "n": 3, "tags": ["a", "b"]})");
   c.meta = R"({"trace": "t1"})";
   c.definition =
@@ -94,7 +94,7 @@ TEST_CASE("every root has what the call has") {
       "if": "mcp.request.uri_normalized == 'HTTP://h'"}})j"));
   REQUIRE(never.set.warnings.size() == 1);
   has(never.set.warnings[0],
-      R"("HTTP://h", which is never equal: the normalized spelling is "http://h/")");
+      R"("HTTP://h", which never matches: the normalized form is "http://h/")");
   CHECK(by_normalized.decide(read) == "block r");
   read.name = "FILE:///x/%2e%2E/%61";
   CHECK(by_uri.decide(read) == "allow");
@@ -105,7 +105,7 @@ TEST_CASE("every root has what the call has") {
   CHECK(by_normalized.decide("files", "file:///a") == "allow");  // a tool
 }
 
-TEST_CASE("what a response's rules see") {
+TEST_CASE("roots of response rules") {
   const auto said = [](const std::string &condition, std::string_view result) {
     World w(rules("{\"r\": {\"on\": \"mcp.response\", \"decision\": \"block\", \"if\": \"" +
                   condition + "\"}}"));
@@ -123,7 +123,7 @@ TEST_CASE("what a response's rules see") {
   CHECK(said("mcp.request.tool_name == 't' && client.principal == 'anna'", "{}") == "block r");
 }
 
-TEST_CASE("what cannot be evaluated is refused, with the place") {
+TEST_CASE("evaluation errors reject the call with the position") {
   World w(config({layer(
       "file",
       R"j({"security":{"rules":{"mcp":{"r":{"on":"mcp.request","decision":"allow","if":"mcp.request.arguments.n > 3"}}}}})j",
@@ -149,7 +149,7 @@ TEST_CASE("what cannot be evaluated is refused, with the place") {
   CHECK(answers.observe("s", "t", "[]") == "block security.mcp.evaluation_error");
 }
 
-TEST_CASE("arguments that no rule could look at are not parsed") {
+TEST_CASE("arguments are parsed only if a rule may read them") {
   World w(rules(R"j({"r": {"on": "mcp.request", "decision": "block",
       "if": "mcp.request.server_name == 's' && mcp.request.arguments.n > 3"}})j"));
   CHECK(w.decide("other", "t", "{broken") == "allow");
@@ -165,7 +165,7 @@ TEST_CASE("arguments that no rule could look at are not parsed") {
       BH_POLICY_READS_RESULTS);
 }
 
-TEST_CASE("requests are rewritten at their targets only") {
+TEST_CASE("requests are rewritten only at their targets") {
   World w(rules(R"j({
     "mask": {"on": "mcp.request", "if": "mcp.request.tool_name == 'all'", "decision": "rewrite",
              "rewrite_target": "arguments =~ \"(?P<kind>sk|pk)-[a-z0-9]+\"", "rewrite_value": "${kind}-***"},
@@ -227,11 +227,11 @@ TEST_CASE("responses are rewritten or withheld") {
   CHECK(w.observe("s", "other", result) == "block no");
   CHECK(w.observe("s", "other", R"({"content":[{"text":"se\u0063ret"}]})") == "block no");
   CHECK(w.observe("s", "other", R"({"content":[]})") == "allow");
-  // A name beside a written one is as good as that.
+  // A name beside a written one is indexed like it.
   CHECK(w.decide("s", "other") == "allow");
 }
 
-TEST_CASE("large results are looked at, and endless conditions end") {
+TEST_CASE("large results are evaluated, and excessive conditions end") {
   World w(rules(R"j({
     "find": {"on": "mcp.response", "if": "mcp.response.text.matches('needle$')", "decision": "block"}
   })j"));
@@ -245,7 +245,7 @@ TEST_CASE("large results are looked at, and endless conditions end") {
   CHECK(loops.decide("s", "t", "{\"l\":[" + list + "]}") == "block security.mcp.evaluation_error");
 }
 
-TEST_CASE("warn lets a call pass and says so, where that is switched on") {
+TEST_CASE("warn allows a call with a warning, if legacy is set") {
   World w(rules(R"({"w": {"on": "mcp.request", "if": "true", "decision": "warn"}})",
                 R"(,"legacy":true)"));
   CHECK(w.decide("s", "t") == "allow w warned");
@@ -265,7 +265,7 @@ TEST_CASE("a list of allowed tools denies the rest") {
   CHECK_FALSE(w.shows("other", "read"));
 }
 
-TEST_CASE("a list hides what can never be called, and nothing else") {
+TEST_CASE("lists hide only items that can never be called") {
   World w(rules(R"j({
     "args": {"on": "mcp.request", "priority": 10, "decision": "block",
              "if": "mcp.request.tool_name == 'risky' && mcp.request.arguments.path == '/'"},
@@ -287,7 +287,7 @@ TEST_CASE("a list hides what can never be called, and nothing else") {
   CHECK(w.shows("s", "risky"));
   CHECK(w.shows("s", "mostly"));
   CHECK_FALSE(w.shows("s", "admin"));
-  CHECK(w.shows("s", "local"));  // another session of this principal may come by another way
+  CHECK(w.shows("s", "local"));  // another session of this principal may use another transport
   CHECK(w.shows("s", "counted"));
   CHECK_FALSE(w.shows("s", "gone"));
   Call destructive = call("d", "x", "");
@@ -295,7 +295,7 @@ TEST_CASE("a list hides what can never be called, and nothing else") {
   CHECK_FALSE(w.judge.shows(w.set, destructive));
   destructive.definition = R"({"name":"x","annotations":{"destructiveHint":false}})";
   CHECK(w.judge.shows(w.set, destructive));
-  // The judge decides as before afterwards.
+  // Later decisions are unaffected.
   CHECK(w.decide("s", "risky", R"({"path":"/"})") == "block args");
   World by_uri(rules(R"j({"r": {"on": "mcp.request", "decision": "block",
       "if": "mcp.request.method == 'resources/read' && !mcp.request.uri.startsWith('file:///ok/')"}})j"));
@@ -306,7 +306,7 @@ TEST_CASE("a list hides what can never be called, and nothing else") {
   CHECK(by_uri.judge.shows(by_uri.set, read));
 }
 
-TEST_CASE("an index skips rules and never one that could match") {
+TEST_CASE("the index never skips a rule that could match") {
   std::string many;
   for (int i = 0; i < 200; ++i) {
     const std::string n = std::to_string(i);
@@ -329,7 +329,7 @@ TEST_CASE("an index skips rules and never one that could match") {
   CHECK(w.decide("z", "q") == "allow");
 }
 
-TEST_CASE("a rule about the beginning of a name leaves other names alone, whatever else it says") {
+TEST_CASE("a rule with a name prefix is not evaluated for other names") {
   World w(rules(R"j({
     "del": {"on": "mcp.request", "decision": "block",
       "if": "mcp.request.arguments.n > 1 && mcp.request.tool_name.startsWith('delete_')"},
@@ -346,7 +346,7 @@ TEST_CASE("a rule about the beginning of a name leaves other names alone, whatev
   CHECK(w.shows("s", "delete_all"));
 }
 
-TEST_CASE("a number is what it says, however many zeros it is written with") {
+TEST_CASE("numbers keep their value with any number of zeros") {
   World w(rules(R"j({"zero": {"on": "mcp.request", "decision": "block",
                               "if": "mcp.request.arguments.x == 0.0"}})j"));
   const auto said = [&](const std::string &x) {
@@ -358,7 +358,7 @@ TEST_CASE("a number is what it says, however many zeros it is written with") {
   }
   CHECK(said("0." + zeros + "1") == "allow");
   CHECK(said("1." + zeros) == "allow");
-  // One more than the largest 64 bits hold, by rounding; and what has no place in a double.
+  // Values beyond 64 bits, by rounding, and values beyond the range of double.
   World sizes(rules(R"j({"large": {"on": "mcp.request", "decision": "block",
                                    "if": "mcp.request.arguments.x > 1.0e-9"}})j"));
   const auto size_of = [&](const std::string &x) {

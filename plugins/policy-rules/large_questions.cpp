@@ -21,7 +21,7 @@ struct LargeQuestions::Question {
   LargeQuestions *owner = nullptr;
   std::shared_ptr<const RuleSet> set;
   Event event = Event::request;
-  std::string text;  // all texts of the call and the result, behind each other
+  std::string text;  // all texts of the call and the result, concatenated
   Call call;
   std::string_view result;
   Findings findings;
@@ -56,7 +56,7 @@ bh_status LargeQuestions::ask(Event event, const Call &call, std::string_view re
   if (bytes > kMostBytes - bytes_) {
     return bh::fail(error, BH_E_LIMIT,
                     "more than " + std::to_string(kMostBytes >> 20) +
-                        " MiB would wait for rules that read them; try again later");
+                        " MiB would be queued for evaluation; try again later");
   }
   q.text.reserve(bytes);
   for (std::string_view *each : texts) {
@@ -85,7 +85,7 @@ void LargeQuestions::study(void *question) noexcept {
   try {
     q.findings = q.owner->student_.study(*q.set, q.event, q.call, q.result);
     q.studied = true;
-  } catch (const std::exception &) {  // no memory
+  } catch (const std::exception &) {  // out of memory
   }
 }
 
@@ -94,14 +94,14 @@ void LargeQuestions::conclude(void *question) noexcept {
   LargeQuestions &all = *q.owner;
   if (all.stopped_) return;
   try {
-    // Other rules are in force by now: they decide.
+    // The rules were reloaded: the new rules decide.
     if (q.set != all.rules_() && all.begin_first()) return;
     all.answer_first(q.studied ? all.judge_.conclude(*q.set, q.event, q.call, q.result, q.findings)
-                               : refusal("there was not enough memory for its rules"));
+                               : refusal("out of memory while evaluating the rules"));
     while (!all.waiting_.empty() && !all.begin_first())
       all.answer_first(refusal("the pool for blocking work is full"));
   } catch (const std::exception &failed) {
-    all.host_.log(BH_LOG_ERROR, std::string("a large message was not judged: ") + failed.what());
+    all.host_.log(BH_LOG_ERROR, std::string("a large message was not evaluated: ") + failed.what());
   }
 }
 

@@ -1,6 +1,6 @@
-// Questions about messages that are too large to be read between two turns of the loop: they are
-// studied on the host's pool, one after another, and concluded on the reactor thread, where the
-// counts are. Thread: [io].
+// Questions about messages that are too large for the reactor thread: evaluated one after the other
+// on the host's pool (study), and completed on the reactor thread, which has the counts (conclude).
+// Thread: [io].
 #pragma once
 
 #include <bulkhead/abi/ext/policy.h>
@@ -19,23 +19,23 @@ namespace bulkhead::rules {
 
 class LargeQuestions {
  public:
-  // Texts of all questions that wait, and of the one that is studied; beyond, a question is
-  // refused.
+  // Limit for the texts of all waiting questions and the current one; questions beyond are
+  // rejected.
   static constexpr std::size_t kMostBytes = std::size_t{256} << 20;
 
-  // Called on the reactor thread, once for each question that was taken.
+  // Called on the reactor thread, once for each accepted question.
   using Answer = std::function<void(std::uint64_t exchange, const Verdict &verdict)>;
-  // The rules in force: a question that was studied with others is studied again.
+  // The current rules: a question studied with older rules is studied again.
   using Rules = std::function<std::shared_ptr<const RuleSet>()>;
   LargeQuestions(const bh::Host &host, Judge &judge, Judge::Clock clock, Rules rules,
                  Answer answer);
   ~LargeQuestions();
 
-  // BH_PENDING: the answer follows. Else a refusal. All texts are copied. `event`: response for a
-  // result.
+  // BH_PENDING: the answer follows; otherwise the question is rejected. All texts are copied.
+  // `event`: response for a result.
   bh_status ask(Event event, const Call &call, std::string_view result, bh_error *error);
 
-  // Nothing is answered any more. What is being studied ends by itself.
+  // Suppresses all answers. A running study ends normally.
   void stop() noexcept { stopped_ = true; }
 
  private:
@@ -43,15 +43,15 @@ class LargeQuestions {
 
   bool begin_first();
   void answer_first(const Verdict &verdict);
-  static void study(void *question) noexcept;     // on a thread of the pool
+  static void study(void *question) noexcept;     // on a pool thread
   static void conclude(void *question) noexcept;  // on the reactor thread
 
   const bh::Host &host_;
   Judge &judge_;
-  Judge student_;  // of the thread that studies
+  Judge student_;  // of the pool thread
   const Rules rules_;
   const Answer answer_;
-  std::deque<std::unique_ptr<Question>> waiting_;  // the first is being studied
+  std::deque<std::unique_ptr<Question>> waiting_;  // the first question is being studied
   std::size_t bytes_ = 0;
   std::atomic<bool> stopped_{false};
 };

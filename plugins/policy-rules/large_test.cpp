@@ -1,5 +1,5 @@
-// Messages that are too large to be judged between two turns of the loop: the whole plugin, in a
-// host that the test plays.
+// Tests of messages that are too large for the reactor thread, with the whole plugin in a fake
+// host.
 #include <bulkhead/abi/ext/policy.h>
 #include <bulkhead/abi/plugin.h>
 
@@ -19,7 +19,7 @@ namespace {
 
 using bulkhead::rules::test::rules;
 
-// An object with a text of so many bytes, and with `more` members.
+// An object of that many bytes with the members `more`.
 std::string large(std::string_view more = "", std::size_t bytes = 200'000) {
   return "{\"text\":\"" + std::string(bytes, 'x') + "\"" + std::string(more) + "}";
 }
@@ -72,7 +72,7 @@ struct World {
     r.arguments = bh::str(arguments);
     return r;
   }
-  // The texts of the question are gone when it is answered later.
+  // The texts are freed before a deferred answer.
   bh_status decide(std::uint64_t exchange, std::string tool, std::string arguments,
                    std::uint32_t event = BH_EVENT_CALL, std::string extra = {}) {
     bh_policy_request r = request(exchange, tool, arguments);
@@ -109,7 +109,7 @@ const std::string kReads = rules(R"j({
 
 }  // namespace
 
-TEST_CASE("large arguments are judged on another thread, as small ones are at once") {
+TEST_CASE("large arguments are evaluated on another thread with the same verdict as small ones") {
   World w(kReads);
   for (const std::string &kind : {std::string("secret"), std::string("plain")}) {
     INFO(kind);
@@ -129,7 +129,7 @@ TEST_CASE("large arguments are judged on another thread, as small ones are at on
   }
 }
 
-TEST_CASE("what rules do not read may be as large as it likes") {
+TEST_CASE("texts that no rule reads may have any size") {
   World w(rules(R"j({
     "by-name": {"on": "mcp.request", "if": "mcp.request.tool_name == 'drop'", "decision": "block"},
     "elsewhere": {"on": "mcp.request", "decision": "block",
@@ -155,7 +155,7 @@ TEST_CASE("the order of rules is the same for a large message") {
   CHECK(World::later[2].rule.ends_with("secret"));
 }
 
-TEST_CASE("a large message is rewritten, as a small one") {
+TEST_CASE("a large message is rewritten like a small one") {
   World w(kReads);
   REQUIRE(w.decide(1, "shout", large(",\"kind\":\"loud\"")) == BH_PENDING);
   const World::Verdict &verdict = w.answered();
@@ -163,7 +163,7 @@ TEST_CASE("a large message is rewritten, as a small one") {
   CHECK(verdict.text == large(",\"kind\":\"quiet\""));
 }
 
-TEST_CASE("large results and notifications are judged on another thread") {
+TEST_CASE("large results and notifications are evaluated on another thread") {
   World w(kReads);
   const std::string token = R"(,"content":[{"type":"text","text":"a token"}])";
   REQUIRE(w.observe(1, "read", large(token)) == BH_PENDING);
@@ -216,7 +216,7 @@ TEST_CASE("hosts beside the arguments of a large message are counted") {
   CHECK(World::later[2].rule == "security.mcp.evaluation_error");
 }
 
-TEST_CASE("a large message that is not what rules expect is refused") {
+TEST_CASE("an invalid large message is rejected") {
   World w(kReads);
   REQUIRE(w.decide(1, "write", large(",\"kind\":1,\"kind\":2")) == BH_PENDING);
   REQUIRE(w.decide(2, "free", large(",\"kind\":1,\"kind\":2")) == BH_PENDING);
@@ -224,12 +224,12 @@ TEST_CASE("a large message that is not what rules expect is refused") {
   w.answered(3);
   CHECK(World::later[0].verdict == BH_VERDICT_BLOCK);
   CHECK(World::later[0].rule == "security.mcp.evaluation_error");
-  CHECK(World::later[0].reason.find("the same member twice") != std::string::npos);
-  CHECK(World::later[1].verdict == BH_VERDICT_ALLOW);  // decided before anything is read
+  CHECK(World::later[0].reason.find("a duplicate member") != std::string::npos);
+  CHECK(World::later[1].verdict == BH_VERDICT_ALLOW);  // decided without reading the body
   CHECK(World::later[2].reason.find("not an object") != std::string::npos);
 }
 
-TEST_CASE("more values than memory is given for are refused") {
+TEST_CASE("messages above the limit for values are rejected") {
   std::string many = "{\"v\":[0";
   for (std::size_t i = 0; i <= bulkhead::rules::JsonText::kMostValues; ++i) many += ",0";
   many += "]}";
@@ -237,13 +237,13 @@ TEST_CASE("more values than memory is given for are refused") {
   REQUIRE(w.decide(1, "write", many) == BH_PENDING);
   CHECK(w.answered().verdict == BH_VERDICT_BLOCK);
   CHECK(w.answered().reason.find("more than 8,388,608 values") != std::string::npos);
-  // As many bytes of text are no values.
+  // The same number of bytes in a string has no values.
   REQUIRE(w.decide(2, "write", "{\"v\":\"" + std::string(many.size(), ',') + "\"}") == BH_PENDING);
   CHECK(w.answered(2).verdict == BH_VERDICT_BLOCK);
   CHECK(w.answered(2).reason.find("no such key") != std::string::npos);
 }
 
-TEST_CASE("large messages that rules read are refused where the profile says so") {
+TEST_CASE("large_messages = refuse rejects large messages that rules read") {
   World w(rules(R"j({"r": {"on": "mcp.request", "decision": "block",
     "if": "mcp.request.arguments.kind == 'secret'"}})j",
                 R"(,"large_messages":"refuse","values_at_once":2048)"));
@@ -255,7 +255,7 @@ TEST_CASE("large messages that rules read are refused where the profile says so"
   CHECK(World::later.empty());
 }
 
-TEST_CASE("questions that wait have a bound") {
+TEST_CASE("waiting questions are limited") {
   World w(kReads);
   w.host.blocking_inline = false;
   const std::string half = large("", std::size_t{130} << 20);
@@ -267,7 +267,7 @@ TEST_CASE("questions that wait have a bound") {
   CHECK(w.answered(2).exchange == 3);
 }
 
-TEST_CASE("a question is decided by the rules that are in force when it is answered") {
+TEST_CASE("the rules in force at the time of the answer decide") {
   World w(kReads);
   const std::string other = rules(
       R"j({"all": {"on": "mcp.request", "if": "has(mcp.request.arguments.text)", "decision": "block"}})j");

@@ -1,4 +1,4 @@
-// What is refused at load, with its place; priorities, layers, the third generation's spelling.
+// Tests of errors at load and their positions, of priorities, layers, and match/action rules.
 #include "rules_test.hpp"
 #include "third_condition.hpp"
 
@@ -7,7 +7,7 @@ using namespace bulkhead::rules::test;
 
 namespace {
 
-// One rule of the user's file with these members; on, if and decision are there unless given.
+// One rule of the user's file with these members; defaults for on, if and decision.
 std::string one(std::string_view members) {
   std::string all(members);
   for (const std::string_view pair :
@@ -24,7 +24,7 @@ std::string third(std::string_view members) {
 
 }  // namespace
 
-TEST_CASE("mistakes come in the order of the lines, layer by layer") {
+TEST_CASE("errors are in the order of lines, layer by layer") {
   const std::string rule = R"j({"on":"mcp.request","if":"true","decision":"nope"})j";
   const std::string text = bad(config(
       {layer("corp", R"j({"security":{"rules":{"mcp":{"z":)j" + rule + "}}}}",
@@ -48,7 +48,7 @@ TEST_CASE("mistakes come in the order of the lines, layer by layer") {
   CHECK(lines == "corp.toml:99 file.toml:2 file.toml:5 file.toml:19 file.toml:21 ");
 }
 
-TEST_CASE("what is wrong is said with file, line, rule, key and what is known") {
+TEST_CASE("errors name file, line, rule, key and the known alternatives") {
   const std::string json = config({layer(
       "file",
       R"j({"security":{"rules":{"mcp":{"a.b":{"on":"mcp.request","if":"true","decision":"block","piority":3}}}}})j",
@@ -59,33 +59,33 @@ TEST_CASE("what is wrong is said with file, line, rule, key and what is known") 
         "rewrite_value, strip_arguments, strip_response");
   has(bad(one(R"("if":"mcp.request.tool_name = 'x'")")), "security.rules.mcp.r.if: 1:23: ");
   has(bad(one(R"("if":"mcp.request.tol_name == 'x'")")), "is not declared");
-  has(bad(one(R"("if":"mcp.request.tool_name")")), "a condition is a bool, this is string");
+  has(bad(one(R"("if":"mcp.request.tool_name")")), "a condition must be a bool, not string");
   has(bad(one(R"("if":"event.type == 'x'")")), "event.* is internal");
   has(bad(one(R"("if":"subject.x == 'x'")")), "subject.* is internal");
-  has(bad(one(R"("if":"mcp.response.is_error")")), "not there yet when a request is judged");
+  has(bad(one(R"("if":"mcp.response.is_error")")), "not available when a request is evaluated");
   has(bad(one(R"("on":"mcp.response","if":"mcp.request.arguments.x == 1")")),
       "not available when a response is evaluated");
   has(bad(one(R"("if":1)")), "a string is needed");
   has(bad(rules(R"({"r":{"on":"mcp.request","decision":"block"}})")), "the key \"if\" is needed");
   has(bad(rules(R"({"r":{"if":"true","decision":"block"}})")), "the key \"on\" is needed");
-  has(bad(one(R"("on":"mcp.tool_list")")), "is not judged here");
+  has(bad(one(R"("on":"mcp.tool_list")")), "is not a supported event");
   has(bad(one(R"("decision":"deny")")), "\"allow\", \"ask\", \"block\" or \"rewrite\"");
-  has(bad(one(R"("decision":"warn")")), "\"warn\" is no decision");
+  has(bad(one(R"("decision":"warn")")), "\"warn\" is not a decision");
   has(bad(one(R"("on":"mcp.response","decision":"ask")")), "cannot wait for an approval");
-  has(bad(rules(R"({"default":{}})")), "the generated rule's");
+  has(bad(rules(R"({"default":{}})")), "reserved for the generated rule");
   has(bad(rules("[]")), "a table is needed");
-  has(bad(security(R"({"rules":{"http":{}}})")), "this gateway sees MCP only");
+  has(bad(security(R"({"rules":{"http":{}}})")), "only MCP is supported");
   has(bad(security(R"({"defualt":"block"})")), "did you mean \"default\"?");
   has(bad(security(R"({"default":"deny"})")), "is needed here");
-  has(bad(security(R"({"servers":{"a":{"allowed_tools":[]}}})")), "would allow nothing");
-  has(bad("[]"), "the configuration is refused");
-  has(bad(R"({"profile_rules":1})"), "no array of layers");
+  has(bad(security(R"({"servers":{"a":{"allowed_tools":[]}}})")), "would allow no tool");
+  has(bad("[]"), "the configuration is invalid");
+  has(bad(R"({"profile_rules":1})"), "not an array of layers");
   has(bad(R"({"profile_rules":[{"layer":"x"}]})"), "has no table");
-  // All of them at once.
+  // All errors at once.
   CHECK(bad(rules(R"({"a":{"on":1},"b":{"on":1}})")).find("\n") != std::string::npos);
 }
 
-TEST_CASE("rewrites are checked when they are loaded") {
+TEST_CASE("rewrites are validated at load") {
   const std::string head = R"("decision":"rewrite",)";
   const auto target = [&](std::string_view field, std::string_view pattern,
                           std::string_view value) {
@@ -96,27 +96,27 @@ TEST_CASE("rewrites are checked when they are loaded") {
       "security.rules.mcp.r.rewrite_target: \"name\" cannot be rewritten");
   has(bad(target("response.text", "a", "b")), "cannot be rewritten");
   has(bad(target("argumentsx", "a", "b")), "cannot be rewritten");
-  has(bad(target("arguments.", "a", "b")), "a name between all of its dots");
-  has(bad(target("arguments", "(", "b")), "is refused: missing )");
-  has(bad(target("arguments", "(a)", "${x}")), "${x} is no named group");
+  has(bad(target("arguments.", "a", "b")), "a name between all dots");
+  has(bad(target("arguments", "(", "b")), "in rewrite_target: missing )");
+  has(bad(target("arguments", "(a)", "${x}")), "${x} is not a named group");
   has(bad(target("arguments", "(?P<x>a)", "${x")), "has no }");
   has(bad(one(head + R"("rewrite_target":"arguments")")), "needs rewrite_target and rewrite_value");
   has(bad(one(head + R"("rewrite_target":"arguments ~ \"a\"","rewrite_value":"b")")), "FIELD =~");
   has(bad(one(R"("decision":"rewrite")")), "needs rewrite_target and rewrite_value");
   has(bad(one(R"("rewrite_target":"arguments =~ \"a\"","rewrite_value":"b")")),
-      "go with \"rewrite\" only");
-  has(bad(one(head + R"("strip_response":["a"])")), "this is for on = \"mcp.response\"");
+      "require decision = \"rewrite\"");
+  has(bad(one(head + R"("strip_response":["a"])")), "this requires on = \"mcp.response\"");
   has(bad(one(head + R"("strip_request_headers":["a"])")), "has no headers");
-  has(bad(one(head + R"("strip_arguments":["a..b"])")), "a name between all of its dots");
+  has(bad(one(head + R"("strip_arguments":["a..b"])")), "a name between all dots");
   CHECK(good(target("arguments.a.b", "(?P<x>a)", "${x}${x}")).of(Event::request).size() == 2);
 }
 
-TEST_CASE("priorities have their ranges, and layers their rules") {
+TEST_CASE("ranges of priorities, and rules of layers") {
   for (const int number : {1, 999}) good(one("\"priority\":" + std::to_string(number)));
   for (const int number : {-1001, -10, 0, 1000, 1001}) {
     has(bad(one("\"priority\":" + std::to_string(number))), "your rules (1 to 999)");
   }
-  has(bad(one("\"priority\":-10")), "those below 0 are the corporation's");
+  has(bad(one("\"priority\":-10")), "priorities below 0 are reserved for the corporation");
   has(bad(one("\"priority\":1.5")), "a whole number");
   const auto rule = [](std::string_view layer_name, std::string_view id, std::string_view decision,
                        int priority) {
@@ -129,8 +129,8 @@ TEST_CASE("priorities have their ranges, and layers their rules") {
   CHECK(w.decide("s", "t") == "block no");
   has(bad(config({rule("corp", "no", "block", 5)})), "the corporation's profile (-1000 to -1)");
   has(bad(config({rule("corp", "no", "block", -10), rule("file", "no", "allow", 1)})),
-      "the corporation's profile has a rule of this name (corp.toml), which stays as it is");
-  // A higher layer's rule takes the place of a lower one's as a whole.
+      "the corporation's profile has a rule of this name (corp.toml), which cannot be replaced");
+  // A rule of a higher layer replaces that of a lower layer completely.
   World over(config({rule("user", "x", "block", 1), rule("file", "x", "allow", 500)}));
   CHECK(over.decide("s", "t") == "allow x");
   World off(config({rule("user", "x", "block", 1),
@@ -139,16 +139,16 @@ TEST_CASE("priorities have their ranges, and layers their rules") {
   CHECK(off.decide("s", "t") == "allow");
   has(bad(config({layer("corp", R"({"security":{"default":"block"}})"),
                   layer("file", R"({"security":{"default":"allow"}})")})),
-      "the corporation's profile has said \"block\"");
+      "the corporation's profile sets \"block\"");
   CHECK(World(config({layer("user", R"({"security":{"default":"block"}})"),
                       layer("file", R"({"security":{"default":"ask"}})")}))
             .decide("s", "t") == "ask");
 }
 
-TEST_CASE("a layer that agrees with the corporation's default does not open it for others") {
+TEST_CASE("a layer that repeats the corporation's default does not make it changeable") {
   const std::string corp = layer("corp", R"({"security":{"default":"block"}})");
-  const std::string says = "the corporation's profile has said \"block\" (corp.toml)";
-  // Both spellings in one file, and one in each of two layers.
+  const std::string says = "the corporation's profile sets \"block\" (corp.toml)";
+  // Both syntaxes in one file, and one in each of two layers.
   has(bad(config({corp, layer("file", R"({"security":{"default":"allow",
       "capabilities":{"mcp_tools":"block"}}})")})),
       says);
@@ -161,14 +161,14 @@ TEST_CASE("a layer that agrees with the corporation's default does not open it f
           {corp, same, layer("file", R"({"security":{"capabilities":{"mcp_tools":"audit"}}})")})),
       says);
   CHECK(World(config({corp, same})).decide("s", "t") == "block");
-  // Of its own two the corporation's last one counts.
+  // Of two corporation values, the last one applies.
   has(bad(config({layer("corp", R"({"security":{"default":"block",
                   "capabilities":{"mcp_tools":"allow"}}})"),
                   layer("file", R"({"security":{"default":"allow"}})")})),
       says);
 }
 
-TEST_CASE("the third generation's rules") {
+TEST_CASE("match/action rules") {
   World w(config({layer("corp", R"j({"corp":{"rules":{"no-push":{"match":
              "mcp.tool_call.name == \"push\" && mcp.server.name == \"git\"", "action":"block"}}}})j"),
                   layer("file", R"j({"profiles":{"rules":{
@@ -188,11 +188,11 @@ TEST_CASE("the third generation's rules") {
         "block profiles.rules.answers");
   CHECK(w.observe("x", "t", R"({"content":[]})") == "allow");
   CHECK_FALSE(w.shows("x", "t") == false);  // the arguments could ask
-  // Before the generated default of the other spelling.
+  // Precedes the generated default of the other syntax.
   CHECK(w.set.of(Event::request).back().id == "security.rules.mcp.default");
 }
 
-TEST_CASE("a call without the field makes each of its atoms false") {
+TEST_CASE("conditions on a field that the call lacks are false") {
   const auto cel = [](std::string_view text) {
     const auto made = third_condition(text);
     return made ? made->cel : "refused " + made.error();
@@ -204,22 +204,22 @@ TEST_CASE("a call without the field makes each of its atoms false") {
   CHECK(cel("has(mcp.tool_call.name)") == "(mcp.request.tool_name != '')");
   // Strings are raw.
   CHECK(cel(R"(mcp.server.name.matches("\d'"))") == R"(mcp.request.server_name.matches('\\d\''))");
-  CHECK(cel("!has(mcp.method)") == "refused 1: there is no negation but !=");
+  CHECK(cel("!has(mcp.method)") == "refused 1: negation is not supported; use !=");
   CHECK(cel("mcp.server.nam == 'x'").starts_with("refused "));
   CHECK(cel("http.host == 'x'").find("is not known") != std::string::npos);
-  CHECK(cel("mcp.tool_list == 'x'").find("nothing would match") != std::string::npos);
+  CHECK(cel("mcp.tool_list == 'x'").find("would never match") != std::string::npos);
   CHECK(cel("mcp.method == 5").find("a string is needed") != std::string::npos);
   CHECK(cel("mcp.method.size()").find("only contains") != std::string::npos);
   CHECK(cel("mcp.method == 'a' mcp").find("&&, || or the end") != std::string::npos);
   CHECK(cel(std::string(100, '(')).find("64 brackets") != std::string::npos);
 }
 
-TEST_CASE("what is refused of the third generation's rules") {
+TEST_CASE("invalid match/action rules are rejected") {
   const std::string match = R"j("match":"has(mcp.method)")j";
-  has(bad(third(match + R"(,"action":"rewrite")")), "does not say what is rewritten");
-  has(bad(third(match + R"(,"action":"preprocess")")), "no plugins of that sort");
+  has(bad(third(match + R"(,"action":"rewrite")")), "cannot express rewrites");
+  has(bad(third(match + R"(,"action":"preprocess")")), "does not support this action");
   has(bad(third(match + R"(,"action":"deny")")), "\"allow\", \"ask\" or \"block\"");
-  has(bad(third(R"("if":"true","action":"block")")), "an older spelling");
+  has(bad(third(R"("if":"true","action":"block")")), "the other rule syntax");
   has(bad(third(R"("action":"block")")), "the key \"match\" is needed");
   has(bad(third(R"("match":"event.x == 'a'","action":"block")")), "is not known");
   has(bad(third(match + R"(,"action":"block","priorty":5)")), "did you mean \"priority\"?");
@@ -232,8 +232,9 @@ TEST_CASE("what is refused of the third generation's rules") {
             .priority == 1001);
   has(bad(config({layer("file", R"({"corp":{"rules":{}}})")})), "corporation's profile only");
   has(bad(config({layer("file", R"({"profiles":{"rules":{"A B":{}}}})")})), "the id of a rule");
-  // What says that it is the corporation's is.
-  has(bad(third(match + R"(,"action":"block","corp_locked":true)")), "only the corporation's");
+  // Members reserved for the corporation.
+  has(bad(third(match + R"(,"action":"block","corp_locked":true)")),
+      "only rules of the corporation's profile");
   good(third(match + R"(,"action":"block","corp_locked":false)"));
   good(config({layer("corp", R"({"corp":{"rules":{"r":{)" + match +
                                  R"(,"action":"block","corp_locked":true}}}})")}));
@@ -241,6 +242,6 @@ TEST_CASE("what is refused of the third generation's rules") {
     const std::string end = section.starts_with("\"p") ? "}}}}" : "}}}";
     has(bad(config(
             {layer("corp", "{" + std::string(section) + match + R"(,"action":"block")" + end)})),
-        "come after those of users");
+        "lower precedence than those of users");
   }
 }

@@ -1,4 +1,4 @@
-// policy-rules: judges calls and results by the rules of the profile.
+// policy-rules: evaluates calls and results against the rules of the profile.
 #include <bulkhead/abi/ext/draft/explain.h>
 
 #include <bulkhead/cpp/plugin.hpp>
@@ -59,7 +59,7 @@ class PolicyRules {
     std::string text = faults.front();
     if (faults.size() > 1) {
       for (const std::string &fault : faults) host_.log(BH_LOG_ERROR, fault);
-      text += " (and " + std::to_string(faults.size() - 1) + " more mistakes, in the log)";
+      text += " (and " + std::to_string(faults.size() - 1) + " more errors, see the log)";
     }
     return bh::fail(error, BH_E_INVALID, text);
   }
@@ -75,7 +75,7 @@ class PolicyRules {
   std::uint32_t needs() const noexcept { return rules_->needs; }
   bh_status decide(const bh_policy_request &request, bh_verdict *out, bh_error *error) {
     if (BH_HAS(bh_policy_request, &request, event) && request.event > BH_EVENT_NOTIFICATION)
-      return bh::fail(error, BH_E_UNSUPPORTED, "there are no rules for that kind of message");
+      return bh::fail(error, BH_E_UNSUPPORTED, "rules do not apply to that kind of message");
     const Call call = bulkhead::rules::call_of(request);
     if (reads_much(call.event, call, {})) return ask_large(call.event, call, {}, out, error);
     const bool is_call = call.event == Event::request;
@@ -108,7 +108,7 @@ class PolicyRules {
     return {now_ms<std::chrono::steady_clock>, now_ms<std::chrono::system_clock>};
   }
 
-  // More than may be read between two turns of the loop, by a rule that reads it.
+  // True if a rule reads the message and it is too large for the reactor thread.
   bool reads_much(Event event, const Call &call, std::string_view result) {
     return call.asked_bytes() + result.size() > rules_->bytes_at_once() &&
            judge_.reads_body(*rules_, event, call);
@@ -118,7 +118,7 @@ class PolicyRules {
                       bh_error *error) {
     if (!rules_->refuses_large) {
       if (host_policy_ == nullptr || !host_.has_reactor())
-        return bh::fail(error, BH_E_UNSUPPORTED, "the host has no pool to judge large messages on");
+        return bh::fail(error, BH_E_UNSUPPORTED, "the host has no thread pool for large messages");
       return large_.ask(event, call, result, error);
     }
     reason_ = "rules read this message, and it has more than " +

@@ -82,7 +82,7 @@ void Faults::add(std::string text) {
 std::vector<std::string> Faults::texts() const {
   std::vector<const Fault *> sorted;
   for (const Fault &each : faults_) sorted.push_back(&each);
-  // Those of one line as they were found, which is where they lie.
+  // Errors of one line keep their order of detection, which is their position.
   std::sort(sorted.begin(), sorted.end(), [](const Fault *a, const Fault *b) {
     return std::tie(a->layer, a->line, a) < std::tie(b->layer, b->line, b);
   });
@@ -173,7 +173,7 @@ std::vector<Layer> layers_of(const rapidjson::Value &config, Faults *faults) {
   const rapidjson::Value *rules = member(config, "profile_rules");
   if (rules == nullptr) return out;
   if (!rules->IsArray()) {
-    faults->add("profile_rules is no array of layers");
+    faults->add("profile_rules is not an array of layers");
     return out;
   }
   for (const auto &each : rules->GetArray()) {

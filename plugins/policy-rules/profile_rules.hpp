@@ -1,5 +1,5 @@
-// The rules of a profile as the host hands them over ("profile_rules" of the configuration), layer
-// by layer, with the places of keys; and what is wrong with them, for people.
+// The rules of a profile from the host ("profile_rules" of the configuration), by layer, with the
+// positions of keys; and their errors.
 #pragma once
 
 #include <rapidjson/document.h>
@@ -22,31 +22,31 @@ struct Layer {
   std::unordered_map<std::string_view, std::uint32_t> lines;  // by path
 
   bool is_corp() const { return name == "corp"; }
-  std::uint32_t line(std::string_view path) const;  // as near as it is known; 0: not at all
+  std::uint32_t line(std::string_view path) const;  // the nearest known line; 0: unknown
   // "FILE:LINE", or "FILE".
   std::string place(std::string_view path) const;
 };
 
-// "a.b", with names that would be ambiguous in double quotes.
+// The path "a.b"; ambiguous names are put in double quotes.
 std::string join(std::string_view path, std::string_view name);
 
 // The known word nearest to this one, or empty.
 std::string_view nearest(std::string_view word, std::span<const std::string_view> known);
 
-// Of the layers one after the other; what is further is not kept.
+// Collects errors of all layers, up to kMost.
 class Faults {
  public:
   static constexpr std::size_t kMost = 100;
 
   void add(const Layer &layer, std::string_view path, std::string_view what);
-  void add(std::string text);  // of no layer
-  // Layer by layer, each in the order of its lines; those of no layer last.
+  void add(std::string text);  // without layer
+  // By layer and line; errors without layer last.
   std::vector<std::string> texts() const;
   bool any() const { return !faults_.empty(); }
 
  private:
   struct Fault {
-    std::size_t layer;  // its number among those that have faults
+    std::size_t layer;  // index among the layers with errors
     std::uint32_t line;
     std::string text;
   };
@@ -54,13 +54,13 @@ class Faults {
   std::vector<std::string> layers_;
 };
 
-// A table with typed, known keys; what is not right is a fault.
+// A table with typed keys; invalid values are reported as faults.
 class Table {
  public:
   Table(const Layer &layer, std::string path, const rapidjson::Value &value, Faults &faults)
       : layer_(layer), path_(std::move(path)), value_(value), faults_(faults) {}
 
-  // False (and a fault): no table. Unknown keys are faults that name the nearest known one.
+  // False, with a fault: not a table. For unknown keys, the fault suggests the nearest known key.
   bool is_table() const;
   void only(std::span<const std::string_view> known) const;
 
@@ -68,9 +68,9 @@ class Table {
   std::optional<std::string> text(std::string_view key) const;
   std::optional<bool> flag(std::string_view key) const;
   std::optional<std::int64_t> integer(std::string_view key) const;
-  // A string alone counts as a list of one.
+  // A single string counts as a list of one.
   std::optional<std::vector<std::string>> texts(std::string_view key) const;
-  Table table(std::string_view key) const;                        // find(key) is there
+  Table table(std::string_view key) const;                        // find(key) must exist
   void fault(std::string_view key, std::string_view what) const;  // empty key: the table itself
 
   const Layer &layer() const { return layer_; }
@@ -85,7 +85,7 @@ class Table {
   Faults &faults_;
 };
 
-// The layers of a configuration; faults if it is not what a host writes.
+// Returns the layers of a configuration; faults if the host's format is invalid.
 std::vector<Layer> layers_of(const rapidjson::Value &config, Faults *faults);
 
 }  // namespace bulkhead::rules

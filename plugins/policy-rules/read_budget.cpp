@@ -10,7 +10,7 @@ constexpr std::string_view kKeys[] = {"calls", "bytes", "destinations", "per", "
 constexpr std::string_view kBy[] = {"session", "principal", "process", "server", "tool"};
 constexpr std::uint64_t kMostPer = 31ull * 24 * 3'600'000;
 
-// "30s", "1m", "12h", "1d" in milliseconds; 0: it is none, or not from 1 s to 31 days.
+// Parses "30s", "1m", "12h", "1d" to milliseconds; 0: invalid, or outside of 1 s to 31 days.
 std::uint64_t duration_ms(std::string_view text) {
   if (text.size() < 2 || text.size() > 8) return 0;
   std::uint64_t unit = 0;
@@ -48,13 +48,13 @@ bool take_by(const Table &table, Budget *budget) {
     const auto at = std::find(std::begin(kBy), std::end(kBy), name);
     if (at == std::end(kBy)) {
       table.fault("by", "\"" + name.substr(0, 80) +
-                            "\" is nothing to count by; session, principal, process, server and "
+                            "\" is not a counting key; session, principal, process, server and "
                             "tool are");
       return false;
     }
     *flags[at - std::begin(kBy)] = true;
   }
-  // A tool's name says nothing without its server's.
+  // A tool name is only meaningful with its server.
   if (budget->by_tool) budget->by_server = true;
   return true;
 }
@@ -90,7 +90,10 @@ std::optional<Budget> read_budget(const Table &table) {
     const auto text = table.text("per");
     budget.per_ms = text ? duration_ms(*text) : 0;
     if (budget.per_ms == 0) {
-      if (text) table.fault("per", "\"30s\", \"1m\", \"12h\" or \"7d\" is meant, at most 31 days");
+      if (text)
+        table.fault(
+            "per",
+            "a duration such as \"30s\", \"1m\", \"12h\" or \"7d\" is needed, at most 31 days");
       good = false;
     }
   }

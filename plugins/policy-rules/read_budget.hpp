@@ -1,4 +1,4 @@
-// over = { calls = 60, per = "1m", by = ["session", "tool"] }
+// Reads a budget: over = { calls = 60, per = "1m", by = ["session", "tool"] }
 #pragma once
 
 #include <optional>
@@ -8,7 +8,7 @@
 
 namespace bulkhead::rules {
 
-// Nothing: it is wrong, and the table's faults say how.
+// nullopt: invalid, and the faults of the table have the errors.
 std::optional<Budget> read_budget(const Table &table);
 
 }  // namespace bulkhead::rules

@@ -1,4 +1,4 @@
-// [security]: the default, rules as [security.rules.mcp.NAME], lists of allowed tools as
+// Reads [security]: the default, rules as [security.rules.mcp.NAME], and lists of allowed tools as
 // [security.servers.NAME].
 #include <algorithm>
 #include <utility>
@@ -42,19 +42,19 @@ void set_fallback(const Table &table, std::string_view key, bool audit, Drafts *
                                 "\"ask\" or \"block\" is needed here");
   }
   const bool corp = table.layer().is_corp();
-  // Stays so for all layers above, also after one that agrees.
+  // Fixed for all layers above, also after a layer that repeats the value.
   if (out->fallback_fixed && !corp) {
     if (*action == out->fallback) return;
-    return table.fault(key, "the corporation's profile has said \"" +
+    return table.fault(key, "the corporation's profile sets \"" +
                                 std::string(to_string(out->fallback)) + "\" (" +
-                                out->fallback_place + "), which stays");
+                                out->fallback_place + "), which cannot be changed");
   }
   out->fallback = *action;
   out->fallback_place = table.place(key);
   out->fallback_fixed = out->fallback_fixed || corp;
 }
 
-// What becomes of messages that rules read and that are too large to be read at once.
+// Reads the handling of messages that rules read and that are too large for the reactor thread.
 void set_large(const Table &table, Drafts *out) {
   if (const auto number = table.integer("values_at_once")) {
     if (*number < kLeastValues || *number > kMostValuesAtOnce)
@@ -69,18 +69,18 @@ void set_large(const Table &table, Drafts *out) {
   const bool refuses = *text == "refuse", corp = table.layer().is_corp();
   if (out->refuses_large_fixed && !corp && refuses != out->refuses_large)
     return table.fault("large_messages",
-                       "the corporation's profile has said otherwise, which stays");
+                       "the corporation's profile sets a different value, which cannot be changed");
   out->refuses_large = refuses;
   out->refuses_large_fixed = out->refuses_large_fixed || corp;
 }
 
-// One rule.
+// Reads one rule.
 class SecurityReader : RuleReader {
  public:
   SecurityReader(const Table &table, const Drafts &drafts)
       : RuleReader(table), legacy_(drafts.legacy) {}
 
-  // Nothing: it is switched off, or wrong.
+  // nullopt: disabled or invalid.
   std::optional<Rule> read() {
     if (refused_header_key()) return std::nullopt;
     table_.only(kRuleKeys);
@@ -97,9 +97,10 @@ class SecurityReader : RuleReader {
   bool refused_header_key() {
     for (const std::string_view key : {"strip_request_headers", "strip_response_headers"}) {
       if (table_.find(key) == nullptr) continue;
-      fault(key,
-            "an MCP message has no headers; strip_arguments and strip_response leave members "
-            "of arguments and results out");
+      fault(
+          key,
+          "an MCP message has no headers; use strip_arguments and strip_response to remove members "
+          "of arguments and results");
       return true;
     }
     return false;
@@ -117,8 +118,9 @@ class SecurityReader : RuleReader {
       known += (i == 0 ? "" : i + 1 == kEvents ? " or " : ", ");
       known.append("\"").append(to_string(static_cast<Event>(i))).append("\"");
     }
-    fault("on", text ? "\"" + text->substr(0, 80) + "\" is not judged here; " + known + " is needed"
-                     : "the key \"on\" is needed: " + known);
+    fault("on",
+          text ? "\"" + text->substr(0, 80) + "\" is not a supported event; " + known + " is needed"
+               : "the key \"on\" is needed: " + known);
   }
 
   void decision() {
@@ -130,8 +132,8 @@ class SecurityReader : RuleReader {
     } else if (text == "block") {
       rule_.action = Action::block;
     } else if (input && (text == "rewrite" || text == "ask")) {
-      fault("decision", "on = \"" + std::string(to_string(rule_.event)) +
-                            "\" is allowed or blocked, nothing else");
+      fault("decision",
+            "on = \"" + std::string(to_string(rule_.event)) + "\" can only be allowed or blocked");
     } else if (text == "rewrite") {
       rule_.action = Action::rewrite;
     } else if (text == "ask" && response) {
@@ -143,8 +145,8 @@ class SecurityReader : RuleReader {
       rule_.warned = true;
     } else if (text == "warn") {
       fault("decision",
-            "\"warn\" is no decision: \"allow\", \"ask\", \"block\" or \"rewrite\" is needed (with "
-            "legacy = true in [security] it allows, and the record says that it warned)");
+            "\"warn\" is not a decision: \"allow\", \"ask\", \"block\" or \"rewrite\" is needed "
+            "(with legacy = true in [security] it allows the call with a warning)");
     } else {
       fault("decision", "\"allow\", \"ask\", \"block\" or \"rewrite\" is needed");
     }
@@ -163,12 +165,12 @@ class SecurityReader : RuleReader {
       rule_.priority = static_cast<int>(*number);
       return;
     }
-    std::string text = std::to_string(*number) + " is not among the priorities of ";
+    std::string text = std::to_string(*number) + " is outside the range of ";
     text += corp ? "the corporation's profile (-1000 to -1)" : "your rules (1 to 999)";
     if (*number == 0 || *number == 1000) {
       text += "; 0 and 1000 are for generated rules";
     } else if (!corp && *number < 0) {
-      text += "; those below 0 are the corporation's";
+      text += "; priorities below 0 are reserved for the corporation";
     }
     fault("priority", text);
   }
@@ -191,18 +193,19 @@ class SecurityReader : RuleReader {
     const std::string_view strip = request ? "strip_arguments" : "strip_response";
     const std::string_view other = request ? "strip_response" : "strip_arguments";
     if (table_.find(other) != nullptr) {
-      return fault(other,
-                   std::string("this is for on = \"mcp.") + (request ? "response\"" : "request\""));
+      return fault(
+          other, std::string("this requires on = \"mcp.") + (request ? "response\"" : "request\""));
     }
     const int ways = (target || value ? 1 : 0) + (table_.find(strip) != nullptr ? 1 : 0);
     if (rule_.action != Action::rewrite) {
       if (ways != 0)
-        fault("decision", "rewrite_target, rewrite_value and strip_* go with \"rewrite\" only");
+        fault("decision",
+              "rewrite_target, rewrite_value and strip_* require decision = \"rewrite\"");
       return;
     }
     if (ways != 1 || target != value) {
-      return fault("decision", "\"rewrite\" needs rewrite_target and rewrite_value, or else " +
-                                   std::string(strip));
+      return fault("decision",
+                   "\"rewrite\" needs rewrite_target and rewrite_value, or " + std::string(strip));
     }
     if (table_.find(strip) != nullptr) {
       const auto paths = table_.texts(strip);
@@ -228,7 +231,7 @@ class SecurityReader : RuleReader {
 
   void budget() {
     if (rule_.event != Event::request)
-      return fault("over", "what has happened is counted when a request is judged");
+      return fault("over", "budgets are counted when a request is evaluated");
     rule_.over = read_budget(table_.table("over"));
     failed_ = failed_ || !rule_.over;
   }
@@ -241,7 +244,7 @@ void read_rules(const Table &rules, Drafts *out) {
   for (const auto &type : rules.value().GetObject()) {
     const std::string_view name = text_of(type.name);
     if (name != "mcp") {
-      rules.fault(name, "this gateway sees MCP only: rules are [security.rules.mcp.NAME]");
+      rules.fault(name, "only MCP is supported: rules are [security.rules.mcp.NAME]");
       continue;
     }
     const Table mcp = rules.table(name);
@@ -250,9 +253,10 @@ void read_rules(const Table &rules, Drafts *out) {
       const Table table = mcp.table(text_of(each.name));
       if (!table.is_table()) continue;
       if (text_of(each.name) == "default") {
-        table.fault({},
-                    "the name \"default\" is the generated rule's; default = in [security] "
-                    "says what it does");
+        table.fault(
+            {},
+            "the name \"default\" is reserved for the generated rule; set default in [security] "
+            "instead");
         continue;
       }
       put_rule(table, SecurityReader(table, *out).read(), out);
@@ -260,7 +264,8 @@ void read_rules(const Table &rules, Drafts *out) {
   }
 }
 
-// A list denies the rest; what it names goes on to the other rules, and is allowed if none decides.
+// A list rejects all other tools; the listed tools are evaluated by the other rules, and allowed if
+// none decides.
 void read_server(const Table &table, std::string_view server, Drafts *out) {
   static constexpr std::string_view known[] = {"allowed_tools"};
   if (!table.is_table()) return;
@@ -269,7 +274,7 @@ void read_server(const Table &table, std::string_view server, Drafts *out) {
   if (!tools) return;
   if (tools->empty()) {
     return table.fault("allowed_tools",
-                       "an empty list would allow nothing: name tools, or leave it out");
+                       "an empty list would allow no tool: list tools, or remove the key");
   }
   std::sort(tools->begin(), tools->end());
   Rule deny;

@@ -1,5 +1,5 @@
-// The third generation's tables: [corp.rules.ID], [profiles.rules.ID] and [default.ID], with
-// `match` and `action`.
+// Reads match/action rules: [corp.rules.ID], [profiles.rules.ID] and [default.ID] with `match` and
+// `action`.
 #include <algorithm>
 
 #include "json_text.hpp"
@@ -37,8 +37,8 @@ class ThirdReader : RuleReader {
     for (const std::string_view key : kOldKeys) {
       if (table_.find(key) == nullptr) continue;
       fault(key,
-            "this key is of an older spelling; here there are match and action (on, if and "
-            "decision go with [security.rules.mcp.NAME])");
+            "this key belongs to the other rule syntax; use match and action here (on, if and "
+            "decision belong to [security.rules.mcp.NAME])");
       return std::nullopt;
     }
     table_.only(kKeys);
@@ -48,8 +48,7 @@ class ThirdReader : RuleReader {
     priority();
     if (table_.flag("corp_locked").value_or(false) && section_ != Section::corp) {
       fault("corp_locked",
-            "only the corporation's rules are locked, as [corp.rules.ID] in its profile; leave it "
-            "out");
+            "only rules of the corporation's profile can be locked; remove this key");
     }
     return finish();
   }
@@ -92,10 +91,10 @@ class ThirdReader : RuleReader {
       rule_.action = Action::ask;
     } else if (text == "rewrite" || text == "redact" || text == "mutate" || text == "neutralize") {
       fault("action",
-            "this spelling does not say what is rewritten; write the rule as "
+            "this syntax cannot express rewrites; write the rule as "
             "[security.rules.mcp.NAME] with rewrite_target and rewrite_value");
     } else if (text == "preprocess" || text == "postprocess") {
-      fault("action", "this gateway has no plugins of that sort");
+      fault("action", "this gateway does not support this action");
     } else {
       fault("action", "\"allow\", \"ask\" or \"block\" is needed");
     }
@@ -119,7 +118,7 @@ class ThirdReader : RuleReader {
                       : corp                        ? *number >= -1'000'000 && *number <= -10
                                                     : *number >= 10 && *number <= 1000;
     if (!fits) {
-      return fault("priority", std::to_string(*number) + " is not among the priorities of " +
+      return fault("priority", std::to_string(*number) + " is outside the range of " +
                                    (section_ == Section::fallback ? "[default]: 1001 is"
                                     : corp ? "[corp.rules]: -10 and below are"
                                            : "[profiles.rules]: 10 to 1000 are"));
@@ -136,7 +135,7 @@ void read_all(const Table &rules, Section section, Drafts *out) {
     const Table table = rules.table(text_of(each.name));
     if (!table.is_table()) continue;
     if (!good_id(text_of(each.name))) {
-      table.fault({}, "the id of a rule has 1 to 64 characters of a-z, 0-9, '_' and '-'");
+      table.fault({}, "the id of a rule must have 1 to 64 characters of a-z, 0-9, '_' and '-'");
       continue;
     }
     put_rule(table, ThirdReader(table, section).read(), out);
@@ -162,16 +161,16 @@ void read_third(const Layer &layer, Drafts *out, Faults *faults) {
       read_nested(layer, "corp", Section::corp, out, faults);
     } else {
       faults->add(layer, "corp",
-                  "these rules are for the corporation's profile only; yours are "
+                  "these rules are permitted in the corporation's profile only; use "
                   "[profiles.rules.ID] or [security.rules.mcp.NAME]");
     }
   }
-  // Their priorities are those of users, so they would not come first.
+  // Their priorities are those of users, so they would not take precedence.
   for (const std::string_view users : {"profiles", "default"}) {
     if (!layer.is_corp() || member(*layer.sections, users) == nullptr) continue;
     faults->add(layer, users,
-                "rules of this section come after those of users; the corporation's are "
-                "[corp.rules.ID] or [security.rules.mcp.NAME]");
+                "rules of this section have lower precedence than those of users; use "
+                "[corp.rules.ID] or [security.rules.mcp.NAME] in the corporation's profile");
   }
   if (layer.is_corp()) return;
   read_nested(layer, "profiles", Section::profiles, out, faults);

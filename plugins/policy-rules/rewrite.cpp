@@ -12,8 +12,8 @@
 
 namespace bulkhead::rules {
 
-// The events of a parse on their way to a writer. A path's name matches a member's name, the number
-// of an element, or as "*" any of them.
+// Passes the events of a parse to a writer. A name of a path matches a member name or the index of
+// an element; "*" matches any.
 class Rewriter {
  public:
   Rewriter(const Rewrite &rewrite, rapidjson::StringBuffer *out)
@@ -27,7 +27,7 @@ class Rewriter {
   bool Bool(bool value) {
     return scalar([&] { return writer_.Bool(value); });
   }
-  bool Int(int) { return false; }  // numbers come as text
+  bool Int(int) { return false; }  // numbers arrive as text
   bool Uint(unsigned) { return false; }
   bool Int64(std::int64_t) { return false; }
   bool Uint64(std::uint64_t) { return false; }
@@ -64,8 +64,8 @@ class Rewriter {
  private:
   struct Level {
     bool array = false;
-    std::size_t next = 0;  // element of an array
-    std::string name;      // of the member that is read
+    std::size_t next = 0;  // index of the array element
+    std::string name;      // of the current member
   };
 
   template <class F>
@@ -97,7 +97,7 @@ class Rewriter {
     levels_.pop_back();
     return write();
   }
-  // The next element of the array that is read, if it is one.
+  // Advances to the next element if the current level is an array.
   void step() {
     if (!levels_.empty() && levels_.back().array)
       levels_.back().name = std::to_string(levels_.back().next++);
@@ -131,7 +131,7 @@ class Rewriter {
   rapidjson::StringBuffer &out_;
   rapidjson::Writer<rapidjson::StringBuffer> writer_;
   std::vector<Level> levels_;
-  unsigned skipping_ = 0;  // levels inside what is left out
+  unsigned skipping_ = 0;  // levels inside the removed part
   bool strip_next_ = false;
   bool changed_ = false;
 };
@@ -149,29 +149,29 @@ std::expected<std::vector<std::string>, std::string> path_of(std::string_view te
   for (;;) {
     const std::size_t dot = text.find('.');
     path.emplace_back(text.substr(0, dot));
-    if (path.back().empty()) return std::unexpected("a path has a name between all of its dots");
+    if (path.back().empty()) return std::unexpected("a path has a name between all dots");
     if (path.size() > Rewrite::kMaxPath) return std::unexpected("a path has at most 32 names");
     if (dot == std::string_view::npos) return path;
     text.remove_prefix(dot + 1);
   }
 }
 
-// The path that is searched, below arguments or below the result.
+// The searched path, below arguments or below the result.
 std::expected<std::vector<std::string>, std::string> field_of(Event event, std::string_view field) {
   const bool request = event == Event::request;
   const std::string_view root = request ? "arguments" : "response";
   if (request && field == root) return std::vector<std::string>{};
   if (!request && field == "response.text") return std::vector<std::string>{};
   if (!field.starts_with(root) || field.size() <= root.size() || field[root.size()] != '.') {
-    return std::unexpected("\"" + std::string(field.substr(0, 80)) + "\" cannot be rewritten; of " +
-                           (request
-                                ? "mcp.request: arguments, arguments.PATH"
-                                : "mcp.response: response.content, response.text, response.PATH"));
+    return std::unexpected(
+        "\"" + std::string(field.substr(0, 80)) + "\" cannot be rewritten; fields of " +
+        (request ? "mcp.request: arguments, arguments.PATH"
+                 : "mcp.response: response.content, response.text, response.PATH"));
   }
   return path_of(field.substr(root.size() + 1));
 }
 
-// ${name} becomes \1; a backslash is doubled.
+// Converts ${name} to \1 and doubles backslashes.
 std::expected<std::string, std::string> value_of(std::string_view value, const RE2 &regex) {
   const std::map<std::string, int> &groups = regex.NamedCapturingGroups();
   std::string out;
@@ -184,10 +184,10 @@ std::expected<std::string, std::string> value_of(std::string_view value, const R
       const std::string name(value.substr(i + 2, end - i - 2));
       const auto group = groups.find(name);
       if (group == groups.end()) {
-        return std::unexpected("${" + name.substr(0, 80) + "} is no named group of \"" +
-                               regex.pattern() + "\": (?P<name>...) makes one");
+        return std::unexpected("${" + name.substr(0, 80) + "} is not a named group of \"" +
+                               regex.pattern() + "\": define it with (?P<name>...)");
       }
-      if (group->second > 9) return std::unexpected("only the first nine groups have names here");
+      if (group->second > 9) return std::unexpected("only the first nine groups can be used");
       out += "\\" + std::to_string(group->second);
       i = end;
     } else {
@@ -205,11 +205,12 @@ std::expected<Rewrite, std::string> Rewrite::replacing(Event event, std::string_
   const std::string_view quoted =
       sign == std::string_view::npos ? std::string_view{} : trimmed(target.substr(sign + 2));
   if (quoted.size() < 2 || quoted.front() != '"' || quoted.back() != '"') {
-    return std::unexpected("rewrite_target is written FIELD =~ \"REGEX\"");
+    return std::unexpected("rewrite_target must have the form FIELD =~ \"REGEX\"");
   }
   const std::string_view pattern = quoted.substr(1, quoted.size() - 2);
   if (pattern.empty() || pattern.size() > kMaxPattern || value.size() > kMaxValue) {
-    return std::unexpected("the regular expression has 1 to 4096 bytes, the value at most 65536");
+    return std::unexpected(
+        "the regular expression must have 1 to 4096 bytes, the value at most 65536");
   }
   auto path = field_of(event, trimmed(target.substr(0, sign)));
   if (!path) return std::unexpected(std::move(path.error()));
@@ -219,8 +220,7 @@ std::expected<Rewrite, std::string> Rewrite::replacing(Event event, std::string_
   auto regex =
       std::make_unique<const RE2>(re2::StringPiece(pattern.data(), pattern.size()), options);
   if (!regex->ok()) {
-    return std::unexpected("the regular expression of rewrite_target is refused: " +
-                           regex->error());
+    return std::unexpected("invalid regular expression in rewrite_target: " + regex->error());
   }
   auto replacement = value_of(value, *regex);
   if (!replacement) return std::unexpected("rewrite_value: " + replacement.error());

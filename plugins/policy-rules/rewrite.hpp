@@ -1,6 +1,5 @@
-// What a rewriting rule does to a JSON text: replaces what a regular expression finds in strings,
-// or leaves members out. Bytes that it does not touch keep their spelling, but for white space and
-// escapes.
+// Rewrites a JSON text: replaces matches of a regular expression in strings, or removes members.
+// Unchanged parts keep their spelling, except for white space and escapes.
 #pragma once
 
 #include <re2/re2.h>
@@ -16,11 +15,11 @@
 
 namespace bulkhead::rules {
 
-// Nothing: the JSON text is not JSON, nests deeper than JsonText::kMaxDepth, or would become longer
-// than Rewrite::kMaxOutput.
+// nullopt: the text is not JSON, is nested deeper than JsonText::kMaxDepth, or would exceed
+// Rewrite::kMaxOutput.
 struct Rewritten {
   std::optional<std::string> text;
-  bool changed = false;  // it is other than before
+  bool changed = false;  // different from the original
 };
 
 class Rewrite {
@@ -30,16 +29,16 @@ class Rewrite {
   static constexpr std::size_t kMaxPath = 32;  // names
   static constexpr std::size_t kMaxOutput = std::size_t{64} << 20;
 
-  // `target`: FIELD =~ "REGEX"; FIELD is arguments or arguments.PATH of a request,
+  // `target`: FIELD =~ "REGEX". FIELD is arguments or arguments.PATH of a request;
   // response.content, response.text (every string of the result) or response.PATH of a response.
-  // `value` may use
-  // ${name} for what a named group found. An error says what is wrong and what is allowed.
+  // `value` may contain ${name} for the text of a named group. The error states what is invalid and
+  // what is allowed.
   static std::expected<Rewrite, std::string> replacing(Event event, std::string_view target,
                                                        std::string_view value);
-  // `paths` below arguments, or below the result.
+  // `paths`: below arguments, or below the result.
   static std::expected<Rewrite, std::string> stripping(const std::vector<std::string> &paths);
 
-  // The new text of `json` (arguments, or a result). Any thread.
+  // Rewrites arguments or a result. Thread: any.
   Rewritten apply(std::string_view json) const;
 
  private:
@@ -47,8 +46,8 @@ class Rewrite {
   friend class Rewriter;
 
   std::unique_ptr<const RE2> regex_;
-  std::string value_;  // in RE2's spelling: \1 is a group
-  Path path_;          // of what is searched; empty: everything
+  std::string value_;  // in RE2's syntax: \1 is a group
+  Path path_;          // the searched path; empty: everything
   std::vector<Path> strip_;
 };
 

@@ -1,4 +1,4 @@
-// What conditions may name, and what it is in one call.
+// The names (roots) that conditions may use, and their values in a call.
 #pragma once
 
 #include <array>
@@ -11,13 +11,13 @@
 
 namespace bulkhead::rules {
 
-// What a rule is about: the value of its `on`.
+// The event of a rule: the value of `on`.
 enum class Event : std::uint8_t { request, response, input_request, input_response, notification };
 inline constexpr std::size_t kEvents = 5;
 std::string_view to_string(Event event) noexcept;  // "mcp.request"
 std::optional<Event> event_named(std::string_view on) noexcept;
 
-// Slots of the environments. Those behind kCommon mean another thing in each of them.
+// Slots of the environments. The meaning of slots from kCommon on depends on the event.
 enum Root : std::uint32_t {
   kMethod,
   kServer,
@@ -69,16 +69,17 @@ constexpr std::uint64_t bit(std::uint32_t slot) {
   return std::uint64_t{1} << slot;
 }
 inline constexpr std::uint64_t kArgumentBits = bit(kArguments) | bit(kArgumentsText);
-// Of what stands in params beside the arguments.
+// Members of params beside the arguments.
 inline constexpr std::uint64_t kBesideBits =
     bit(kExtra) | bit(kCompletion) | bit(kCompletionContext);
 inline constexpr std::uint64_t kDefinitionBits = bit(kAnnotations) | bit(kDescription);
 inline constexpr std::uint64_t kResultBits =
     bit(kStatus) | bit(kIsError) | bit(kContent) | bit(kStructured) | bit(kText);
 
-inline constexpr std::uint64_t kBodyBits = bit(kCommon) | bit(kCommon + 1);  // of the last three
+// of the last three events
+inline constexpr std::uint64_t kBodyBits = bit(kCommon) | bit(kCommon + 1);
 
-// Each lives forever.
+// The returned objects are static.
 const cel::Environment &environment(Event event);
 
 }  // namespace bulkhead::rules

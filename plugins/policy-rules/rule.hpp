@@ -1,4 +1,4 @@
-// One rule, as the judge uses it: compiled, checked, never changed.
+// One rule as evaluated: compiled, checked, immutable.
 #pragma once
 
 #include <cstdint>
@@ -17,34 +17,34 @@ namespace bulkhead::rules {
 enum class Action : std::uint8_t { allow, ask, block, rewrite };
 std::string_view to_string(Action action) noexcept;
 
-// `over`: the rule matches once this much has happened.
+// `over`: the rule matches once this amount is exceeded.
 struct Budget {
   enum class What : std::uint8_t { calls, bytes, destinations };
   What what = What::calls;
-  std::uint64_t most = 0;    // what is beyond matches
-  std::uint64_t per_ms = 0;  // within so long; 0: ever
-  // Counted for each of these by itself.
+  std::uint64_t most = 0;    // amounts beyond it match
+  std::uint64_t per_ms = 0;  // window; 0: no expiry
+  // Counting keys: one count for each combination.
   bool by_session = false, by_principal = false, by_process = false, by_server = false,
        by_tool = false;
 };
 
 struct Rule {
   std::string id;     // "security.rules.mcp.no-delete"
-  std::string place;  // "/etc/b.toml:12"; empty: generated
-  std::string layer;  // of the profile
+  std::string place;  // empty: generated
+  std::string layer;  // layer of the profile
   Event event = Event::request;
   Action action = Action::block;
   int priority = 0;
-  bool warned = false;  // allowed, and the record says that it was warned of
+  bool warned = false;  // the call is allowed, and the record has a warning
   std::string reason;
-  std::optional<cel::Program> condition;  // none: it always matches
+  std::optional<cel::Program> condition;  // none: always matches
   std::uint64_t reads = 0;                // bits of roots
-  // What the names of server and tool begin with where the condition is true: looked at before it
-  // is evaluated. In the condition's text.
+  // Required prefixes of the names of server and tool, checked before the condition is evaluated.
+  // The texts point into the condition.
   std::vector<std::pair<Root, std::string_view>> begins;
   std::optional<Rewrite> rewrite;
   std::optional<Budget> over;
-  // What a generated rule tests instead of a condition: tools of this server, (not) in the list.
+  // The test of a generated rule: tools of this server that are (not) in the list.
   bool by_list = false, listed = false;
   std::string server;
   std::vector<std::string> tools;  // sorted

@@ -1,4 +1,4 @@
-// What the readers of both spellings of a rule have in common.
+// Shared by the readers of both rule syntaxes.
 #pragma once
 
 #include <optional>
@@ -10,7 +10,7 @@
 
 namespace bulkhead::rules {
 
-// Reads one rule of a table; what is wrong with it is a fault of the table's place.
+// Reads one rule of a table; errors are faults of the table.
 class RuleReader {
  protected:
   explicit RuleReader(const Table &table) : table_(table) {
@@ -26,7 +26,7 @@ class RuleReader {
     failed_ = true;
     table_.fault(key, what);
   }
-  // At last. Nothing: it is switched off, or wrong.
+  // Call last. nullopt: disabled or invalid.
   std::optional<Rule> finish() {
     rule_.reason = table_.text("reason").value_or("");
     const bool enabled = table_.flag("enabled").value_or(true);

@@ -11,7 +11,7 @@
 namespace bulkhead::rules {
 namespace {
 
-// Those that are generated last come after all others, whatever these say.
+// Generated rules are evaluated after all others, independently of their priorities.
 constexpr int kGeneratedLast = 1000;
 
 bool comes_first(const Rule &a, const Rule &b) {
@@ -57,16 +57,17 @@ std::string named(const Rule &rule) {
   return (rule.place.empty() ? "" : rule.place + ": ") + "rule " + rule.id;
 }
 
-// A rule that tells spellings of one URI apart.
+// Warns of a rule that compares the raw spelling of a URI.
 void warn_of_raw_uri(const Rule &rule, std::vector<std::string> *out) {
   if ((rule.reads & (bit(kUri) | bit(kUriNormalized))) != bit(kUri)) return;
-  out->push_back(named(rule) +
-                 " compares mcp.request.uri, which is as the client has written it: another "
-                 "spelling of the same URI does not match; mcp.request.uri_normalized is the "
-                 "same for all of them");
+  out->push_back(
+      named(rule) +
+      " compares mcp.request.uri, which has the client's spelling: other "
+      "spellings of the same URI do not match; use mcp.request.uri_normalized, which has one "
+      "spelling for all of them");
 }
 
-// A rule that no normalized URI matches.
+// Warns of a rule that no normalized URI matches.
 void warn_of_other_spelling(const Rule &rule, std::vector<std::string> *out) {
   if (!rule.condition) return;
   for (const cel::Program::Demand &demand : rule.condition->demands()) {
@@ -75,7 +76,7 @@ void warn_of_other_spelling(const Rule &rule, std::vector<std::string> *out) {
       const std::string normalized = normalized_uri(text);
       if (normalized == text) continue;
       out->push_back(named(rule) + " compares mcp.request.uri_normalized with \"" +
-                     std::string(text) + "\", which is never equal: the normalized spelling is \"" +
+                     std::string(text) + "\", which never matches: the normalized form is \"" +
                      normalized + "\"");
     }
   }
@@ -154,7 +155,7 @@ void add_rule(const Table &table, Rule rule, Drafts *out) {
   const auto at = out->rules.find(rule.id);
   if (at != out->rules.end() && at->second.corp && !corp) {
     return table.fault({}, "the corporation's profile has a rule of this name (" +
-                               at->second.rule.place + "), which stays as it is");
+                               at->second.rule.place + "), which cannot be replaced");
   }
   std::string id = rule.id;
   out->rules.insert_or_assign(std::move(id), RuleDraft{std::move(rule), corp});
@@ -170,7 +171,7 @@ std::expected<RuleSet, std::vector<std::string>> RuleSet::load(std::string_view 
   Faults faults;
   JsonText config;
   if (const char *why = config.parse(config_json); why != nullptr || !config.value().IsObject()) {
-    return std::unexpected(std::vector<std::string>{std::string("the configuration is refused: ") +
+    return std::unexpected(std::vector<std::string>{std::string("the configuration is invalid: ") +
                                                     (why != nullptr ? why : "no table")});
   }
   Drafts drafts;
@@ -181,7 +182,7 @@ std::expected<RuleSet, std::vector<std::string>> RuleSet::load(std::string_view 
     }
     read_third(layer, &drafts, &faults);
   }
-  if (drafts.rules.size() > kMostRules) faults.add("there are more than 10000 rules");
+  if (drafts.rules.size() > kMostRules) faults.add("the profile has more than 10000 rules");
   if (faults.any()) return std::unexpected(faults.texts());
   RuleSet set;
   set.legacy = drafts.legacy;
@@ -194,7 +195,7 @@ std::expected<RuleSet, std::vector<std::string>> RuleSet::load(std::string_view 
   std::vector<Rule> &requests = set.of(Event::request);
   requests.push_back(fallback_of(drafts));
   for (auto &list : set.rules) std::sort(list.begin(), list.end(), comes_first);
-  // "mcp.default" is the very last, behind the generated rules that allow what a list names.
+  // "mcp.default" is the last rule, after the generated rules that allow listed tools.
   const auto fallback = std::find_if(requests.begin(), requests.end(), [](const Rule &rule) {
     return rule.id == "security.rules.mcp.default";
   });

@@ -1,5 +1,4 @@
-// All rules of one profile, in the order in which they are asked. Never changed: another profile
-// makes another set.
+// All rules of one profile in order of evaluation. Immutable: a policy reload creates a new set.
 #pragma once
 
 #include <array>
@@ -17,13 +16,13 @@
 
 namespace bulkhead::rules {
 
-// Which rules could match a call of this server's tool, by their conditions' comparisons with
-// constants.
+// Finds the rules that may match a call of a server's tool, by the comparisons with constants in
+// their conditions.
 class Index {
  public:
-  void add(std::uint32_t number, const Rule &rule);  // numbers ascend
+  void add(std::uint32_t number, const Rule &rule);  // numbers must be ascending
 
-  // Calls visit(number) in ascending order until it gives true.
+  // Calls visit(number) in ascending order until it returns true.
   template <class Visit>
   void each(std::string_view server, std::string_view tool, Visit visit) const {
     const List *lists[4] = {};
@@ -71,51 +70,51 @@ class Index {
 struct RuleSet {
   static constexpr std::size_t kMostRules = 10'000;
 
-  std::array<std::vector<Rule>, kEvents> rules;  // in the order of (priority, id)
+  std::array<std::vector<Rule>, kEvents> rules;  // ordered by (priority, id)
   std::array<Index, kEvents> indexes;
   bool legacy = false;
-  std::vector<std::string> warnings;      // for whoever writes the rules; what works all the same
+  std::vector<std::string> warnings;      // for the author of the rules; the rules are valid
   std::uint32_t needs = 0;                // BH_POLICY_... bits
-  std::uint64_t values_at_once = 65'536;  // of a message that is judged on the reactor thread
-  bool refuses_large = false;             // what is larger, and rules read, is refused
+  std::uint64_t values_at_once = 65'536;  // limit for messages evaluated on the reactor thread
+  bool refuses_large = false;             // reject larger messages that rules read
 
-  // A message of so many bytes cannot have more values: each takes a byte, and a comma.
+  // A message of this many bytes cannot exceed values_at_once: each value takes a byte and a comma.
   std::size_t bytes_at_once() const { return 2 * values_at_once; }
 
   std::vector<Rule> &of(Event event) { return rules[static_cast<std::size_t>(event)]; }
   const std::vector<Rule> &of(Event event) const { return rules[static_cast<std::size_t>(event)]; }
   const Index &index_of(Event event) const { return indexes[static_cast<std::size_t>(event)]; }
 
-  // By the configuration of the plugin: an object. The faults are for people, a line each.
+  // Reads the configuration of the plugin, an object. Faults are error texts, one line each.
   static std::expected<RuleSet, std::vector<std::string>> load(std::string_view config_json);
 };
 
-// Where the readers of both spellings put what they have read.
+// A rule read by one of the readers.
 struct RuleDraft {
   Rule rule;
-  bool corp = false;  // of the corporation's layer: nobody replaces it
+  bool corp = false;  // from the corporation's layer: cannot be replaced
 };
 struct Drafts {
   std::map<std::string, RuleDraft> rules;  // by id
-  Action fallback = Action::allow;         // what no rule decides
+  Action fallback = Action::allow;         // the action if no rule decides
   std::string fallback_place;
-  bool fallback_fixed = false;  // by the corporation's layer
+  bool fallback_fixed = false;  // set by the corporation's layer
   bool legacy = false;
   std::uint64_t values_at_once = 65'536;
-  bool refuses_large = false, refuses_large_fixed = false;  // fixed: by the corporation's layer
+  bool refuses_large = false, refuses_large_fixed = false;  // fixed: set by the corporation's layer
 };
 
-// Adds the rule, in place of one of that id in a lower layer.
+// Adds the rule, replacing one with the same id of a lower layer.
 void add_rule(const Table &table, Rule rule, Drafts *out);
-// The same with what was read of the table; nothing (switched off, or wrong) takes out what a lower
-// layer has there, but not the corporation's.
+// Adds the rule that was read from the table. nullopt (disabled or invalid) removes the rule of a
+// lower layer, except the corporation's.
 void put_rule(const Table &table, std::optional<Rule> rule, Drafts *out);
 
-// [security]; [corp.rules], [profiles.rules] and [default].
+// Readers for [security], and for [corp.rules], [profiles.rules] and [default].
 void read_security(const Table &section, Drafts *out);
 void read_third(const Layer &layer, Drafts *out, Faults *faults);
 
-// Compiles a condition, with a fault at `key` if it cannot be.
+// Compiles a condition; adds a fault at `key` if it is invalid.
 bool compile_condition(const Table &table, std::string_view key, std::string_view text, Rule *rule);
 
 }  // namespace bulkhead::rules

@@ -36,7 +36,7 @@ inline RuleSet good(const std::string &json) {
   if (!set.has_value()) {
     std::string all;
     for (const std::string &fault : set.error()) all += fault + "\n";
-    FAIL("the rules were refused:\n" << all);
+    FAIL("the rules were rejected:\n" << all);
   }
   return std::move(*set);
 }

@@ -1,5 +1,5 @@
-// tests/policy/table.json: 60 rules and 40 calls with what is to become of them; and where lists
-// can say the same, the other engine.
+// tests/policy/table.json: 60 rules and 40 calls with the expected verdicts. Rules that lists can
+// express are also tested with policy-lists.
 #include <cstdio>
 #include <fstream>
 #include <sstream>
@@ -35,7 +35,7 @@ std::string json_of(const rapidjson::Value &value) {
   return {out.GetString(), out.GetSize()};
 }
 
-// One call of the table; its texts are kept here.
+// One call of the table, which owns its texts.
 struct TableCall {
   std::string arguments, meta, definition;
   Call call;
@@ -72,7 +72,7 @@ struct TableCall {
 
 TEST_CASE("60 rules, 40 calls") {
   World w(rules(json_of(table()["rules"])));
-  CHECK(w.set.of(Event::request).size() == 61);  // with the default
+  CHECK(w.set.of(Event::request).size() == 61);  // including the default
   const auto &calls = table()["calls"].GetArray();
   REQUIRE(calls.Size() == 40);
   unsigned as_expected = 0;
@@ -92,7 +92,7 @@ TEST_CASE("60 rules, 40 calls") {
               as_expected);
 }
 
-TEST_CASE("what lists can say, both engines decide alike") {
+TEST_CASE("both engines decide alike for rules that lists can express") {
   rapidjson::Document copy;
   copy.SetObject();
   for (const auto &rule : table()["rules"].GetObject()) {
@@ -125,6 +125,7 @@ TEST_CASE("what lists can say, both engines decide alike") {
     }
     CHECK(blocked > 3);
   }
-  std::printf("policy table: 20 rules that lists can say, %u decisions, both engines alike in %u\n",
-              judged, alike);
+  std::printf(
+      "policy table: 20 rules that lists can express, %u decisions, both engines alike in %u\n",
+      judged, alike);
 }

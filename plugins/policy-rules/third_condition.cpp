@@ -9,7 +9,7 @@ namespace {
 constexpr unsigned kMaxDepth = 64;
 constexpr std::size_t kMaxText = std::size_t{16} << 10;
 
-// What a field is in CEL. `there`: whether a call has it; empty: each has.
+// The CEL equivalent of a field. `there`: condition for its presence; empty: always present.
 struct Field {
   std::string_view name, cel, there;
   bool response = false;
@@ -26,7 +26,7 @@ constexpr Field kFields[] = {
     {"mcp.server.name.valid", "'true'", ""},
 };
 
-// In words that CEL reads as these very bytes.
+// A CEL string literal for exactly these bytes.
 std::string quoted(std::string_view text) {
   std::string out = "'";
   for (const char c : text) {
@@ -49,7 +49,8 @@ class Parser {
   explicit Parser(std::string_view text) : text_(text) {}
 
   std::expected<ThirdCondition, std::string> run() {
-    if (text_.size() > kMaxText) return std::unexpected("1: a condition has at most 16384 bytes");
+    if (text_.size() > kMaxText)
+      return std::unexpected("1: a condition must have at most 16384 bytes");
     std::string cel = any(0);
     space();
     if (!fault_ && at_ < text_.size()) fail("&&, || or the end is needed here");
@@ -87,14 +88,14 @@ class Parser {
     return out;
   }
   std::string one(unsigned depth) {
-    if (depth == kMaxDepth) return fail("more than 64 brackets in each other");
+    if (depth == kMaxDepth) return fail("more than 64 nested brackets");
     if (take("(")) {
       std::string out = "(" + any(depth + 1) + ")";
       need(")");
       return out;
     }
     space();
-    if (at_ < text_.size() && text_[at_] == '!') return fail("there is no negation but !=");
+    if (at_ < text_.size() && text_[at_] == '!') return fail("negation is not supported; use !=");
     if (take("has(")) {
       const Field *field = this->field(word());
       need(")");
@@ -129,7 +130,7 @@ class Parser {
     }
     if (function != "contains" && function != "startsWith" && function != "endsWith" &&
         function != "matches") {
-      return fail("only contains, startsWith, endsWith, matches and contains_pii are known");
+      return fail("known functions are contains, startsWith, endsWith, matches and contains_pii");
     }
     const std::string argument = literal();
     need(")");
@@ -141,7 +142,7 @@ class Parser {
   std::string said(const Field *field, const std::string &op, const std::string &literal) const {
     if (fault_) return {};
     std::string plain = std::string(field->cel) + " " + op + " " + literal;
-    // A call without the field has an empty text there, which equals no other.
+    // For a call without the field the text is empty, which is equal to no other literal.
     if (op == "==" && literal != "''") return plain;
     return guarded(*field, plain);
   }
@@ -171,22 +172,22 @@ class Parser {
       return &known;
     }
     if (name == "mcp.tool_list" || name == "mcp.request.id") {
-      fail("no call has " + std::string(name) + " here, so that nothing would match");
+      fail("no call has " + std::string(name) + " here, so the rule would never match");
     } else {
       fail("\"" + std::string(name.substr(0, 80)) +
-           "\" is not known; of MCP there is mcp.method, mcp.server.name, mcp.tool_call.name, "
+           "\" is not known; known are mcp.method, mcp.server.name, mcp.tool_call.name, "
            "mcp.request.method, mcp.request.arguments, mcp.response.content, mcp.valid");
     }
     return nullptr;
   }
 
-  // Raw: it ends with the next quote of its sort.
+  // A raw string: it ends with the next quote of the same kind.
   std::string literal() {
     space();
     const char quote = at_ < text_.size() ? text_[at_] : '\0';
     if (quote != '"' && quote != '\'') return fail("a string is needed here");
     const std::size_t end = text_.find(quote, at_ + 1);
-    if (end == std::string_view::npos) return fail("this string has no end");
+    if (end == std::string_view::npos) return fail("this string is not terminated");
     const std::string_view content = text_.substr(at_ + 1, end - at_ - 1);
     at_ = end + 1;
     return quoted(content);

@@ -1,9 +1,8 @@
-// Conditions of the third generation's rules, put into CEL.
+// Translates conditions of match/action rules to CEL.
 //
 // Their language: && and || with brackets, has(FIELD), == and != with a string,
 // FIELD.contains/startsWith/endsWith/matches("TEXT") and FIELD.contains_pii(); no negation, and
-// strings without escapes. A field that a call does not have makes what is said of it false, !=
-// too.
+// strings without escapes. Every test of a field that the call lacks is false, including !=.
 #pragma once
 
 #include <expected>
@@ -16,10 +15,10 @@ namespace bulkhead::rules {
 
 struct ThirdCondition {
   std::string cel;
-  Event event = Event::request;  // response: it speaks of one
+  Event event = Event::request;  // response: the condition uses a response field
 };
 
-// An error begins with its column (from 1).
+// The error begins with its column (from 1).
 std::expected<ThirdCondition, std::string> third_condition(std::string_view text);
 
 }  // namespace bulkhead::rules

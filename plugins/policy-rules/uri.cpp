@@ -33,7 +33,7 @@ std::string lowered(std::string_view text) {
   return out;
 }
 
-// -1: no hexadecimal digit.
+// -1: not a hexadecimal digit.
 int hex(char c) noexcept {
   if (is_digit(c)) return c - '0';
   const char small = lower(c);
@@ -45,15 +45,15 @@ void append_escaped(unsigned char byte, std::string *out) {
   *out += {'%', digits[byte >> 4], digits[byte & 15]};
 }
 
-// The byte that the escape at text[at] stands for; -1: there is none.
+// The byte of the escape at text[at]; -1: not an escape.
 int escape_at(std::string_view text, std::size_t at) noexcept {
   if (text[at] != '%' || text.size() - at < 3) return -1;
   const int high = hex(text[at + 1]), low = hex(text[at + 2]);
   return high < 0 || low < 0 ? -1 : high * 16 + low;
 }
 
-// Escapes of unreserved characters are resolved, all others are in capitals. What a URI cannot
-// hold, a % that begins no escape among it, is escaped.
+// Decodes escapes of unreserved characters and writes all others in upper case. Characters that are
+// invalid in a URI, including a % that does not begin an escape, are escaped.
 std::string escaped_once(std::string_view text) {
   std::string out;
   out.reserve(text.size());
@@ -72,7 +72,7 @@ std::string escaped_once(std::string_view text) {
   return out;
 }
 
-// RFC 3986, 5.2.4; a path without a slash at its beginning gets none.
+// RFC 3986, 5.2.4; a path without leading slash stays so.
 std::string without_dots(std::string_view path) {
   const bool rooted = path.starts_with('/');
   if (rooted) path.remove_prefix(1);
@@ -83,7 +83,7 @@ std::string without_dots(std::string_view path) {
     more = end != std::string_view::npos;
     path = more ? path.substr(end + 1) : std::string_view{};
     if (segment == "..") {
-      if (!out.empty()) out.pop_back();  // the slash behind the segment before
+      if (!out.empty()) out.pop_back();  // the slash after the previous segment
       out.resize(out.rfind('/') == std::string::npos ? 0 : out.rfind('/') + 1);
     } else if (segment != ".") {
       out.append(segment);
@@ -106,14 +106,14 @@ std::string_view trimmed(std::string_view text) {
   return text;
 }
 
-// As URL parsers begin: blanks at both ends, and tabs and line ends anywhere, are not there.
+// The preprocessing of URL parsers: removes blanks at both ends, and tabs and line ends anywhere.
 std::string cleaned(std::string_view text) {
   std::string out(trimmed(text));
   std::erase_if(out, [](char c) { return c == '\t' || c == '\r' || c == '\n'; });
   return std::string(trimmed(out));
 }
 
-// Where the scheme ends (its colon); npos: there is none.
+// Position of the colon after the scheme; npos: none.
 std::size_t scheme_end(std::string_view uri) noexcept {
   if (uri.empty() || !is_letter(uri[0])) return std::string_view::npos;
   for (std::size_t i = 1; i < uri.size(); ++i) {
@@ -124,7 +124,7 @@ std::size_t scheme_end(std::string_view uri) noexcept {
   return std::string_view::npos;
 }
 
-// The schemes that URL parsers know.
+// The special schemes of the URL standard.
 struct Special {
   std::string_view scheme, port;
 };
@@ -141,7 +141,7 @@ bool is_file(const Special *special) noexcept {
   return special != nullptr && special->port.empty();
 }
 
-// [2001:DB8:0::1] and all of its spellings.
+// The canonical form of all spellings of an IPv6 address, such as [2001:DB8:0::1].
 std::string ipv6_of(std::string name) {
   in6_addr address{};
   char text[INET6_ADDRSTRLEN];
@@ -152,7 +152,7 @@ std::string ipv6_of(std::string name) {
   return "[" + std::string(text) + "]";
 }
 
-// 2130706433, 0x7f.1 and 127.0.0.1 are one address.
+// The canonical form of an IPv4 address: 2130706433, 0x7f.1 and 127.0.0.1 are equal.
 std::string ipv4_of(std::string name) {
   in_addr address{};
   char text[INET_ADDRSTRLEN];
@@ -174,7 +174,7 @@ std::string host_of(std::string_view raw, const Special *special) {
   return name == "localhost" ? std::string() : name;
 }
 
-// ":8080", or nothing for the scheme's own.
+// ":8080", or empty for the scheme's default.
 std::string port_of(std::string_view raw, const Special *special) {
   const std::string text = escaped_once(raw);
   std::string_view digits = text;
@@ -187,8 +187,8 @@ struct Authority {
   std::string host, port;
 };
 
-// user@HOST:port, without the user. One without a host, which these schemes do not have, is left as
-// it is: without its user the path would read as a host.
+// Parses user@HOST:port and drops the user. An authority without a host, which special schemes do
+// not permit, is unchanged: without its user, the path would be parsed as a host.
 Authority authority_of(std::string_view text, const Special *special) {
   std::string_view place = text;
   if (const auto at = place.rfind('@'); at != std::string_view::npos) place.remove_prefix(at + 1);
@@ -201,13 +201,13 @@ Authority authority_of(std::string_view text, const Special *special) {
   return out;
 }
 
-// Takes what stands before the path; false: this URI has no authority.
+// Consumes the authority. False: the URI has none.
 bool take_authority(std::string_view *rest, const Special *special, Authority *out) {
   const auto count = static_cast<std::size_t>(
       std::find_if_not(rest->begin(), rest->end(), is_slash) - rest->begin());
   std::size_t slashes = 2;
   if (special != nullptr && !is_file(special)) {
-    slashes = count;  // whatever their number is, a host follows
+    slashes = count;  // for special schemes, a host follows any number of slashes
   } else if (special != nullptr ? count < 2 : !rest->starts_with("//")) {
     return false;
   }
@@ -228,7 +228,7 @@ std::string path_of(std::string_view raw, const Special *special) {
   return is_file(special) ? without_doubled_slashes(std::move(path)) : path;
 }
 
-// "?x", or nothing for an empty one. Files have none.
+// "?x", or empty for an empty query. File URIs have no query.
 std::string query_of(std::string_view rest, const Special *special) {
   if (rest.size() < 2 || is_file(special)) return {};
   return escaped_once(rest);
@@ -252,7 +252,9 @@ std::string normalized_uri(std::string_view uri) {
   if (has_authority) out += "//" + authority.host + authority.port;
   const std::size_t end = std::min(rest.find('?'), rest.size());
   const std::string path = path_of(rest.substr(0, end), special);
-  if (!has_authority && path.starts_with("//")) out += "/.";  // else it would read as a host
+  if (!has_authority && path.starts_with("//"))
+    out += "/.";  // otherwise it would be parsed as a
+                  // host
   if (out.empty() && scheme_end(path) != std::string::npos) out = "./";  // or as a scheme
   return out + path + query_of(rest.substr(end), special);
 }
@@ -260,7 +262,7 @@ std::string normalized_uri(std::string_view uri) {
 std::string web_host(std::string_view url) {
   const std::size_t colon = url.find(':');
   if (colon == std::string_view::npos) return {};
-  constexpr std::size_t longest = 64;  // a scheme, and what is left out of it
+  constexpr std::size_t longest = 64;  // limit for a scheme and removed characters
   if (colon > longest && trimmed(url.substr(0, colon)).size() > longest) return {};
   const Special *special = special_of(lowered(cleaned(url.substr(0, colon))));
   if (special == nullptr || !special->scheme.starts_with("http")) return {};

@@ -1,4 +1,4 @@
-// One spelling for the URIs that name the same thing.
+// Normalizes URIs, so that equivalent spellings compare equal.
 #pragma once
 
 #include <string>
@@ -6,12 +6,12 @@
 
 namespace bulkhead::rules {
 
-// The one spelling of a URI that rules compare (docs/policy.md, "Normalized URIs"): what RFC 3986
-// (6.2) and the WHATWG URL standard call the same. A text that is no URI is treated as a path. The
-// normalized spelling of a normalized URI is itself.
+// The normalized form of a URI for comparisons in rules (docs/policy.md, "Normalized URIs"),
+// according to RFC 3986 (6.2) and the WHATWG URL standard. Other text is treated as a path.
+// Normalizing is idempotent.
 std::string normalized_uri(std::string_view uri);
 
-// The host of an http or https URL, as normalized_uri() has it; "" if the text is no such URL.
+// The host of an http or https URL, as in normalized_uri(); "" if the text is not such a URL.
 std::string web_host(std::string_view url);
 
 }  // namespace bulkhead::rules

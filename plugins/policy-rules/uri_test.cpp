@@ -27,7 +27,7 @@ void check(const Case (&cases)[N]) {
 
 }  // namespace
 
-TEST_CASE("URIs that RFC 3986 calls the same have one spelling") {
+TEST_CASE("URIs that are equivalent in RFC 3986 have one normalized form") {
   check({{"", ""},
          {"file:///etc/passwd", "file:///etc/passwd"},
          {"FILE:///etc/passwd", "file:///etc/passwd"},
@@ -53,7 +53,7 @@ TEST_CASE("URIs that RFC 3986 calls the same have one spelling") {
          {"eXAMPLE://a/./b/../b/%63/%7bfoo%7d", "example://a/b/c/%7Bfoo%7D"}});
 }
 
-TEST_CASE("spellings that URL parsers take for one address are one") {
+TEST_CASE("spellings that URL parsers treat as equal have one normalized form") {
   check({// Tabs and line ends anywhere, control characters and spaces at both ends.
          {"file:///e\ttc/pass\nwd", "file:///etc/passwd"},
          {"fi\tle:///etc/passwd", "file:///etc/passwd"},
@@ -63,7 +63,7 @@ TEST_CASE("spellings that URL parsers take for one address are one") {
          {" \x01 file:///etc/passwd \x1f ", "file:///etc/passwd"},
          {"file:///etc/pass wd", "file:///etc/pass%20wd"},
          {"file:///etc/passwd%20", "file:///etc/passwd%20"},
-         // Backslashes, and any number of slashes behind the scheme.
+         // Backslashes, and any number of slashes after the scheme.
          {"file:\\\\\\etc\\passwd", "file:///etc/passwd"},
          {"file:///x\\..\\etc/passwd", "file:///etc/passwd"},
          {"file:/etc/passwd", "file:///etc/passwd"},
@@ -87,7 +87,7 @@ TEST_CASE("spellings that URL parsers take for one address are one") {
          {"http://[2001:DB8:0:0::1]/", "http://[2001:db8::1]/"},
          {"http://[::1/", "http://[::1/"},
          {"memo://127.1", "memo://127.1"},
-         // Who asks, the port, the empty path.
+         // User, port, empty path.
          {"https://user:pw@example.com/a", "https://example.com/a"},
          {"https://a@b@example.com/", "https://example.com/"},
          {"https://example.com:443/a", "https://example.com/a"},
@@ -115,7 +115,7 @@ TEST_CASE("spellings that URL parsers take for one address are one") {
          {"file:///etc/passwd?x#y", "file:///etc/passwd"},
          {"file:///etc/passwd#/../../srv", "file:///etc/passwd"},
          {"note:a?b#c", "note:a?b"},
-         // What a URI cannot hold is escaped; escapes are resolved once.
+         // Invalid characters are escaped; escapes are decoded once.
          {"file:///caf\xC3\xA9", "file:///caf%C3%A9"},
          {"file:///caf%c3%a9", "file:///caf%C3%A9"},
          {"caf\xC3\xA9:x", "caf%C3%A9:x"},
@@ -126,7 +126,7 @@ TEST_CASE("spellings that URL parsers take for one address are one") {
          {"file:///a+b%2bc", "file:///a+b%2Bc"}});
 }
 
-TEST_CASE("a normalized URI is its own normalized spelling") {
+TEST_CASE("normalizing is idempotent") {
   constexpr std::string_view parts[] = {
       "http:", "file:", "x:", "/",   "//",  "\\", "..",   ".", "@",   ":", "[",  "]", "?",
       "#",     "%",     "%2", "%2e", "%2F", "80", "0x7f", "A", "::1", " ", "\t", "é", "localhost"};

@@ -150,7 +150,7 @@ both('B28 corporate rules come first and cannot be weakened', async (t, args) =>
   assert.ok(refusal(t, `plugin_dirs = [${quoted(t.path('plugins'))}]\n${servers}`, named, args).includes(join(t.path('ours'), 'policy-acme.so')));
   // A default that another layer repeats is still the corporation's.
   const block = corp(t, '[security]\ndefault = "block"\n');
-  assert.match(refusal(t, `${servers}[security]\ndefault = "allow"\n[security.capabilities]\nmcp_tools = "block"\n`, block, args), /the corporation's profile has said "block"/);
+  assert.match(refusal(t, `${servers}[security]\ndefault = "allow"\n[security.capabilities]\nmcp_tools = "block"\n`, block, args), /the corporation's profile sets "block"/);
   // Rules have several syntaxes.
   const locked = corp(t, directive('lock', 'security.rules'));
   assert.match(refusal(t, `${servers}[profiles.rules.all]\nmatch = 'has(mcp.method)'\naction = "allow"\n`, locked, args), /profiles: the corporation's profile locks security\.rules/);

@@ -122,7 +122,7 @@ test('policy test: passing cases, and failing ones with their line', (t) => {
   const bad = cli(t, ['test', '-'], rulesFile, `${cases}{"call":{"server":"s","name":"a"},"expect":"allow"}\n{"call":1,"expect":"allow"}\n`);
   assert.equal(bad.code, 1, show(bad));
   assert.match(bad.stdout, /-:6: request: block by security\.mcp\.evaluation_error.*; expected allow/);
-  assert.match(bad.stdout, /-:7: a call is a JSON object/);
+  assert.match(bad.stdout, /-:7: a call must be a JSON object/);
   assert.match(bad.stdout, /^3 as expected, 2 not$/m);
 });
 

@@ -230,11 +230,11 @@ both('B27 a call whose rules cannot be evaluated is rejected', async (t, args) =
 });
 
 test('B28 a corporate priority in a user\'s file is rejected', async (t) => {
-  assert.match(refusal(t, [], rule('mine', { decision: 'allow', priority: -10 })), /security\.rules\.mcp\.mine\.priority: -10 is not among the priorities of your rules \(1 to 999\)/);
+  assert.match(refusal(t, [], rule('mine', { decision: 'allow', priority: -10 })), /security\.rules\.mcp\.mine\.priority: -10 is outside the range of your rules \(1 to 999\)/);
 });
 
 both('B29 warn is an error, or with legacy = true allows the call', async (t, args) => {
-  assert.match(refusal(t, args, rule('w', { decision: 'warn' })), /"warn" is no decision/);
+  assert.match(refusal(t, args, rule('w', { decision: 'warn' })), /"warn" is not a decision/);
   const { client } = await ruled(t, args, `[security]\nlegacy = true\n${rule('w', { decision: 'warn' })}`);
   assert.ok((await call(client)).result);
 });

@@ -32,7 +32,7 @@ Value add_text(Context &context, const Value *a) {
   const std::string_view second = a[1].text();
   const std::size_t size = first.size() + second.size();
   char *room = context.charge_text(size) ? context.text_room(size) : nullptr;
-  if (!room) return Value::error("the evaluation costs too much");
+  if (!room) return Value::error("the evaluation exceeds its budget");
   if (!first.empty()) std::memcpy(room, first.data(), first.size());
   if (!second.empty()) std::memcpy(room + first.size(), second.data(), second.size());
   return a[0].is(Kind::kBytes) ? Value::bytes({room, size}) : Value::string({room, size});
@@ -42,7 +42,7 @@ Value add_lists(Context &context, const Value *a) {
   const std::size_t first = a[0].list_size();
   const std::size_t second = a[1].list_size();
   Value *room = context.charge(first + second) ? context.value_room(first + second) : nullptr;
-  if (!room) return Value::error("the evaluation costs too much");
+  if (!room) return Value::error("the evaluation exceeds its budget");
   for (std::size_t i = 0; i < first; ++i) new (room + i) Value(a[0].at(i));
   for (std::size_t i = 0; i < second; ++i) new (room + first + i) Value(a[1].at(i));
   return context.make_list(room, first + second);
@@ -95,7 +95,7 @@ Value multiply_doubles(Context &, const Value *a) {
   return Value::of(a[0].as_double() * a[1].as_double());
 }
 
-bool overflows(const Value *a) {  // the one quotient that does not fit
+bool overflows(const Value *a) {  // the only quotient that overflows
   return a[0].as_int() == std::numeric_limits<std::int64_t>::min() && a[1].as_int() == -1;
 }
 Value divide_ints(Context &, const Value *a) {
@@ -108,7 +108,7 @@ Value divide_uints(Context &, const Value *a) {
 Value divide_doubles(Context &, const Value *a) {
   const double by = a[1].as_double();
   if (by != 0) return Value::of(a[0].as_double() / by);
-  // IEEE 754, spelled out: the sanitizer takes the operator's x / 0 for a slip.
+  // IEEE 754, written out: the sanitizer reports x / 0.
   const double over = a[0].as_double();
   if (over == 0 || std::isnan(over)) return Value::of(std::numeric_limits<double>::quiet_NaN());
   const double infinity = std::numeric_limits<double>::infinity();

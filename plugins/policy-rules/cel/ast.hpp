@@ -1,5 +1,5 @@
-// The tree of an expression, in one array: the parser fills it, the checker resolves names and
-// overloads in it, the evaluator runs it.
+// The tree of an expression in one array: the parser fills it, the checker resolves names and
+// overloads, the evaluator runs it.
 #pragma once
 
 #include <cstdint>
@@ -16,16 +16,16 @@ struct Overload;
 
 enum class Op : std::uint8_t {
   kConstant,     // value
-  kName,         // name; the checker makes a variable, a local or a constant of it
-  kVariable,     // slot: place in the environment
-  kLocal,        // slot: place in Context::locals
+  kName,         // name; the checker replaces it by a variable, a local or a constant
+  kVariable,     // slot: index in the environment
+  kLocal,        // slot: index in Context::locals
   kSelect,       // operand.name
   kHas,          // has(operand.name)
   kHasVariable,  // has() of a declared variable: slot
   kIndex,
-  kCall,     // name(operands); `member` says that the first was the receiver
+  kCall,     // name(operands); `member`: the first operand is the receiver
   kMatches,  // operand matches the compiled expression `slot`
-  kAnd,      // two operands and more
+  kAnd,      // two or more operands
   kOr,
   kNot,
   kConditional,
@@ -50,15 +50,15 @@ using NodeId = std::uint32_t;
 struct Node {
   Op op = Op::kConstant;
   bool member = false;         // of a call
-  bool absolute = false;       // of a name: it was written with a leading dot
+  bool absolute = false;       // of a name: written with a leading dot
   std::uint32_t position = 0;  // byte offset in the source
   std::uint32_t first = 0;     // operands: Ast::links[first, first + count)
   std::uint32_t count = 0;
   std::uint32_t slot = 0;
-  std::uint32_t height = 1;  // of the tree below
+  std::uint32_t height = 1;  // of the subtree
   std::string_view name;     // in Ast::arena
   Value value;
-  std::span<const Overload> overloads;  // what the checker leaves to choose from
+  std::span<const Overload> overloads;  // the candidates that the checker left
 };
 
 struct Ast {
@@ -69,7 +69,7 @@ struct Ast {
   std::vector<Node> nodes;
   std::vector<NodeId> links;
   NodeId root = 0;
-  Arena arena{std::size_t{4} << 20};  // names, constants
+  Arena arena{std::size_t{4} << 20};  // names and constants
 
   std::span<const NodeId> operands(const Node &node) const {
     return {links.data() + node.first, node.count};

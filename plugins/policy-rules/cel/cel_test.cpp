@@ -42,7 +42,7 @@ std::string fault_of(std::string_view source, bool must_be_bool = true) {
   return program ? "compiled" : program.error().to_string();
 }
 
-// "true", "false" or the error with its place.
+// "true", "false" or the error with its position.
 std::string verdict(std::string_view source, const Call &call = Call(),
                     std::uint64_t budget = Program::kDefaultBudget) {
   const auto program = Program::compile(source, rules(), true);
@@ -54,7 +54,7 @@ std::string verdict(std::string_view source, const Call &call = Call(),
   return value.is_true() ? "true" : "false";
 }
 
-// The smallest budget that suffices: what the evaluation is charged.
+// The smallest sufficient budget, which is the cost of the evaluation.
 std::uint64_t cost(std::string_view source, const Call &call) {
   const auto program = Program::compile(source, rules(), true);
   REQUIRE(program.has_value());
@@ -62,7 +62,7 @@ std::uint64_t cost(std::string_view source, const Call &call) {
   const auto suffices = [&](std::uint64_t budget) {
     const Value value = program->evaluate(call.values, scratch, budget);
     return !value.is_error() ||
-           std::string_view(value.error_text()) != "the evaluation costs too much";
+           std::string_view(value.error_text()) != "the evaluation exceeds its budget";
   };
   std::uint64_t too_small = 0, enough = 1;
   for (; !suffices(enough); enough *= 2) too_small = enough;
@@ -92,7 +92,7 @@ TEST_CASE("conditions of rules") {
   CHECK(verdict("numbers.map(n, n * n).filter(n, n > 3) == [4, 9]", call) == "true");
 }
 
-TEST_CASE("an error is a value with a place") {
+TEST_CASE("an error is a value with a position") {
   const Call call(R"({"path": "/etc/passwd"})");
   CHECK(verdict("mcp.request.arguments.nope == 1", call) == "1:22: no such key 'nope'");
   CHECK(verdict("true &&\n  1 / (size(numbers) - 3) == 1", call) == "2:5: division by zero");
@@ -102,7 +102,7 @@ TEST_CASE("an error is a value with a place") {
   CHECK(verdict("mcp.request.arguments.nope && false", call) == "false");
 }
 
-TEST_CASE("an error names the keys of the expression and the kinds of the values, nothing else") {
+TEST_CASE("an error names only keys of the expression and kinds of values") {
   const Call call(R"({"n": 7, "s": "secret-value", "m": {"a": 1}, "l": [1]})");
   const auto said = [&](const std::string &rest) {
     const std::string text = verdict("mcp.request.arguments" + rest, call);
@@ -112,14 +112,14 @@ TEST_CASE("an error names the keys of the expression and the kinds of the values
   CHECK(said(".m.path.startsWith('/')") == "no such key 'path'");
   CHECK(said("['gone'] == 1") == "no such key 'gone'");
   CHECK(said("[mcp.request.arguments.s] == 1") == "no such key");
-  CHECK(said(".s.path == 1") == "only a map has fields, this is string");
+  CHECK(said(".s.path == 1") == "only maps have fields, not string");
   CHECK(said(".n + mcp.request.arguments.s == 1") == "no such overload: int + string");
   CHECK(said(".n in mcp.request.arguments.s") == "no such overload: int in string");
   CHECK(said(".l[mcp.request.arguments.s] == 1") == "no such overload: list[string]");
   CHECK(said(".n.matches('x')") == "no such overload: int.matches(string)");
-  CHECK(said(".n && true") == "a bool is needed here, this is int");
-  CHECK(said(".l.exists(x, x)") == "a bool is needed here, this is int");
-  CHECK(verdict("!mcp.request.arguments.s", call) == "1:1: a bool is needed here, this is string");
+  CHECK(said(".n && true") == "expected a bool, found int");
+  CHECK(said(".l.exists(x, x)") == "expected a bool, found int");
+  CHECK(verdict("!mcp.request.arguments.s", call) == "1:1: expected a bool, found string");
   CHECK(verdict("-mcp.request.arguments.s == 1", call) == "1:1: no such overload: -string");
   CHECK(verdict("size(mcp.request.arguments.n) == 1", call) == "1:1: no such overload: size(int)");
   CHECK(said("['" + std::string(59, 'k') + "é" + std::string(40, 'k') + "'] == 1") ==
@@ -129,90 +129,91 @@ TEST_CASE("an error names the keys of the expression and the kinds of the values
 
 TEST_CASE("a variable may be absent") {
   CHECK(verdict("has(when) || true") == "refused 1:1: has() takes one field, as in has(a.b)");
-  CHECK(verdict("when == timestamp(0)") == "1:1: this variable has no value here");
+  CHECK(verdict("when == timestamp(0)") == "1:1: this variable has no value in this call");
   Call call;
   call.values[1] = Value::absent();
   CHECK(verdict("has(mcp.request.tool_name)", call) == "false");
   CHECK(verdict("has(mcp.request.server_name)", call) == "true");
-  CHECK(verdict("mcp.request.tool_name == ''", call) == "1:12: this variable has no value here");
+  CHECK(verdict("mcp.request.tool_name == ''", call) ==
+        "1:12: this variable has no value in this call");
 }
 
-TEST_CASE("what is refused at load, and where") {
+TEST_CASE("errors at load and their positions") {
   CHECK(fault_of("mcp.request.tool == 'x'")
             .starts_with("1:12: 'mcp.request.tool' is not declared; "
-                         "there is mcp.request.server_name, "));
+                         "known names: mcp.request.server_name, "));
   CHECK(fault_of("true && event.type == 'x'") == "1:14: event is not for rules");
   CHECK(fault_of("1 + 'a' == 2")
-            .starts_with("1:3: '+' does not take (int, string), only (int, int)"));
-  CHECK(fault_of("mcp.request.tool_name.begins('x')") == "1:23: there is no method 'begins'");
+            .starts_with("1:3: '+' does not accept (int, string), only (int, int)"));
+  CHECK(fault_of("mcp.request.tool_name.begins('x')") == "1:23: unknown method 'begins'");
   CHECK(fault_of("contains('a', 'b')") ==
-        "1:1: there is no function 'contains'; it is a method: x.contains()");
-  CHECK(fault_of("'a' == 1") == "1:5: string and int cannot be compared; dyn() of one allows it");
+        "1:1: unknown function 'contains'; it is a method: x.contains()");
+  CHECK(fault_of("'a' == 1") == "1:5: string and int cannot be compared; convert one with dyn()");
   CHECK(fault_of("true &&") == "1:8: expected a value, found the end of the expression");
-  CHECK(fault_of("true\n && 'é' @ 1") == "2:9: '@' is no part of CEL");
+  CHECK(fault_of("true\n && 'é' @ 1") == "2:9: '@' is not valid in CEL");
   CHECK(fault_of("(true") == "1:6: expected ')', found the end of the expression");
   CHECK(fault_of("[1, 2") == "1:6: expected ',' or ']', found the end of the expression");
-  CHECK(fault_of("'a") == "1:1: the string has no end");
+  CHECK(fault_of("'a") == "1:1: the string is not terminated");
   CHECK(fault_of("9223372036854775808 > 0") ==
-        "1:1: the number does not fit into an int (64 bits)");
+        "1:1: the number exceeds the range of int (64 bits)");
   CHECK(fault_of("mcp.request.tool_name.matches('(')")
-            .starts_with("1:31: the regular expression is refused: "));
-  CHECK(fault_of("1") == "1:1: a condition is a bool, this is int");
+            .starts_with("1:31: invalid regular expression: "));
+  CHECK(fault_of("1") == "1:1: a condition must be a bool, not int");
   CHECK(fault_of("if == 1") == "1:1: 'if' is a reserved word");
   CHECK(fault_of("numbers.all(1, true)") ==
-        "1:13: the first argument of a macro is the name of its variable");
+        "1:13: the first argument of a macro must be the name of its variable");
   CHECK(fault_of("mcp.request.tool_name.x") == "1:22: string has no field 'x'");
   CHECK(fault_of("has(mcp.request.tool_name.x)") == "1:1: string has no field 'x'");
 }
 
-TEST_CASE("bounds at load") {
+TEST_CASE("limits at load") {
   CHECK(fault_of("'" + std::string(70000, 'x') + "' == ''") ==
         "1:65537: the expression is longer than 64 KiB");
   CHECK(fault_of(std::string(150, '(') + "true" + std::string(150, ')')) ==
-        "1:101: the expression nests deeper than 100 brackets");
-  CHECK(
-      fault_of(std::string(101, '!') + "true").ends_with("more than 100 signs before an operand"));
+        "1:101: the expression has more than 100 nested brackets");
+  CHECK(fault_of(std::string(101, '!') + "true")
+            .ends_with("more than 100 operators before an operand"));
   std::string sum = "1";
   for (int i = 0; i < 300; ++i) sum += "+1";
-  CHECK(fault_of(sum + " == 1").ends_with("the expression nests deeper than 200 operations"));
+  CHECK(fault_of(sum + " == 1").ends_with("the expression has more than 200 nested operations"));
   std::string many = "[";
   for (int i = 0; i < 20000; ++i) many += "1,";
-  CHECK(fault_of(many + "] == []").ends_with("the expression has more than 16384 parts"));
+  CHECK(fault_of(many + "] == []").ends_with("the expression has more than 16384 nodes"));
   std::string alternatives = "false";
   for (int i = 0; i < 1000; ++i) alternatives += "||false";
   CHECK(fault_of(alternatives) == "compiled");
   std::string macros;
   for (int i = 0; i < 17; ++i) macros += "numbers.all(n" + std::to_string(i) + ", ";
-  CHECK(fault_of(macros + "true" + std::string(17, ')'))
-            .ends_with("more than 16 macros in each other"));
+  CHECK(fault_of(macros + "true" + std::string(17, ')')).ends_with("more than 16 nested macros"));
   CHECK(fault_of("'a'.matches('" + std::string(5000, 'a') + "')")
             .ends_with("the regular expression is longer than 4096 bytes"));
-  CHECK(fault_of("'a'.matches('((a{100}){100}){10}')").find("refused") != std::string::npos);
+  CHECK(fault_of("'a'.matches('((a{100}){100}){10}')").find("invalid regular expression") !=
+        std::string::npos);
 }
 
-TEST_CASE("bounds at evaluation are not hidden by ||") {
+TEST_CASE("limits at evaluation are not hidden by ||") {
   const Call call("{}", "[1, 2, 3, 4, 5, 6, 7, 8, 9, 10]");
   const std::string loop =
       "numbers.all(a, numbers.all(b, numbers.all(c, numbers.all(d, numbers.all(e, a + b > 0)))))";
-  CHECK(verdict(loop, call).ends_with("the evaluation costs too much"));
-  CHECK(verdict(loop + " || true", call).ends_with("the evaluation costs too much"));
+  CHECK(verdict(loop, call).ends_with("the evaluation exceeds its budget"));
+  CHECK(verdict(loop + " || true", call).ends_with("the evaluation exceeds its budget"));
   CHECK(verdict("numbers.all(a, a > 0)", call, 1000) == "true");
-  // Doubling a text: memory ends it before the budget does.
+  // Doubling a text: the memory limit is reached before the budget.
   std::string text = "mcp.request.tool_name";
   for (int i = 0; i < 30; ++i) text = "[" + text + "].map(x, x + x)[0]";
-  CHECK(verdict(text + " == ''", call, 100'000'000).ends_with("needs too much memory"));
+  CHECK(verdict(text + " == ''", call, 100'000'000).ends_with("exceeds its memory limit"));
 }
 
 TEST_CASE("a regular expression may come from data") {
   CHECK(verdict("'abc'.matches(mcp.request.arguments.re)", Call(R"({"re": "b"})")) == "true");
   CHECK(verdict("'abc'.matches(mcp.request.arguments.re)", Call(R"({"re": "("})"))
-            .ends_with("the regular expression is not valid"));
+            .ends_with("invalid regular expression"));
   const Call call(("{\"re\": \"" + std::string(300, 'a') + "\"}").c_str());
   CHECK(verdict("'abc'.matches(mcp.request.arguments.re)", call)
             .ends_with("the regular expression is too long"));
 }
 
-TEST_CASE("values of the wrong kind are an error, not trusted") {
+TEST_CASE("values of the wrong kind are an error") {
   Call call;
   call.values[0] = Value::of(std::int64_t{7});
   CHECK(verdict("mcp.request.server_name.startsWith('g')", call) ==
@@ -231,7 +232,7 @@ TEST_CASE("JSON is read in place") {
   CHECK(verdict("mcp.request.arguments.all(key, size(key) == 1)", call) == "true");
 }
 
-TEST_CASE("what an index may know of a program") {
+TEST_CASE("demands of a program for the index") {
   const auto compiled = [](std::string_view text) {
     auto program = Program::compile(text, rules(), true);
     REQUIRE(program.has_value());
@@ -251,7 +252,7 @@ TEST_CASE("what an index may know of a program") {
         "0:a,1:b,c,");
   CHECK(demands("mcp.request.server_name == 'a' && has(mcp.request.arguments.x) && "
                 "mcp.request.tool_name == 'b'") == "0:a,1:b,");
-  // Where the whole may be true without it, nothing is demanded.
+  // If the whole may be true without the comparison, there is no demand.
   CHECK(demands("mcp.request.server_name == 'a' || mcp.request.tool_name == 'b'").empty());
   CHECK(demands("!(mcp.request.server_name == 'a')").empty());
   CHECK(demands("mcp.request.server_name != 'a'").empty());
@@ -269,7 +270,7 @@ TEST_CASE("what an index may know of a program") {
   CHECK(compiled("1 == 1").reads() == 0);
 }
 
-TEST_CASE("a variable that is not known makes its operators unknown, and no more") {
+TEST_CASE("an unknown variable makes only its operators unknown") {
   Call call;
   call.values[2] = Value::error("not known");
   CHECK(verdict("has(mcp.request.arguments)", call).ends_with("not known"));
@@ -278,7 +279,7 @@ TEST_CASE("a variable that is not known makes its operators unknown, and no more
   CHECK(verdict("mcp.request.arguments.exists(k, k == 'a') || true", call) == "true");
 }
 
-TEST_CASE("what a conversion reads is charged") {
+TEST_CASE("conversions are charged for the bytes that they read") {
   constexpr std::size_t size = 64'000;
   const auto charged = [](const std::string &conversion, const std::string &text) {
     return cost(
@@ -294,13 +295,13 @@ TEST_CASE("what a conversion reads is charged") {
   CHECK(charged("timestamp", "2026-11-22T06:00:00." + digits + "Z") > size / 4);
   CHECK(charged("duration", pieces) > size);
   CHECK(charged("int", "12") < 20);
-  // In a loop it ends at the budget, whatever the text is worth.
+  // A loop ends at the budget, independently of the value of the text.
   const Call loop(("{\"n\":\"0x" + digits + "\",\"l\":[1,2,3,4,5,6,7,8,9,10]}").c_str());
   CHECK(verdict("mcp.request.arguments.l.exists(x, int(mcp.request.arguments.n) < 0)", loop)
-            .ends_with("the evaluation costs too much"));
+            .ends_with("the evaluation exceeds its budget"));
 }
 
-TEST_CASE("keys of one length are charged by their bytes wherever they are looked for") {
+TEST_CASE("keys of equal length are charged by their bytes in every lookup") {
   constexpr std::size_t keys = 100, size = 1'600;
   const std::string front(size - 3, 'k');
   std::string members, mixed;
@@ -321,13 +322,13 @@ TEST_CASE("keys of one length are charged by their bytes wherever they are looke
   }
   CHECK(cost("has(mcp.request.arguments.m." + front + "999)", same) >= all + walk);
   CHECK(cost("mcp.request.arguments.m." + front + "999 == 1", same) >= all + walk);
-  // Each of them is looked for among all: half of these on average.
+  // Each key is compared with half of the others on average.
   CHECK(cost("mcp.request.arguments.m == mcp.request.arguments.o", same) >= all * keys / 2);
   CHECK(cost("mcp.request.arguments.m.exists(k, k in {mcp.request.arguments.wanted: 1})", same) >=
         all);
 }
 
-TEST_CASE("an expression from data is charged by its size for each byte of the text") {
+TEST_CASE("a regular expression from data is charged by its size for each byte of the text") {
   const std::string text(4'000, 'a');
   const auto charged = [&](const std::string &expression) {
     return cost("mcp.request.arguments.t.matches(mcp.request.arguments.e)",
@@ -335,7 +336,7 @@ TEST_CASE("an expression from data is charged by its size for each byte of the t
   };
   CHECK(charged("ab") < 3'000);
   CHECK(charged("(b?){500}b{500}") > text.size());
-  // However short it is: what it is compiled to.
+  // Charged for the compiled size, independently of the length of the pattern.
   CHECK(charged(R"((?i)\\pL\\pL\\pL\\pL)") > 10'000);
   CHECK(charged(R"(\\pL{1000})") > 20'000);
 }

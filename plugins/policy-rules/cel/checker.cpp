@@ -15,7 +15,7 @@ std::string quoted(std::string_view name) {
   return "'" + std::string(name) + "'";
 }
 
-// An operator's name in the table, as people write it.
+// The name of an operator as written in an expression.
 std::string shown_name(std::string_view name) {
   if (name == "-_") return "'-'";
   return name.starts_with('_') ? quoted(name.substr(1, name.size() - 2)) : quoted(name);
@@ -58,7 +58,7 @@ class Checker {
     Type type;
   };
 
-  // After the first fault everything is dyn, so that nothing more is found wrong.
+  // After the first fault every type is dyn, so that no further faults are reported.
   Type fail(const Node &node, std::string text) {
     if (!fault_) fault_ = fault_at(source_, node.position, std::move(text));
     return Kind::kDyn;
@@ -118,7 +118,7 @@ class Checker {
     const Type type = operand(node, index);
     if (type.is_dyn() || type.is(Kind::kBool)) return;
     fail(ast_.nodes[ast_.links[node.first + index]],
-         quoted(where) + " takes a bool, this is " + type.to_string());
+         quoted(where) + " requires a bool, not " + type.to_string());
   }
 
   const Local *local(std::string_view name) const {
@@ -127,7 +127,8 @@ class Checker {
     return found == locals_.rend() ? nullptr : &*found;
   }
 
-  // "a.b.c" of names only; empty when something else is below, or a macro's variable.
+  // The path "a.b.c" if the node consists of names only; empty for other nodes and for a macro's
+  // variable.
   std::string path_of(const Node &node) const {
     std::vector<std::string_view> words;
     const Node *at = &node;
@@ -182,7 +183,7 @@ class Checker {
     if (environment_.refuse) {
       if (auto text = environment_.refuse(path)) return fail(node, std::move(*text));
     }
-    // The names that share its longest declared beginning.
+    // The declared names that share the longest prefix with the path.
     std::string prefix = path;
     std::string names;
     do {
@@ -193,8 +194,8 @@ class Checker {
         names += (names.empty() ? "" : ", ") + variable.name;
       }
     } while (names.empty() && !prefix.empty());
-    return fail(node, quoted(path) + " is not declared; there is " +
-                          (names.empty() ? "no variable here" : names));
+    return fail(
+        node, quoted(path) + " is not declared; known names: " + (names.empty() ? "none" : names));
   }
 
   Type field(Node &node) {
@@ -216,7 +217,7 @@ class Checker {
     if (from.is_dyn()) return Kind::kDyn;
     if (from.is(Kind::kList)) {
       if (!at.is_dyn() && !at.is(Kind::kInt)) {
-        return fail(node, "the index of a list is an int, this is " + at.to_string());
+        return fail(node, "the index of a list must be an int, not " + at.to_string());
       }
       return from.inner();
     }
@@ -232,7 +233,7 @@ class Checker {
     if (all.empty()) {
       const bool other = !find_overloads(node.name, !node.member).empty();
       return fail(node,
-                  std::string("there is no ") + (node.member ? "method " : "function ") +
+                  std::string("unknown ") + (node.member ? "method " : "function ") +
                       quoted(node.name) +
                       (!other        ? ""
                        : node.member ? "; it is a function: " + std::string(node.name) + "(x)"
@@ -259,7 +260,7 @@ class Checker {
 
   Type no_overload(const Node &node, std::span<const Overload> all,
                    const std::vector<Type> &types) {
-    std::string text = shown_name(node.name) + " does not take (";
+    std::string text = shown_name(node.name) + " does not accept (";
     for (const Type &type : types) text += (&type == types.data() ? "" : ", ") + type.to_string();
     text += "), only ";
     for (const Overload &one : all) {
@@ -280,7 +281,7 @@ class Checker {
       return fail(pattern, "the regular expression is longer than 4096 bytes");
     }
     auto regex = std::make_unique<const Regex>(pattern.value.text());
-    if (!regex->ok()) return fail(pattern, "the regular expression is refused: " + regex->error());
+    if (!regex->ok()) return fail(pattern, "invalid regular expression: " + regex->error());
     node.op = Op::kMatches;
     node.slot = static_cast<std::uint32_t>(regexes_.size());
     node.count = 1;
@@ -306,7 +307,7 @@ class Checker {
     const Type range = operand(node, 1);
     if (fault_ || range.is_dyn()) return Kind::kBool;
     if (!range.is(Kind::kList) && !range.is(Kind::kMap)) {
-      return fail(node, "'in' looks into a list or a map, this is " + range.to_string());
+      return fail(node, "'in' requires a list or a map, not " + range.to_string());
     }
     const Type element = range.is(Kind::kList) ? range.inner() : Type(range.key());
     if (!compatible(wanted, element) && !(is_numeric(wanted) && is_numeric(element))) {
@@ -336,7 +337,7 @@ class Checker {
     const bool allowed = key.is_dyn() || key.is(Kind::kString) || key.is(Kind::kInt) ||
                          key.is(Kind::kUint) || key.is(Kind::kBool);
     if (!allowed) {
-      fail(node, "a key is a string, an int, a uint or a bool, this is " + key.to_string());
+      fail(node, "a key must be a string, an int, a uint or a bool, not " + key.to_string());
     }
   }
 
@@ -344,10 +345,9 @@ class Checker {
     const Type range = operand(node, 0);
     if (fault_) return Kind::kDyn;
     if (!range.is_dyn() && !range.is(Kind::kList) && !range.is(Kind::kMap)) {
-      return fail(node, "a macro walks over a list or a map, this is " + range.to_string());
+      return fail(node, "a macro requires a list or a map, not " + range.to_string());
     }
-    if (locals_.size() == Context::kMaxLocals)
-      return fail(node, "more than 16 macros in each other");
+    if (locals_.size() == Context::kMaxLocals) return fail(node, "more than 16 nested macros");
     const Type element = range.is(Kind::kMap) ? Type(range.key()) : range.inner();
     node.slot = static_cast<std::uint32_t>(locals_.size());
     locals_.push_back({node.name, element});
@@ -359,7 +359,7 @@ class Checker {
     return Kind::kBool;
   }
 
-  // A node whose operands are constants becomes one, unless computing it is an error.
+  // Replaces a node with constant operands by its value, unless the computation is an error.
   void fold(NodeId id) {
     Node &node = ast_.nodes[id];
     const bool foldable = node.op != Op::kConstant && node.op != Op::kVariable &&

@@ -1,4 +1,4 @@
-// Resolves names and overloads, checks types, computes what is constant.
+// Resolves names and overloads, checks types, and folds constants.
 #pragma once
 
 #include <expected>
@@ -11,7 +11,7 @@
 
 namespace bulkhead::cel {
 
-// The type of the whole expression. Literal regular expressions go to *regexes.
+// Returns the type of the whole expression. Literal regular expressions are added to *regexes.
 std::expected<Type, Fault> check(std::string_view source, const Environment &environment, Ast *ast,
                                  Regexes *regexes);
 

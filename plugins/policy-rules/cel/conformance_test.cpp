@@ -1,11 +1,11 @@
-// Runs the cases below tests/cel: ours, and in spec/ those of the public conformance suite. A line
-// is `EXPRESSION => EXPECTED`, where EXPECTED is
+// Runs the cases below tests/cel; those in spec/ are from the public conformance suite. A line is
+// `EXPRESSION => EXPECTED`, where EXPECTED is
 //   an expression of the same type and value;
-//   !load and !error: refused at load, an error at evaluation;
-//   !unsupported: part of CEL that is left out (docs/cel.md); it must be refused at load;
-//   !differs: the suite wants another value, or a value where this is an error (docs/cel.md).
-// A line `name = EXPRESSION` binds a variable (dyn) for the lines behind it, `---` takes all of
-// them away; # begins a comment.
+//   !load or !error: rejected at load, an error at evaluation;
+//   !unsupported: not supported (docs/cel.md); it must be rejected at load;
+//   !differs: the suite expects another value, or a value where this is an error (docs/cel.md).
+// A line `name = EXPRESSION` binds a variable (dyn) for the following lines, `---` removes all
+// variables; # begins a comment.
 #include <catch2/catch.hpp>
 
 #include <cmath>
@@ -25,7 +25,7 @@ namespace {
 struct Bindings {
   Environment environment;
   std::vector<Value> values;
-  std::deque<Program> programs;  // what the values point into
+  std::deque<Program> programs;  // owns the data that values point to
   std::deque<Scratch> memory;
 };
 
@@ -53,16 +53,16 @@ bool same(const Value &a, const Value &b) {
   return nan || equal(context, a, b);
 }
 
-// Empty: as expected.
+// Returns an empty text if the outcome is as expected, else the difference.
 std::string judge(const std::string &source, const std::string &expected, Bindings &bindings) {
   const Outcome outcome = evaluate(source, bindings);
   if (expected == "!load" || expected == "!unsupported") {
-    return outcome.what == Outcome::kLoadFault ? "" : "was not refused at load";
+    return outcome.what == Outcome::kLoadFault ? "" : "was not rejected at load";
   }
   if (expected == "!differs") return outcome.what == Outcome::kLoadFault ? outcome.text : "";
   if (expected == "!error") {
-    if (outcome.what == Outcome::kLoadFault) return "refused at load: " + outcome.text;
-    return outcome.what == Outcome::kError ? "" : "was no error";
+    if (outcome.what == Outcome::kLoadFault) return "rejected at load: " + outcome.text;
+    return outcome.what == Outcome::kError ? "" : "was not an error";
   }
   if (outcome.what != Outcome::kValue) return outcome.text;
   const Outcome wanted = evaluate(expected, bindings);
@@ -72,7 +72,7 @@ std::string judge(const std::string &source, const std::string &expected, Bindin
 
 }  // namespace
 
-TEST_CASE("the conformance cases") {
+TEST_CASE("conformance cases") {
   unsigned passed = 0;
   unsigned supported = 0;
   unsigned all = 0;

@@ -1,4 +1,4 @@
-// What an expression may name: variables with their types.
+// The variables of an expression and their types.
 #pragma once
 
 #include <cstdint>
@@ -13,7 +13,7 @@
 
 namespace bulkhead::cel {
 
-// A static type: a kind, and for lists and maps what is in them. Deeper than 8 levels it is dyn.
+// A static type: a kind, and the element types of lists and maps. Deeper than 8 levels it is dyn.
 class Type {
  public:
   Type(Kind kind = Kind::kDyn) : kind_(kind) {}  // NOLINT(google-explicit-constructor)
@@ -36,24 +36,24 @@ class Type {
   std::shared_ptr<const Type> inner_;
 };
 
-// Could a value of one be a value of the other? dyn could be anything.
+// True if a value of one type can be a value of the other; dyn is compatible with all types.
 bool compatible(const Type &a, const Type &b);
-// The type of something that is either.
+// The common type of both.
 Type join(const Type &a, const Type &b);
 
 class Environment {
  public:
-  // `name` may have dots ("mcp.request.tool_name"); the longest declared name wins over reading a
-  // field. Returns its slot: the place of its value in Program::evaluate()'s `variables`. Slots
-  // count from 0 in the order of declaration. A variable of a call that has none is
-  // Value::absent().
+  // `name` may contain dots ("mcp.request.tool_name"); the longest declared name takes precedence
+  // over selecting a field. Returns the slot: the index of the value in the `variables` of
+  // Program::evaluate(). Slots count from 0 in order of declaration. A variable without a value in
+  // a call is Value::absent().
   std::uint32_t declare(std::string name, Type type) {
     variables_.push_back({std::move(name), std::move(type)});
     return static_cast<std::uint32_t>(variables_.size() - 1);
   }
 
-  // Called with a name that is not declared ("event.type", as far as it has dots); what it returns
-  // is the text of the refusal. std::nullopt: the ordinary text.
+  // Called for an undeclared name ("event.type", including its dots); returns the error text, or
+  // std::nullopt for the default text.
   std::function<std::optional<std::string>(std::string_view name)> refuse;
 
   struct Variable {

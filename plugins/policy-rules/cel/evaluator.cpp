@@ -9,7 +9,7 @@ namespace {
 
 constexpr char kStopped[] = "the evaluation was stopped";
 
-// What a macro walks over: the elements of a list, the keys of a map.
+// The range of a macro: the elements of a list or the keys of a map.
 std::size_t range_size(const Value &range) {
   return range.is(Kind::kList) ? range.list_size() : range.map_size();
 }
@@ -46,7 +46,7 @@ Value Evaluator::compute(const Node &node) {
       return select(node, true);
     case Op::kHasVariable: {
       if (node.slot >= context_.variables.size()) return Value::of(false);
-      // One whose value is an error is not known, so neither is whether it is there.
+      // If the value is an error, it is unknown whether the variable is present.
       const Value &variable = context_.variables[node.slot];
       return variable.is_error() ? variable : Value::of(!variable.is(Kind::kAbsent));
     }
@@ -88,7 +88,7 @@ Value Evaluator::compute(const Node &node) {
 
 Value Evaluator::variable(const Node &node) const {
   if (node.slot >= context_.variables.size() || context_.variables[node.slot].is(Kind::kAbsent)) {
-    return Value::error("this variable has no value here");
+    return Value::error("this variable has no value in this call");
   }
   return context_.variables[node.slot];
 }
@@ -111,7 +111,7 @@ Value Evaluator::index(const Node &node) {
   const Value at = operand(node, 1);
   if (at.is_error()) return at;
   if (from.is(Kind::kMap)) {
-    if (!is_key(at) && !at.is(Kind::kDouble)) return Value::error("this is not a key of a map");
+    if (!is_key(at) && !at.is(Kind::kDouble)) return Value::error("invalid key type for a map");
     if (!context_.charge(from.map_size() / 4)) return Value::error(kStopped);
     Value found;
     const bool there = from.find(context_, at, &found);
@@ -155,7 +155,7 @@ Value Evaluator::regex(const Node &node) {
   return regexes_[node.slot]->search(context_, text.text());
 }
 
-// && and ||: a deciding value wins over an error on either side of it.
+// && and ||: a deciding value takes precedence over an error on either side.
 Value Evaluator::logic(const Node &node, bool decisive) {
   Value error = Value::null();
   for (std::uint32_t i = 0; i < node.count; ++i) {
@@ -239,7 +239,7 @@ Value Evaluator::make_map(const Node &node) {
     if (i % 2 == 1) continue;
     if (!is_key(value)) return Value::error("a key is a string, an int, a uint or a bool");
     for (std::uint32_t k = 0; k < i; k += 2) {
-      if (equal(context_, pairs[k], value)) return Value::error("the same key twice");
+      if (equal(context_, pairs[k], value)) return Value::error("duplicate key");
     }
   }
   return context_.make_map(pairs, node.count / 2);
@@ -249,7 +249,7 @@ Value Evaluator::macro(const Node &node) {
   const Value range = operand(node, 0);
   if (range.is_error()) return range;
   if (!range.is(Kind::kList) && !range.is(Kind::kMap)) {
-    return Value::error("a macro walks over a list or a map");
+    return Value::error("a macro requires a list or a map");
   }
   switch (node.op) {
     case Op::kAll:

@@ -1,4 +1,4 @@
-// Runs a checked tree.
+// Evaluates a checked tree.
 #pragma once
 
 #include <memory>
@@ -9,10 +9,10 @@
 
 namespace bulkhead::cel {
 
-// Errors that Program::explain() says more about; by their address.
+// Errors for which Program::explain() adds details; identified by their address.
 inline constexpr char kNoOverload[] = "no such overload for the kinds of these values";
 inline constexpr char kNoKey[] = "no such key";
-inline constexpr char kNoFields[] = "only a map has fields";
+inline constexpr char kNoFields[] = "only maps have fields";
 
 using Regexes = std::vector<std::unique_ptr<const Regex>>;
 
@@ -21,7 +21,7 @@ class Evaluator {
   Evaluator(const Ast &ast, const Regexes &regexes, Context &context)
       : ast_(ast), regexes_(regexes), context_(context) {}
 
-  // The value, or an error with its place; what depends on the budget is asked of the context.
+  // Returns the value, or an error with its position. Errors of the budget are in the context.
   Value run(NodeId id);
 
  private:

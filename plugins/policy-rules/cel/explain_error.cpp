@@ -1,5 +1,5 @@
-// An error of an evaluation, for people: which key, which kinds. Of the call's data it tells the
-// kinds alone; keys and names are those that the expression itself has.
+// The text of an evaluation error with keys and kinds. Of the call's data it contains only kinds;
+// keys and names are those of the expression.
 #include <algorithm>
 
 #include "program.hpp"
@@ -9,7 +9,7 @@ namespace {
 
 constexpr std::size_t kMostNameBytes = 60;
 
-// In quotes; cut between characters, with ? for what is not printed.
+// The name in quotes, cut between characters; unprintable characters become "?".
 std::string shown(std::string_view name) {
   std::string_view head = name.substr(0, kMostNameBytes);
   if (head.size() < name.size()) {
@@ -23,7 +23,7 @@ std::string shown(std::string_view name) {
   return out + (head.size() < name.size() ? "...'" : "'");
 }
 
-// "+" of "_+_".
+// The sign of an operator: "+" for "_+_".
 std::string_view sign_of(const Node &node) {
   switch (node.op) {
     case Op::kLess:
@@ -44,7 +44,7 @@ std::string_view sign_of(const Node &node) {
   }
 }
 
-// What was asked for: "int + string", "int.startsWith(string)", "size(int)".
+// The attempted operation: "int + string", "int.startsWith(string)", "size(int)".
 std::string call_of(const Node &node, const Value &error) {
   const std::string first(kind_name(error.error_kind(0)));
   const bool two = error.error_kind(1) != Kind::kError;
@@ -92,7 +92,7 @@ std::string Program::text_of(const Value &error) const {
   if (first == Kind::kError) return text;
   if (text == kNoOverload) {
     if (found) return "no such overload: " + call_of(*at, error);
-    return "a bool is needed here, this is " + std::string(kind_name(first));
+    return "expected a bool, found " + std::string(kind_name(first));
   }
   return std::string(text) + ", this is " + std::string(kind_name(first));
 }

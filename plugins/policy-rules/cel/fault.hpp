@@ -1,4 +1,4 @@
-// Why an expression was refused, and where.
+// The error of an invalid expression, with its position.
 #pragma once
 
 #include <cstdint>
@@ -10,14 +10,14 @@ namespace bulkhead::cel {
 struct Fault {
   std::uint32_t line = 1;    // from 1
   std::uint32_t column = 1;  // from 1, in characters
-  std::string text;          // what is wrong and what would be allowed
+  std::string text;          // the error and what is allowed
 
   std::string to_string() const {
     return std::to_string(line) + ":" + std::to_string(column) + ": " + text;
   }
 };
 
-// Line and column of a byte offset; an offset behind the end means the end.
+// Line and column of a byte offset; offsets beyond the end mean the end.
 Fault fault_at(std::string_view source, std::size_t offset, std::string text);
 
 }  // namespace bulkhead::cel

@@ -1,4 +1,4 @@
-// The functions and the arithmetic of CEL: one table of overloads, by name.
+// The functions and operators of CEL: one table of overloads, by name.
 #pragma once
 
 #include <array>
@@ -14,9 +14,9 @@ namespace bulkhead::cel {
 using Function = Value (*)(Context &context, const Value *arguments);
 
 struct Overload {
-  static constexpr std::size_t kMaxParameters = 2;  // the receiver counts
+  static constexpr std::size_t kMaxParameters = 2;  // including the receiver
 
-  std::string_view name;  // an operator: "_+_", "-_"
+  std::string_view name;  // of an operator: "_+_", "-_"
   bool member;
   std::uint8_t count;
   std::array<Kind, kMaxParameters> parameters;  // kDyn: any
@@ -28,10 +28,10 @@ struct Overload {
   }
 };
 
-// All overloads of a name, side by side; empty for an unknown one.
+// All overloads of a name; empty for an unknown name.
 std::span<const Overload> find_overloads(std::string_view name, bool member);
 
-// The parts of the table, each in a file of its own.
+// The parts of the table, one per file.
 std::span<const Overload> arithmetic_overloads();
 std::span<const Overload> text_overloads();
 std::span<const Overload> conversion_overloads();

@@ -148,8 +148,8 @@ bool Lexer::sign() {
   if (text_.empty()) {
     if (std::string_view("!<>+-*/%?:.,()[]{}").find(source_[at_]) == std::string_view::npos) {
       const auto byte = static_cast<unsigned char>(source_[at_]);
-      if (byte < 0x20 || byte > 0x7E) return fail(at_, "a character that is no part of CEL");
-      return fail(at_, std::string("'") + source_[at_] + "' is no part of CEL");
+      if (byte < 0x20 || byte > 0x7E) return fail(at_, "this character is not valid in CEL");
+      return fail(at_, std::string("'") + source_[at_] + "' is not valid in CEL");
     }
     text_ = source_.substr(at_, 1);
   }
@@ -158,7 +158,7 @@ bool Lexer::sign() {
   return true;
 }
 
-// A quotation mark, behind r and b in any order; moves to the mark.
+// The prefix of a string: r and b in any order; moves to the quotation mark.
 std::optional<Lexer::Quoting> Lexer::string_prefix() {
   Quoting quoting;
   std::size_t end = at_;
@@ -186,7 +186,7 @@ bool Lexer::quoted(Quoting quoting) {
   at_ += end.size();
   content_.clear();
   while (source_.substr(at_, end.size()) != end) {
-    if (at_ >= source_.size()) return fail(position_, "the string has no end");
+    if (at_ >= source_.size()) return fail(position_, "the string is not terminated");
     const char c = source_[at_];
     if (!is_long && (c == '\n' || c == '\r')) {
       return fail(at_, "a line ends within a string; use \\n or three quotation marks");
@@ -194,7 +194,8 @@ bool Lexer::quoted(Quoting quoting) {
     if (c == '\\' && !quoting.raw) {
       if (!escape(quoting.bytes)) return false;
     } else if (c == '\\' && at_ + 1 < source_.size() && source_[at_ + 1] != '\n') {
-      content_.append(source_.substr(at_, 2));  // raw: an escaped quotation mark ends nothing
+      content_.append(source_.substr(at_, 2));  // raw: an escaped quotation mark does not end the
+                                                // string
       at_ += 2;
     } else {
       content_.push_back(c);
@@ -224,10 +225,12 @@ bool Lexer::escape(bool bytes) {
   --at_;
   if (c >= '0' && c <= '3') return code_escape(3, 8, bytes, start);
   return fail(
-      start, bytes ? "unknown escape; in bytes there are \\n \\r \\t \\a \\b \\f \\v \\\\ \\\" \\' "
-                     "\\xHH and \\OOO"
-                   : "unknown escape; there are \\n \\r \\t \\a \\b \\f \\v \\\\ \\\" \\' \\xHH "
-                     "\\uHHHH \\UHHHHHHHH and \\OOO");
+      start,
+      bytes
+          ? "unknown escape; in bytes, known escapes are \\n \\r \\t \\a \\b \\f \\v \\\\ \\\" \\' "
+            "\\xHH and \\OOO"
+          : "unknown escape; known escapes are \\n \\r \\t \\a \\b \\f \\v \\\\ \\\" \\' \\xHH "
+            "\\uHHHH \\UHHHHHHHH and \\OOO");
 }
 
 bool Lexer::code_escape(std::size_t digits, int base, bool bytes, std::size_t start) {
@@ -242,7 +245,7 @@ bool Lexer::code_escape(std::size_t digits, int base, bool bytes, std::size_t st
   if (bytes) {
     content_.push_back(static_cast<char>(code));
   } else if (!append_utf8(code, &content_)) {
-    return fail(start, "this escape is no Unicode character");
+    return fail(start, "this escape is not a Unicode character");
   }
   return true;
 }

@@ -1,4 +1,4 @@
-// Cuts an expression into tokens.
+// Splits an expression into tokens.
 #pragma once
 
 #include <optional>
@@ -25,11 +25,11 @@ class Lexer {
  public:
   explicit Lexer(std::string_view source) : source_(source) {}
 
-  // Moves to the next token. False: fault() says why.
+  // Moves to the next token. False: fault() has the error.
   bool next();
 
   Token token() const { return token_; }
-  std::string_view text() const { return text_; }          // as written; of a sign: the sign
+  std::string_view text() const { return text_; }  // source text; of an operator: the operator
   const std::string &content() const { return content_; }  // of a string or of bytes: unescaped
   std::size_t position() const { return position_; }
   const Fault &fault() const { return fault_; }
@@ -68,7 +68,7 @@ class Lexer {
   Fault fault_;
 };
 
-// Appends a character in UTF-8. False for what is no character (surrogates, above 10FFFF).
+// Appends a character in UTF-8. False: an invalid code point (surrogates, above 10FFFF).
 bool append_utf8(std::uint32_t code, std::string *out);
 
 }  // namespace bulkhead::cel

@@ -12,7 +12,7 @@
 namespace bulkhead::cel {
 namespace {
 
-constexpr unsigned kMaxNesting = 100;  // of brackets and of signs before an operand
+constexpr unsigned kMaxNesting = 100;  // of brackets, and of operators before an operand
 constexpr NodeId kFailed = ~NodeId{0};
 
 bool is_reserved(std::string_view word) {
@@ -22,7 +22,8 @@ bool is_reserved(std::string_view word) {
   return std::find(std::begin(words), std::end(words), word) != std::end(words);
 }
 
-// Recursive descent; each function returns the node of what it read, or kFailed with fault_ set.
+// A recursive descent parser; each function returns the node that it parsed, or kFailed with fault_
+// set.
 class Parser {
  public:
   Parser(std::string_view source, Ast *ast) : source_(source), lexer_(source), ast_(*ast) {}
@@ -32,7 +33,7 @@ class Parser {
       return fault_at(source_, Ast::kMaxText, "the expression is longer than 64 KiB");
     }
     if (source_.find('\0') != std::string_view::npos) {
-      return fault_at(source_, source_.find('\0'), "a zero byte is no part of CEL");
+      return fault_at(source_, source_.find('\0'), "a NUL byte is not valid in CEL");
     }
     if (!advance()) return fault_;
     const NodeId root = expression();
@@ -77,7 +78,7 @@ class Parser {
 
   NodeId add(Node node, std::span<const NodeId> operands) {
     if (ast_.nodes.size() >= Ast::kMaxNodes) {
-      return fail(node.position, "the expression has more than 16384 parts");
+      return fail(node.position, "the expression has more than 16384 nodes");
     }
     node.first = static_cast<std::uint32_t>(ast_.links.size());
     node.count = static_cast<std::uint32_t>(operands.size());
@@ -85,7 +86,7 @@ class Parser {
       node.height = std::max(node.height, ast_.nodes[operand].height + 1);
     }
     if (node.height > Ast::kMaxHeight) {
-      return fail(node.position, "the expression nests deeper than 200 operations");
+      return fail(node.position, "the expression has more than 200 nested operations");
     }
     ast_.links.insert(ast_.links.end(), operands.begin(), operands.end());
     ast_.nodes.push_back(node);
@@ -110,7 +111,7 @@ class Parser {
     made.value = value;
     return add(made, std::initializer_list<NodeId>{});
   }
-  // A copy in the tree's arena, which is larger than any source of 64 KiB needs.
+  // Copies text to the tree's arena, which is large enough for any source of 64 KiB.
   std::string_view keep(std::string_view text) {
     auto *room = static_cast<char *>(ast_.arena.allocate(text.size()));
     if (!room) {
@@ -124,7 +125,7 @@ class Parser {
   NodeId expression() {
     const Nested nested(&depth_);
     if (depth_ > kMaxNesting) {
-      return fail(lexer_.position(), "the expression nests deeper than 100 brackets");
+      return fail(lexer_.position(), "the expression has more than 100 nested brackets");
     }
     const NodeId condition = chain(Op::kOr, "||");
     if (condition == kFailed || !lexer_.is_sign("?")) return condition;
@@ -137,7 +138,7 @@ class Parser {
     return add(node(Op::kConditional, position), {condition, yes, no});
   }
 
-  // a || b || c is one node: a long list of alternatives does not nest.
+  // a || b || c is one node, so that a long list of alternatives is not nested.
   NodeId chain(Op op, std::string_view sign) {
     const auto part = [&] { return op == Op::kOr ? chain(Op::kAnd, "&&") : relation(); };
     const NodeId first = part();
@@ -207,7 +208,7 @@ class Parser {
     if (!is_not && !lexer_.is_sign("-")) return member();
     const Nested nested(&depth_);
     const std::size_t position = lexer_.position();
-    if (depth_ > kMaxNesting) return fail(position, "more than 100 signs before an operand");
+    if (depth_ > kMaxNesting) return fail(position, "more than 100 operators before an operand");
     if (!advance()) return kFailed;
     const bool number = lexer_.token() == Token::kInt || lexer_.token() == Token::kDouble;
     if (!is_not && number) {
@@ -235,7 +236,7 @@ class Parser {
       } else if (lexer_.is_sign(".")) {
         operand = dotted(operand, position);
       } else if (lexer_.is_sign("{")) {
-        return fail(position, "messages cannot be made in these expressions");
+        return fail(position, "message construction is not supported");
       } else {
         return operand;
       }
@@ -304,14 +305,14 @@ class Parser {
     if (lexer_.token() == Token::kDouble) {
       double number = 0;
       if (std::from_chars(text.data(), end, number).ec != std::errc()) {
-        number = std::strtod(text.c_str(), nullptr);  // too small is 0, or next to it
-        if (std::isinf(number)) return fail(position, "the number does not fit into a double");
+        number = std::strtod(text.c_str(), nullptr);  // underflow gives 0 or a subnormal number
+        if (std::isinf(number)) return fail(position, "the number exceeds the range of double");
       }
       value = Value::of(number);
     } else {
       std::int64_t number = 0;
       if (std::from_chars(text.data(), end, number, hex ? 16 : 10).ec != std::errc()) {
-        return fail(position, "the number does not fit into an int (64 bits)");
+        return fail(position, "the number exceeds the range of int (64 bits)");
       }
       value = Value::of(number);
     }
@@ -325,7 +326,7 @@ class Parser {
     std::uint64_t number = 0;
     if (std::from_chars(text.data(), text.data() + text.size(), number, hex ? 16 : 10).ec !=
         std::errc()) {
-      return fail(position, "the number does not fit into a uint (64 bits)");
+      return fail(position, "the number exceeds the range of uint (64 bits)");
     }
     return advance() ? constant(Value::of(number), position) : kFailed;
   }
@@ -364,7 +365,7 @@ class Parser {
     return add(node(Op::kMap, position), entries);
   }
 
-  // Elements up to `end`, which is taken; a comma may stand behind the last.
+  // Parses elements up to `end` and consumes it; a trailing comma is permitted.
   template <class Element>
   bool sequence(std::string_view end, std::vector<NodeId> *out, Element &&element) {
     while (!lexer_.is_sign(end)) {
@@ -424,7 +425,8 @@ class Parser {
   NodeId macro_node(Op op, std::size_t position, const std::vector<NodeId> &operands) {
     const Node &variable = ast_.nodes[operands[1]];
     if (variable.op != Op::kName || variable.absolute) {
-      return fail(variable.position, "the first argument of a macro is the name of its variable");
+      return fail(variable.position,
+                  "the first argument of a macro must be the name of its variable");
     }
     Node made = node(op, position);
     made.name = variable.name;

@@ -1,5 +1,5 @@
-// From text to a tree; macros (has, all, exists, exists_one, map, filter) become nodes of their
-// own.
+// Parses an expression into a tree. Macros (has, all, exists, exists_one, map, filter) have their
+// own nodes.
 #pragma once
 
 #include <optional>
@@ -10,7 +10,7 @@
 
 namespace bulkhead::cel {
 
-// Fills *ast. std::nullopt: parsed.
+// Fills *ast. std::nullopt: success.
 std::optional<Fault> parse(std::string_view source, Ast *ast);
 
 }  // namespace bulkhead::cel

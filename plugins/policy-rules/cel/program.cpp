@@ -43,7 +43,7 @@ std::optional<Program::Demand> demand_of(const Ast &ast, const Node &node) {
   return Program::Demand{variable->slot, std::move(*texts), false};
 }
 
-// Depth is bounded by Ast::kMaxHeight.
+// The depth is limited by Ast::kMaxHeight.
 void collect_demands(const Ast &ast, NodeId id, std::vector<Program::Demand> *out) {
   const Node &node = ast.nodes[id];
   if (node.op == Op::kAnd) {
@@ -72,7 +72,7 @@ std::expected<Program, Fault> Program::compile(std::string_view source,
   if (!type) return std::unexpected(std::move(type.error()));
   if (must_be_bool && !type->is_dyn() && !type->is(Kind::kBool)) {
     return std::unexpected(
-        fault_at(source, 0, "a condition is a bool, this is " + type->to_string()));
+        fault_at(source, 0, "a condition must be a bool, not " + type->to_string()));
   }
   program.source_ = source;
   program.type_ = std::move(*type);

@@ -1,5 +1,5 @@
-// The Common Expression Language, for conditions of rules: compiled and checked once, evaluated
-// often.
+// The Common Expression Language for conditions of rules: compiled and checked once, evaluated for
+// each call.
 //
 //   Environment environment;
 //   environment.declare("mcp.request.tool_name", Kind::kString);           // slot 0
@@ -11,7 +11,7 @@
 //   const Value result = program->evaluate(values, scratch);
 //   if (result.is_true()) ...
 //
-// What is supported is listed in docs/cel.md.
+// docs/cel.md lists the supported language.
 #pragma once
 
 #include <cstdint>
@@ -29,44 +29,44 @@
 
 namespace bulkhead::cel {
 
-// Memory of evaluations, used again and again; one for each thread that evaluates. At most 1 MiB.
+// Memory of evaluations, which is reused; one per evaluating thread. At most 1 MiB.
 using Scratch = Arena;
 
 class Program {
  public:
-  // Steps: each operation is one, an element of a list, a sixteenth of a string's bytes too.
+  // Steps: one per operation, per list element, and per sixteen bytes of a string.
   static constexpr std::uint64_t kDefaultBudget = 100'000;
 
-  // Bounds: text 64 KiB, 16384 nodes, height 200, 100 brackets in each other, 16 macros in each
-  // other, a regular expression 4096 bytes and 256 KiB. The environment is not needed afterwards.
-  // With the flag, the result must be a bool (or dyn), else that is a fault.
+  // Limits: 64 KiB of text, 16384 nodes, height 200, 100 nested brackets, 16 nested macros, 4096
+  // bytes and 256 KiB for a regular expression. The environment is not needed afterwards. If
+  // must_be_bool is set, a result other than bool (or dyn) is a fault.
   static std::expected<Program, Fault> compile(std::string_view source,
                                                const Environment &environment,
                                                bool must_be_bool = false);
 
-  // `variables` in the order of declaration, read in place; one that is missing at the end counts
-  // as absent. An evaluation that goes wrong, or costs more than the budget, is an error value. The
-  // result may point into the variables, the program and the scratch memory, and is good until the
-  // next evaluation with that memory. Does not throw and, with results that fit into 4 KiB, does
-  // not allocate (matches() apart). The program itself may be used by several threads at once.
+  // `variables` in order of declaration, read in place; missing trailing ones are absent. A failed
+  // evaluation, or one that exceeds the budget, returns an error value. The result may point into
+  // the variables, the program and the scratch memory; it is valid until the next evaluation with
+  // that memory. Does not throw, and does not allocate if the results fit into 4 KiB (except for
+  // matches()). Several threads may evaluate the same program concurrently.
   Value evaluate(std::span<const Value> variables, Scratch &scratch,
                  std::uint64_t budget = kDefaultBudget) const;
 
-  // An error value in words, with its place in the source. It names keys and kinds, and says
-  // nothing else of the values.
+  // The text of an error value, with its position in the source. It names keys and kinds and
+  // contains no other part of the values.
   Fault explain(const Value &error) const;
 
-  // Bit n: the value in slot n is looked at (slots from 64 on count as 63).
+  // Bit n: the program reads slot n (slots from 64 on count as 63).
   std::uint64_t reads() const;
 
-  // `variable == "text"`, `variable in ["text", ...]` and `variable.startsWith("text")` that stand
-  // where the whole is false unless they are true: an index needs no evaluation to know that the
-  // program gives false for a call whose (present, string) variable has another value. The texts
-  // live as long as the program.
+  // `variable == "text"`, `variable in ["text", ...]` and `variable.startsWith("text")` in
+  // positions where the program is false unless they are true. An index can conclude without
+  // evaluation that the program is false for a call whose (present, string) variable has another
+  // value. The texts are owned by the program.
   struct Demand {
     std::uint32_t slot = 0;
-    std::vector<std::string_view> texts;  // one of them,
-    bool prefix = false;                  // or what begins with the only one
+    std::vector<std::string_view> texts;  // the value must be one of them,
+    bool prefix = false;                  // or begin with the only one
   };
   std::vector<Demand> demands() const;
 

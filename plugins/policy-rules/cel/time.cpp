@@ -31,7 +31,7 @@ bool take(std::string_view *text, char c) {
   return true;
 }
 
-// Digits behind a point, as nanoseconds of a second; more than nine are no error but cut.
+// Reads digits after a decimal point as nanoseconds; digits after the ninth are dropped.
 bool take_fraction(std::string_view *text, std::int32_t *nanos) {
   std::int32_t unit = kBillion / 10;
   std::size_t digits = 0;
@@ -162,7 +162,7 @@ std::int64_t take_unit(std::string_view *text) {
   return 0;
 }
 
-// "12.5h" and the like, added to *total (nanoseconds).
+// Adds a part such as "12.5h" to *total (nanoseconds).
 bool take_piece(std::string_view *text, __int128 *total) {
   std::int64_t whole = 0;
   std::size_t digits = 0;
@@ -205,7 +205,7 @@ std::optional<Time> parse_duration(std::string_view text) {
 
 std::string format_duration(Time time) {
   const bool negative = time.seconds < 0;
-  if (negative) time = *difference(Time{}, time);  // in range: it fits
+  if (negative) time = *difference(Time{}, time);  // cannot overflow: the value is in range
   const std::string text = with_fraction(std::to_string(time.seconds), time.nanos) + "s";
   return negative ? "-" + text : text;
 }

@@ -1,4 +1,4 @@
-// Points and lengths in time: arithmetic, calendar, text.
+// Timestamps and durations: arithmetic, calendar, text.
 #pragma once
 
 #include <optional>
@@ -25,7 +25,7 @@ struct Calendar {
 };
 Calendar calendar(Time time);  // UTC
 
-// RFC 3339: "2026-11-22T06:00:00.5Z", also with an offset.
+// RFC 3339: "2026-11-22T06:00:00.5Z", or with an offset.
 std::optional<Time> parse_timestamp(std::string_view text);
 std::string format_timestamp(Time time);
 
@@ -33,7 +33,7 @@ std::string format_timestamp(Time time);
 std::optional<Time> parse_duration(std::string_view text);
 std::string format_duration(Time time);  // "5400s", "0.5s"
 
-// Seconds east of UTC: "UTC", "Z", "+02:00", "-07:30", "02:00". Names of places are not supported.
+// Seconds east of UTC: "UTC", "Z", "+02:00", "-07:30", "02:00". Time zone names are not supported.
 std::optional<int> parse_zone(std::string_view text);
 
 }  // namespace bulkhead::cel

@@ -1,4 +1,4 @@
-// The accessors of timestamps and durations.
+// Accessors of timestamps and durations.
 #include "functions.hpp"
 #include "time.hpp"
 
@@ -39,7 +39,7 @@ Value in_utc(Context &, const Value *a) {
 template <char part>
 Value in_zone(Context &, const Value *a) {
   const auto zone = parse_zone(a[1].text());
-  if (!zone) return Value::error("a time zone is UTC or an offset such as +02:00");
+  if (!zone) return Value::error("a time zone must be UTC or an offset such as +02:00");
   Time local = a[0].time();
   local.seconds += *zone;
   return part_of(calendar(local), part);
@@ -48,7 +48,7 @@ Value in_zone(Context &, const Value *a) {
 template <std::int64_t unit>
 Value whole(Context &, const Value *a) {
   const Time time = a[0].time();
-  // Towards zero; `seconds` is rounded down.
+  // Truncates towards zero; `seconds` is rounded down.
   const std::int64_t seconds = time.seconds < 0 && time.nanos > 0 ? time.seconds + 1 : time.seconds;
   return Value::of(seconds / unit);
 }

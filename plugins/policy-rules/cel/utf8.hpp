@@ -1,4 +1,4 @@
-// Characters in UTF-8.
+// UTF-8 helpers.
 #pragma once
 
 #include <algorithm>
@@ -14,10 +14,10 @@ inline std::size_t count_characters(std::string_view text) {
   }));
 }
 
-// Neither overlong forms nor surrogates.
+// Rejects overlong forms and surrogates.
 inline bool is_valid_utf8(std::string_view text) {
   for (std::size_t i = 0; i < text.size();) {
-    std::uint64_t eight = 0;  // at once, while they are all ASCII
+    std::uint64_t eight = 0;  // eight bytes at once while they are ASCII
     if (text.size() - i >= sizeof eight) {
       std::memcpy(&eight, text.data() + i, sizeof eight);
       if ((eight & 0x8080808080808080) == 0) {

@@ -52,7 +52,7 @@ void Arena::reset() {
 
 namespace {
 
-// Lists and maps that an expression makes: a count, then the values.
+// Lists and maps created by an expression: a count, then the values.
 struct Made {
   const Value *values;
   std::size_t count;
@@ -96,7 +96,7 @@ Order order_of(const T &a, const T &b) {
   return a < b ? kLess : b < a ? kGreater : kSame;
 }
 
-// Exact, also where a double cannot hold the integer.
+// Exact, even if the integer has no exact double.
 template <class Integer>
 Order order_with_double(Integer a, double b) {
   if (std::isnan(b)) return kUnordered;
@@ -157,20 +157,20 @@ bool equal_maps(Context &context, const Value &a, const Value &b, unsigned depth
 
 char *Context::text_room(std::size_t bytes) {
   void *room = arena_.allocate(bytes);
-  if (!room) stop("the evaluation needs too much memory");
+  if (!room) stop("the evaluation exceeds its memory limit");
   return static_cast<char *>(room);
 }
 
 Value *Context::value_room(std::size_t count) {
   constexpr std::size_t most = ~std::size_t{0} / sizeof(Value) / 2;
   void *room = count < most ? arena_.allocate(count * sizeof(Value)) : nullptr;
-  if (!room) stop("the evaluation needs too much memory");
+  if (!room) stop("the evaluation exceeds its memory limit");
   return static_cast<Value *>(room);
 }
 
 Value Context::copy_string(std::string_view text, Kind kind) {
   char *room = text_room(text.size());
-  if (!room) return Value::error("the evaluation needs too much memory");
+  if (!room) return Value::error("the evaluation exceeds its memory limit");
   if (!text.empty()) std::memcpy(room, text.data(), text.size());
   return kind == Kind::kBytes ? Value::bytes({room, text.size()})
                               : Value::string({room, text.size()});
@@ -178,19 +178,19 @@ Value Context::copy_string(std::string_view text, Kind kind) {
 
 Value Context::make_list(const Value *values, std::size_t count) {
   void *room = text_room(sizeof(Made));
-  if (!room) return Value::error("the evaluation needs too much memory");
+  if (!room) return Value::error("the evaluation exceeds its memory limit");
   return Value::list(made_list, new (room) Made{values, count});
 }
 
 Value Context::make_map(const Value *pairs, std::size_t count) {
   void *room = text_room(sizeof(Made));
-  if (!room) return Value::error("the evaluation needs too much memory");
+  if (!room) return Value::error("the evaluation exceeds its memory limit");
   return Value::map(made_map, new (room) Made{pairs, count});
 }
 
 bool equal(Context &context, const Value &a, const Value &b, unsigned depth) {
   constexpr unsigned max_depth = 256;
-  if (depth > max_depth) context.stop("values nest too deep to be compared");
+  if (depth > max_depth) context.stop("values are nested too deeply to be compared");
   if (!context.charge(1)) return false;
   if (a.is_number() && b.is_number()) return number_order(a, b) == kSame;
   if (a.kind() != b.kind()) return false;

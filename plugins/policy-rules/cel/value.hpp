@@ -1,5 +1,5 @@
-// What an expression works on. A Value is 24 bytes, copied freely, and owns nothing: text, lists
-// and maps belong to the caller's data, to the Program (constants) or to the Arena of one
+// The values of expressions. A Value has 24 bytes, is copied freely, and owns nothing: text, lists
+// and maps belong to the caller's data, to the Program (constants), or to the Arena of one
 // evaluation.
 #pragma once
 
@@ -10,7 +10,7 @@
 namespace bulkhead::cel {
 
 enum class Kind : std::uint8_t {
-  kError,   // an evaluation that went wrong; flows through operators like a value
+  kError,   // a failed evaluation; operators propagate it like a value
   kAbsent,  // a declared variable without a value in this call: has() is false, use is an error
   kNull,
   kBool,
@@ -24,17 +24,17 @@ enum class Kind : std::uint8_t {
   kTimestamp,
   kDuration,
   kType,
-  kDyn,  // for declarations only: any kind, known at evaluation
+  kDyn,  // in declarations only: any kind, known at evaluation
 };
 
-// The name as CEL writes it: "int", "null_type", "google.protobuf.Duration".
+// The name in CEL: "int", "null_type", "google.protobuf.Duration".
 std::string_view kind_name(Kind kind);
 
 class Context;
 class Value;
 
-// A list that is read in place. One (stateless) accessor serves all lists of its sort; `object` is
-// what the Value was made with. Called on the evaluating thread; must not throw.
+// A list that is read in place. One stateless accessor serves all lists of its kind; `object` is
+// the pointer that the Value was created with. Called on the evaluating thread; must not throw.
 class ListAccess {
  public:
   virtual std::size_t size(const void *object) const = 0;
@@ -44,21 +44,21 @@ class ListAccess {
   ~ListAccess() = default;
 };
 
-// A map that is read in place. Entries have an order, so that a macro can walk over the keys.
+// A map that is read in place. Entries are ordered, so that a macro can iterate over the keys.
 class MapAccess {
  public:
   virtual std::size_t size(const void *object) const = 0;
   virtual Value key(const void *object, std::size_t index) const = 0;  // index < size()
   virtual Value value(const void *object, std::size_t index) const = 0;
-  // False when there is no such key, or when the evaluation was stopped: the texts of keys that are
-  // compared are charged to the context, the walk over the entries to whoever asks.
+  // False: the key is absent, or the evaluation was stopped. The compared bytes of keys are charged
+  // to the context; the caller charges the iteration over the entries.
   virtual bool find(Context &context, const void *object, const Value &key, Value *found) const = 0;
 
  protected:
   ~MapAccess() = default;
 };
 
-// A point or a length in time: seconds (of the Unix epoch) rounded down, and 0 <= nanos < 1e9.
+// A timestamp (Unix epoch) or duration: seconds rounded down, and 0 <= nanos < 1e9.
 struct Time {
   std::int64_t seconds = 0;
   std::int32_t nanos = 0;
@@ -92,9 +92,9 @@ class Value {
     value.map_ = &access;
     return value;
   }
-  // `text` lives forever (a literal): errors are made on the request path.
+  // `text` must be a literal: errors are created on the request path without allocation.
   static Value error(const char *text) { return make(Kind::kError, &Value::chars_, text); }
-  // Of one or two values whose kinds an operation does not take.
+  // An error about one or two values whose kinds an operation does not accept.
   static Value error(const char *text, const Value &a) {
     Value value = error(text);
     value.size_ = static_cast<std::size_t>(a.kind());
@@ -114,7 +114,7 @@ class Value {
     return kind_ == Kind::kInt || kind_ == Kind::kUint || kind_ == Kind::kDouble;
   }
 
-  // Each is meaningful for its kind only.
+  // Each accessor is valid for its kind only.
   bool as_bool() const { return bool_; }
   std::int64_t as_int() const { return int_; }
   std::uint64_t as_uint() const { return uint_; }
@@ -123,7 +123,7 @@ class Value {
   Time time() const { return {int_, static_cast<std::int32_t>(extra_)}; }
   Kind as_type() const { return static_cast<Kind>(int_); }
   const char *error_text() const { return chars_; }
-  Kind error_kind(unsigned index) const {  // 0 or 1; kError: it has none
+  Kind error_kind(unsigned index) const {  // 0 or 1; kError: none
     return static_cast<Kind>(size_ >> 8 * index & 0xFF);
   }
 
@@ -136,7 +136,7 @@ class Value {
     return map_->find(context, object_, wanted, found);
   }
 
-  // Where in the expression an error arose: byte offset + 1, 0 while nobody has said.
+  // The position of an error in the expression: byte offset + 1, or 0 if not set yet.
   std::uint32_t error_place() const { return extra_; }
   void set_error_place(std::uint32_t place) { extra_ = place; }
 
