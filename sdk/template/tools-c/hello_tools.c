@@ -77,7 +77,7 @@ static bh_status call_begin(void *self_, bh_call call, const bh_call_info *info,
   bh_result result = {0};
   char *json, *end;
   if (info->name.n != 4 || memcmp(info->name.p, "echo", 4) != 0) {
-    return refuse(error, BH_E_NOT_FOUND, "there is no such tool");
+    return refuse(error, BH_E_NOT_FOUND, "unknown tool");
   }
   json = malloc(sizeof head + 6 * info->arguments.n + 2 + sizeof tail);
   if (json == NULL) return refuse(error, BH_E_LIMIT, "no memory");
@@ -98,19 +98,20 @@ static bh_status call_begin(void *self_, bh_call call, const bh_call_info *info,
 
 static void call_cancel(void *self, bh_call call) {
   (void)self;
-  (void)call; /* every call has been answered inside call_begin */
+  (void)call; /* every call is answered inside of call_begin */
 }
 
 static const bh_tools tools_table = {sizeof(bh_tools), 0,           list,
                                      call_begin,       call_cancel, NULL /* no features */};
 
-/* ---- the life of an instance ---- */
+/* ---- instance lifecycle ---- */
 
 static bh_status configure(void *self_, bh_str config_json, bh_error *error) {
   hello *self = self_;
   (void)config_json;
   self->tools = self->host->get_ext(self->host->ctx, BH_EXT_HOST_TOOLS);
-  if (self->tools == NULL) return refuse(error, BH_E_UNSUPPORTED, "this host has no tools");
+  if (self->tools == NULL)
+    return refuse(error, BH_E_UNSUPPORTED, "this host does not support tools");
   return BH_OK;
 }
 
@@ -145,12 +146,12 @@ static const void *get_ext(void *self, const char *id) {
   return strcmp(id, BH_EXT_TOOLS) == 0 ? &tools_table : NULL;
 }
 
-/* ---- what the library exports ---- */
+/* ---- exports ---- */
 
 static bh_status create(const char *id, const bh_host *host, const bh_plugin **out,
                         bh_error *error) {
   hello *self;
-  if (strcmp(id, PLUGIN_ID) != 0) return refuse(error, BH_E_NOT_FOUND, "no such plugin");
+  if (strcmp(id, PLUGIN_ID) != 0) return refuse(error, BH_E_NOT_FOUND, "unknown plugin");
   self = calloc(1, sizeof *self);
   if (self == NULL) return refuse(error, BH_E_LIMIT, "no memory");
   self->host = host;

@@ -17,12 +17,13 @@ constexpr std::string_view tools_json = R"([
   {"name":"echo","description":"Returns its arguments as text.",
    "inputSchema":{"type":"object"},
    "annotations":{"readOnlyHint":true}},
-  {"name":"wait","description":"Answers after a moment, reporting progress.",
+  {"name":"wait","description":"Answers after a delay and reports progress.",
    "inputSchema":{"type":"object","properties":{}},
    "annotations":{"readOnlyHint":true}}
 ])";
 
-// The configuration this plugin takes; the gateway refuses anything else before configure().
+// The JSON Schema of the configuration; the gateway rejects other configurations before
+// configure().
 constexpr std::string_view schema_json = R"({
   "type":"object","additionalProperties":false,
   "properties":{"greeting":{"type":"string","maxLength":100}}
@@ -31,7 +32,7 @@ constexpr std::string_view schema_json = R"({
 constexpr int steps = 4;
 constexpr std::uint64_t step_ms = 10;
 
-// A JSON string with the quotes around it.
+// The text as a quoted JSON string.
 std::string quoted(std::string_view text) {
   static constexpr char hex[] = "0123456789abcdef";
   std::string out = "\"";
@@ -65,7 +66,8 @@ class HelloTools {
   bh_status configure(bh_str json, bh_error *error) {
     tools_ = host_.ext<bh_host_tools>(BH_EXT_HOST_TOOLS);
     if (tools_ == nullptr || !host_.has_reactor()) {
-      return bh::fail(error, BH_E_UNSUPPORTED, "this host has no tools or no reactor");
+      return bh::fail(error, BH_E_UNSUPPORTED,
+                      "this host does not support tools or has no reactor");
     }
     config_ = bh::view(json);
     return BH_OK;
@@ -74,7 +76,7 @@ class HelloTools {
     host_.log(BH_LOG_INFO, "ready, configured with " + config_);
     return BH_OK;
   }
-  // The gateway checks that nothing is left: here, no timer.
+  // The gateway checks that no resource is left, in this plugin no timer.
   void stop() noexcept {
     for (auto &[call, waiting] : waiting_) host_.timer_cancel(waiting->timer);
     waiting_.clear();
@@ -100,10 +102,10 @@ class HelloTools {
       waiting_.emplace(call, std::move(waiting));
       return BH_PENDING;
     }
-    return bh::fail(error, BH_E_NOT_FOUND, "there is no such tool");
+    return bh::fail(error, BH_E_NOT_FOUND, "unknown tool");
   }
 
-  // Nobody waits any more, but an answer is still owed.
+  // The caller no longer waits, but the call must still be answered.
   void call_cancel(bh_call call) {
     const auto it = waiting_.find(call);
     if (it == waiting_.end()) return;
