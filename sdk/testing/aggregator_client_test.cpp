@@ -1,5 +1,5 @@
-// The client against a scripted aggregator; tests/e2e/aggregator.mjs and aggregator_drive_test have
-// the real one.
+// Tests of the client against a scripted aggregator; tests/e2e/aggregator.mjs and
+// aggregator_drive_test use the real one.
 #include <bulkhead/aggregator_client.hpp>
 #include <catch2/catch.hpp>
 
@@ -31,8 +31,8 @@ std::size_t open_descriptors() {
   return static_cast<std::size_t>(std::distance(begin(all), end(all)));
 }
 
-// Replies of several threads' requests, waited for together. Made before the client: that answers
-// what still waits as it ends.
+// Collects the replies of requests from several threads. Must be created before the client, which
+// answers pending requests when it is destroyed.
 class Collected {
  public:
   Client::Callback one() {
@@ -77,7 +77,7 @@ TEST_CASE("requests and replies, in both codecs") {
   CHECK(client.call_tool("defined").text == R"([{"name":"b"}])");
 }
 
-TEST_CASE("large messages pass, those over the bound are not sent") {
+TEST_CASE("large messages are sent, those above the limit are not") {
   Client client(fake());
   const std::string text = "\"" + std::string(9'000'000, 'x') + "\"";
   CHECK(client.call_tool("echo", text).text == text);
@@ -107,9 +107,9 @@ TEST_CASE("A15 replies are matched by id, also out of order and from many thread
   CHECK(right == 200);
 }
 
-TEST_CASE("A23 when the process is killed, everything that waits for it fails at once") {
+TEST_CASE("A23 when the process is killed, all pending requests fail at once") {
   Options options = fake();
-  options.timeout_ms = 600'000;  // only the end of the process can end these
+  options.timeout_ms = 600'000;  // only the end of the process can end these requests
   options.restart_pause_ms = 0;
   options.definitions = R"([{"name":"a"}])";
   Collected hanging;
@@ -117,14 +117,14 @@ TEST_CASE("A23 when the process is killed, everything that waits for it fails at
   for (int i = 0; i < 10; ++i) {
     client.send("call_tool", Client::named("name", "hang", {}), hanging.one());
   }
-  CHECK(client.call_tool("echo", "1").ok());  // the ten before it have been read
+  CHECK(client.call_tool("echo", "1").ok());  // the ten requests before it were read
   ::kill(client.pid(), SIGKILL);
   for (const Reply &reply : hanging.wait(10)) CHECK(reply.kind == Kind::lost);
-  // The next call starts it anew, with the same definitions.
+  // The next call restarts the process with the same definitions.
   CHECK(client.call_tool("defined").text == R"([{"name":"a"}])");
 }
 
-TEST_CASE("a process that does not read: what has not been sent is told apart") {
+TEST_CASE("a process that does not read: unsent requests are distinguished") {
   Options options = fake();
   options.timeout_ms = 600'000;
   options.max_queued = 1'000'000;
@@ -137,12 +137,12 @@ TEST_CASE("a process that does not read: what has not been sent is told apart") 
   for (int i = 0; i < 2; ++i) {
     client.send("call_tool", Client::named("name", "echo", large), waiting.one());
   }
-  CHECK(client.request("list_tools").kind == Kind::not_sent);  // the bound
+  CHECK(client.request("list_tools").kind == Kind::not_sent);  // the limit
   ::kill(pid, SIGKILL);
   for (const Reply &reply : waiting.wait(2)) CHECK(reply.kind == Kind::not_sent);
 }
 
-TEST_CASE("no restart, or not so soon") {
+TEST_CASE("restarts can be disabled or delayed") {
   Options options = fake();
   options.restart = GENERATE(false, true);
   options.restart_pause_ms = 600'000;
@@ -153,7 +153,7 @@ TEST_CASE("no restart, or not so soon") {
   CHECK(next.text.starts_with("the aggregator has ended"));
 }
 
-TEST_CASE("time-outs, and bounds") {
+TEST_CASE("time-outs and limits") {
   Options options = fake();
   options.max_pending = 2;
   Collected hanging;
@@ -165,7 +165,7 @@ TEST_CASE("time-outs, and bounds") {
   CHECK(client.list_tools().text == "too many requests are pending");
 }
 
-TEST_CASE("a program that is not there, and one that ends at once") {
+TEST_CASE("a missing program, and one that exits at once") {
   Options options = fake();
   options.program = "/nowhere/bulkhead";
   Client none(options);
@@ -198,7 +198,7 @@ TEST_CASE("A13 A14 shutdown and the destructor leave no process and no descripto
     REQUIRE(client.call_tool("echo", "2").ok());
     pid = client.pid();
     client.send("call_tool", Client::named("name", "hang", {}), hanging.one());
-    if (stopped) ::kill(pid, SIGSTOP);  // it will not end by itself
+    if (stopped) ::kill(pid, SIGSTOP);  // it will not exit itself
   }
   CHECK_FALSE(hanging.wait(1)[0].ok());
   CHECK(::kill(pid, 0) == -1);

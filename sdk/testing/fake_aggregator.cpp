@@ -1,6 +1,6 @@
-// A scripted aggregator for the client's tests. What it does is the name of the tool that is
-// called: "echo" answers with the arguments, "defined" with the definitions, "hang" never answers,
-// "die" ends it, "garble" answers in a shape that nobody knows, "later" answers after the next one.
+// A scripted aggregator for the client's tests. The name of the called tool selects the behaviour:
+// "echo" answers with the arguments, "defined" with the definitions, "hang" never answers, "die"
+// exits, "garble" answers in an unknown format, "later" answers after the next call.
 #include <unistd.h>
 #include <bulkhead/aggregator/frames.hpp>
 

@@ -22,14 +22,14 @@ struct Pipe {
 
 }  // namespace
 
-TEST_CASE("a host that offers nothing gives no table") {
+TEST_CASE("a host without extensions returns no table") {
   FakeHost fake;
   REQUIRE(bh::Host(fake.host()).has_reactor());
   fake.offer_extensions = false;
   REQUIRE_FALSE(bh::Host(fake.host()).has_reactor());
 }
 
-TEST_CASE("added tables are found and get the host as their ctx") {
+TEST_CASE("added tables are found and receive the host as ctx") {
   FakeHost fake;
   const int table = 7;
   fake.add_ext("x.table/1", &table);
@@ -61,7 +61,7 @@ TEST_CASE("deferred functions run before the loop sleeps") {
   REQUIRE(fake.deferred() == 0);
 }
 
-TEST_CASE("a timer fires once, a cancelled one never, a stale handle is refused") {
+TEST_CASE("a timer fires once, a cancelled one never, a stale handle is rejected") {
   FakeHost fake;
   const bh::Host host(fake.host());
   int fired = 0, never = 0;
@@ -110,7 +110,7 @@ TEST_CASE("a watch is level-triggered and reports the end as an error event") {
   REQUIRE(fake.faults().empty());
 }
 
-TEST_CASE("faults are named: a descriptor watched twice, or closed while watched") {
+TEST_CASE("faults are reported: a descriptor watched twice, or closed while watched") {
   FakeHost fake;
   const bh::Host host(fake.host());
   Pipe pipe;
@@ -127,7 +127,7 @@ TEST_CASE("faults are named: a descriptor watched twice, or closed while watched
   host.unwatch(watch);
 }
 
-TEST_CASE("regular files are refused, as epoll does") {
+TEST_CASE("regular files are rejected, like in epoll") {
   FakeHost fake;
   const bh::Host host(fake.host());
   const int fd = ::open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
@@ -138,7 +138,7 @@ TEST_CASE("regular files are refused, as epoll does") {
   ::close(fd);
 }
 
-TEST_CASE("blocking work is done elsewhere and reported on the loop") {
+TEST_CASE("blocking work runs on another thread and is reported on the loop") {
   FakeHost fake;
   const bh::Host host(fake.host());
   struct Job {

@@ -1,4 +1,4 @@
-// Headers of messages, and delivery to hosts that were built before there were any.
+// Tests of message headers, and of delivery to hosts built before headers existed.
 #include <bulkhead/cpp/messages.hpp>
 #include <bulkhead/testing/fake_host.hpp>
 #include <catch2/catch.hpp>
@@ -7,7 +7,7 @@
 
 namespace {
 
-// What a host was given, and what it answers.
+// A fake host: the received messages and its answers.
 struct Host {
   int whole = 0, plain = 0;
   std::vector<std::string> names;
@@ -61,7 +61,7 @@ bh_header header(std::string_view name, std::string_view value) {
 
 }  // namespace
 
-TEST_CASE("a message is delivered whole where the host can take that") {
+TEST_CASE("a message is delivered with headers if the host supports them") {
   Host host;
   bh_delivery out{};
   CHECK(host.deliver(5, &out) == BH_E_SESSION_LOST);
@@ -71,7 +71,7 @@ TEST_CASE("a message is delivered whole where the host can take that") {
   CHECK(host.names == std::vector<std::string>{"Mcp-Name", "Mcp-Name"});
 }
 
-TEST_CASE("a host before minor 2 gets messages of sessions only") {
+TEST_CASE("a host before minor 2 receives messages of sessions only") {
   Host host;
   host.table.size = offsetof(bh_host_transport, deliver_message);
   bh_delivery out{};
@@ -93,7 +93,7 @@ TEST_CASE("a message of a host before minor 2 has no headers") {
   CHECK(bh::headers(message).empty());
 }
 
-TEST_CASE("headers that the ABI allows, and those that it does not") {
+TEST_CASE("headers that the ABI permits and rejects") {
   CHECK(fault({}).empty());
   CHECK(fault({header("Mcp-Name", "a\tb \xC3\xA9\xFF"), header("!#$%&'*+-.^_`|~09azAZ", "")})
             .empty());

@@ -1,4 +1,4 @@
-// Nothing that a plugin's class throws crosses the ABI, whichever function of a table it was.
+// Exceptions of a plugin's class do not cross the ABI, for any function of a table.
 #include <bulkhead/cpp/tables.hpp>
 #include <bulkhead/testing/fake_host.hpp>
 #include <catch2/catch.hpp>
@@ -10,7 +10,7 @@ namespace {
   throw std::runtime_error("thrown by the plugin");
 }
 
-// Everything but its creation throws.
+// A class whose functions all throw, except the constructor.
 class Thrower {
  public:
   static constexpr bh::Info info{.id = "thrower",
@@ -63,7 +63,7 @@ struct Made {
 
 }  // namespace
 
-TEST_CASE("a plugin's own functions throw nothing") {
+TEST_CASE("exceptions of bh_plugin functions are caught") {
   const Made made;
   const bh_plugin &p = *made.plugin;
   bh_error error = bh::make_error();
@@ -76,14 +76,14 @@ TEST_CASE("a plugin's own functions throw nothing") {
   CHECK(p.get_ext(p.self, BH_EXT_POLICY) == nullptr);
 }
 
-TEST_CASE("a policy's and a telemetry plugin's functions throw nothing") {
+TEST_CASE("exceptions of policy and telemetry functions are caught") {
   const Made made;
   void *self = made.plugin->self;
   const bh_policy &policy = *bh::policy_table<Thrower>();
   const bh_policy_request request{};
   bh_verdict verdict{};
   bh_error error = bh::make_error();
-  // It is asked about everything, so it refuses everything.
+  // A policy whose needs() throws is asked about everything and rejects everything.
   CHECK((policy.needs(self) & BH_POLICY_DECIDES) != 0);
   CHECK(policy.decide(self, &request, &verdict, &error) == BH_E_INTERNAL);
   CHECK(policy.observe(self, &request, {}, &verdict, &error) == BH_E_INTERNAL);
@@ -92,11 +92,11 @@ TEST_CASE("a policy's and a telemetry plugin's functions throw nothing") {
   const bh_telemetry &telemetry = *bh::telemetry_table<Thrower>();
   const bh_record record{};
   const bh_record *const records[] = {&record};
-  CHECK(telemetry.batch(self, records, 1) == 0);  // so it is offered again
+  CHECK(telemetry.batch(self, records, 1) == 0);  // so the records are offered again
   CHECK((telemetry.needs(self) & BH_TELEMETRY_BLOCKS) != 0);
 }
 
-TEST_CASE("the functions of transports, connectors and tools throw nothing") {
+TEST_CASE("exceptions of transport, connector and tools functions are caught") {
   const Made made;
   void *self = made.plugin->self;
   bh_error error = bh::make_error();
