@@ -1,6 +1,6 @@
-// What code that has taken over a process would try. Each attempt is real: unconfined, as the same
-// user, most of them work. Used in-process (breakout_test), by a hostile plugin and by a hostile
-// server; links nothing but libc.
+// Attempts of code that controls a process. Each attempt is real: without confinement, most of them
+// succeed as the same user. Used in-process (breakout_test), by a hostile plugin and by a hostile
+// server; links only libc.
 #pragma once
 
 #include <sys/types.h>
@@ -12,40 +12,40 @@
 
 namespace breakout {
 
-// What is attacked. Empty or 0: that attempt finds nothing (ENOENT).
+// The targets. Empty or 0: the attempt fails with ENOENT.
 struct Target {
   std::string state_file;      // e.g. a session database
-  std::string home_file;       // something in the user's home folder
-  std::string plugin_folder;   // where a file would be started with the gateway
+  std::string home_file;       // a file in the user's home folder
+  std::string plugin_folder;   // files in it are loaded at the next start of the gateway
   std::string service_socket;  // a Unix socket that answers
-  std::string abstract_name;   // one in the abstract name space, without the leading NUL
-  std::string scratch;         // a folder that may or may not be ours to write in
-  std::uint16_t tcp_port = 0;  // on 127.0.0.1, not one that is allowed
+  std::string abstract_name;   // an abstract Unix socket, without the leading NUL
+  std::string scratch;         // a folder that may be writable
+  std::uint16_t tcp_port = 0;  // on 127.0.0.1, not permitted
   std::uint16_t udp_port = 0;
-  int listener = -1;                 // a TCP socket that the process inherited
+  int listener = -1;                 // a TCP socket inherited by the process
   pid_t sibling = 0;                 // another process of the gateway, same user
-  std::uint64_t sibling_secret = 0;  // an address in it, of `secret_size` bytes
-  std::uint64_t memory_bytes = 0;    // more than is allowed
-  std::uint64_t disk_bytes = 0;      // in one file, more than is allowed
-  std::uint32_t processes = 0;       // more than are allowed
+  std::uint64_t sibling_secret = 0;  // an address in its memory, of `secret_size` bytes
+  std::uint64_t memory_bytes = 0;    // above the limit
+  std::uint64_t disk_bytes = 0;      // in one file, above the limit
+  std::uint32_t processes = 0;       // above the limit
   std::uint32_t ipc_key = 0;         // see ipc_objects.hpp
-  std::string ipc_name;              // without a slash
+  std::string ipc_name;              // without slash
 };
 inline constexpr std::size_t secret_size = 16;
 
 struct Attempt {
   const char *name;
-  int (*run)(const Target &);  // 0: it worked; else the errno value with which it failed
+  int (*run)(const Target &);  // 0: success; else the errno of the failure
 };
 
 const std::vector<Attempt> &attempts();
-int run(std::string_view name, const Target &target);  // ENOSYS: no such attempt
+int run(std::string_view name, const Target &target);  // ENOSYS: unknown attempt
 
-// Targets go to plugins and servers as text: NAME=VALUE, separated by ';'.
+// The text form of targets for plugins and servers: NAME=VALUE, separated by ';'.
 std::string to_text(const Target &target);
 Target from_text(std::string_view text);
 
-// The groups, for attempts().
+// The groups of attempts().
 void add_file_attempts(std::vector<Attempt> *all);
 void add_process_attempts(std::vector<Attempt> *all);
 void add_network_attempts(std::vector<Attempt> *all);

@@ -37,7 +37,7 @@ int tcp(const Target &t) {
   return connect_to(AF_INET, SOCK_STREAM, address, sizeof address);
 }
 
-// In one go, without connect().
+// Connects with sendto() instead of connect().
 int tcp_fast_open(const Target &t) {
   const int fd = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
   if (fd < 0) return errno;
@@ -49,7 +49,7 @@ int tcp_fast_open(const Target &t) {
   return error;
 }
 
-// Not TCP to Landlock, though the other side sees TCP.
+// Landlock does not treat MPTCP as TCP, although the peer sees TCP.
 int tcp_by_mptcp(const Target &t) {
   const int fd = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, IPPROTO_MPTCP);
   if (fd < 0) return errno;
@@ -60,7 +60,7 @@ int tcp_by_mptcp(const Target &t) {
   return error;
 }
 
-// A listener that came from outside lives in the outer network.
+// An inherited listener belongs to the outer network namespace.
 int turned_listener(const Target &t) {
   if (::shutdown(t.listener, SHUT_RDWR) != 0) return errno;
   const sockaddr_in address = loopback(t.tcp_port);
@@ -118,14 +118,14 @@ int abstract_socket(const Target &t) {
   return connect_to(AF_UNIX, SOCK_STREAM, address, n);
 }
 
-// Half of a pair of datagram sockets can be turned to any address.
+// One end of a pair of datagram sockets can be connected to any address.
 int turned_pair(const Target &t) {
   int pair[2];
   if (::socketpair(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0, pair) != 0) return errno;
   sockaddr_un address;
   const socklen_t n = unix_address(&address, t.service_socket, false);
   const int rc = ::connect(pair[0], reinterpret_cast<const sockaddr *>(&address), n);
-  // EPROTOTYPE: it was reached, and only is of another kind.
+  // EPROTOTYPE: the socket was reached, but has another type.
   const int error = rc == 0 || errno == EPROTOTYPE ? 0 : errno;
   ::close(pair[0]);
   ::close(pair[1]);

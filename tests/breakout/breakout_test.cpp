@@ -1,6 +1,7 @@
-// Every attempt from every kind of compartment: with the whole confinement none that is not meant
-// to be possible succeeds, and the table says which layers refuse it by themselves. Without any,
-// as the same user, most attempts work: otherwise their failure would say nothing.
+// Runs every attempt in every kind of compartment. With the complete confinement, only intended
+// attempts succeed, and the printed table shows which layers reject each attempt on their own.
+// Without confinement most attempts must succeed as the same user; otherwise their failure proves
+// nothing.
 #include <grp.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -18,7 +19,7 @@
 
 using namespace bulkhead;
 using breakout::is_root;
-using breakout::nobody;
+using breakout::nobody_uid;
 using breakout::World;
 
 namespace {
@@ -33,12 +34,12 @@ void become(uid_t user) {
   }
 }
 
-// --- from where ---------------------------------------------------------------------------------
+// --- roles --------------------------------------------------------------------------------------
 
 struct Role {
   Confinement wish;
-  uid_t user = nobody;  // when root
-  // What this role is there for, and what watches over it instead of the kernel.
+  uid_t user = nobody_uid;  // when root
+  // Attempts that the role requires, and what restricts them instead of the kernel.
   std::map<std::string, const char *> meant;
 };
 
@@ -53,14 +54,14 @@ Confinement base(const std::string &role) {
   wish.descriptors = 256;
   wish.processes = 48;
   wish.file_bytes = mega;
-  if (is_root()) wish.ids = {{nobody, nobody}};
+  if (is_root()) wish.ids = {{nobody_uid, nobody_uid}};
   return wish;
 }
 
-// The aggregator, web, and plugins of others: may go to every port. Which addresses are meant is
-// for the plugin to say.
+// The aggregator, web, and third-party plugins: may connect to every port. The plugin restricts the
+// addresses.
 Role caller_role() {
-  Role role{base("callers"), nobody, {}};
+  Role role{base("callers"), nobody_uid, {}};
   role.wish.network = true;
   for (const PathRule &rule : network_config_paths()) role.wish.paths.push_back(rule);
   role.meant["send a UDP packet"] = our_check;
@@ -76,18 +77,18 @@ Role one_port_role() {
   return role;
 }
 
-// Keeps the user, whose workspace it is.
+// Keeps the user, who owns the workspace.
 Role files_role(const World &world) {
   Role role{base("files"), 0, {}};
   role.wish.ids.reset();
   role.wish.paths.push_back({world.target().scratch, -1, PathRule::Access::read_write});
-  // The kernel counts root's threads and never refuses one; memory bounds them.
+  // The kernel counts root's threads, but does not limit them; they are limited by memory.
   if (is_root()) role.meant["thread bomb"] = as_root;
   return role;
 }
 
-// Keeps the user as well. What it can reach is what servers can be given; each of them gets a
-// sandbox and limits of its own. It does not see the gateway's own sockets and secrets.
+// Keeps the user as well. It can access everything that servers may be given; each server has its
+// own sandbox and limits. The gateway's sockets and secrets are not accessible.
 Role launcher_role(const World &world) {
   Role role{base("launcher"), 0, {}};
   Confinement &wish = role.wish;
@@ -133,15 +134,15 @@ Role launcher_role(const World &world) {
   return role;
 }
 
-// Maps no library, so it opens nothing at all.
+// Loads no library, so it opens no file.
 Role control_role() {
-  Role role{base("control"), nobody, {}};
+  Role role{base("control"), nobody_uid, {}};
   role.wish.paths.clear();
   return role;
 }
 
 std::vector<Role> roles(const World &world) {
-  return {{base("endpoint"), nobody, {}},
+  return {{base("endpoint"), nobody_uid, {}},
           control_role(),
           caller_role(),
           one_port_role(),
@@ -149,21 +150,21 @@ std::vector<Role> roles(const World &world) {
           launcher_role(world)};
 }
 
-// --- running one --------------------------------------------------------------------------------
+// --- execution ----------------------------------------------------------------------------------
 
 constexpr int died = 251, not_confined = 252;
 
-// 0: it worked; else an errno value.
+// 0: success; else an errno value.
 int outcome(const breakout::Attempt &attempt, const World &world, const Role &role,
             const ConfineLayers &layers, bool all) {
   const pid_t child = ::fork();
   if (child == 0) {
     Confinement wish = role.wish;
     wish.layers = layers;
-    ::alarm(20);  // an attempt that hangs has not succeeded, but is to be seen
+    ::alarm(20);  // an attempt that hangs counts as failed, and is reported
     breakout::Target target = world.target();
     target.listener = World::listener().release();
-    // A layer alone is looked at as the user that the role has in the end.
+    // A single layer is tested as the final user of the role.
     if (!all) become(role.user);
     if (!all) wish.ids.reset();
     if (!confine(wish)) ::_exit(not_confined);
@@ -194,7 +195,8 @@ const std::vector<Layer> &single_layers() {
   return all;
 }
 
-// What refuses it by itself; "u": it does not work for this user even without a confinement.
+// The layers that reject the attempt on their own; "u": impossible for this user even without
+// confinement.
 std::string who_refuses(const breakout::Attempt &attempt, const World &world, const Role &role) {
   if (outcome(attempt, world, role, none, false) != 0) return "u";
   std::string letters;
@@ -213,17 +215,17 @@ bool complete() {
 
 }  // namespace
 
-TEST_CASE("nobody breaks out") {
+TEST_CASE("no attempt escapes the confinement") {
   if (!complete()) {
-    WARN("SKIP breakout_test: this kernel lacks a part of the confinement");
+    WARN("SKIP breakout_test: this kernel does not support all parts of the confinement");
     return;
   }
   World world;
   const auto all = roles(world);
   std::printf(
-      "As %s. Which layer refuses it by itself: L Landlock, S seccomp, N namespaces,\n"
+      "As %s. Layers that reject it on their own: L Landlock, S seccomp, N namespaces,\n"
       "C dropped capabilities, P process flags, R limits; * only several together;\n"
-      "u not possible for this user anyway; (meant) is what the role is there for.\n\n%-44s",
+      "u impossible for this user anyway; (meant) required by the role.\n\n%-44s",
       is_root() ? "root" : "an ordinary user", "attempt");
   for (const Role &role : all) std::printf(" %-11s", role.wish.role.c_str());
   std::printf("\n");
@@ -236,7 +238,7 @@ TEST_CASE("nobody breaks out") {
       INFO(attempt.name << " from " << role.wish.role << ": " << std::strerror(result));
       CHECK(result != not_confined);
       if (!meant) CHECK(result != 0);
-      // Root without capabilities is kept from other users' files all the same.
+      // Root without capabilities cannot access other users' files either.
       const bool by_chance = meant && result != 0 && is_root();
       if (meant && !by_chance) CHECK(result == 0);
       const std::string cell = meant && !by_chance ? at->second : who_refuses(attempt, world, role);
@@ -248,9 +250,9 @@ TEST_CASE("nobody breaks out") {
   CHECK(world.sibling_lives());
 }
 
-TEST_CASE("the attempts are real: unconfined they work") {
+TEST_CASE("the attempts succeed without confinement") {
   World world;
-  const Role plain{base("plain"), nobody, {}};
+  const Role plain{base("plain"), nobody_uid, {}};
   for (const char *name : {"read the session database",
                            "write the session database",
                            "truncate the session database",

@@ -1,5 +1,5 @@
-// Plugins are mapped after the confinement: the good ones must still work then, and a hostile one
-// is confined from its first static constructor on.
+// Plugins are loaded after the confinement: the builtin ones must still work, and a hostile one is
+// confined from its first static constructor on.
 #include <bulkhead/abi/ext/tools.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -18,7 +18,7 @@ using namespace bulkhead;
 
 namespace {
 
-// Empty: all is well in there; else what is not.
+// Runs body in a child. Empty: success; else the error.
 std::string in_child(const std::function<std::string()> &body) {
   int ends[2];
   REQUIRE(::pipe(ends) == 0);
@@ -51,7 +51,7 @@ Confinement around(const CheckedLibrary &checked) {
   wish.descriptors = 256;
   wish.processes = 48;
   wish.file_bytes = 1U << 20;
-  if (breakout::is_root()) wish.ids = {{breakout::nobody, breakout::nobody}};
+  if (breakout::is_root()) wish.ids = {{breakout::nobody_uid, breakout::nobody_uid}};
   return wish;
 }
 
@@ -66,7 +66,7 @@ Result<std::shared_ptr<Library>> load_confined(const std::string &name, const st
   return Library::load(std::move(*checked), nullptr, options);
 }
 
-// What tools of the plugin have answered.
+// Results of tool calls.
 std::map<bh_call, std::string> answers;
 const bh_host_tools host_tools{sizeof(bh_host_tools),
                                0,
@@ -93,7 +93,7 @@ std::string call(Instance &instance, const std::string &tool, const std::string 
   return answers[id];
 }
 
-// What it achieved.
+// The successful attempts.
 std::string let_loose(const breakout::Target &target) {
   auto library = load_confined("hostile-tools", HOSTILE_PLUGINS);
   if (!library) return library.error().text;
@@ -131,7 +131,7 @@ bool complete() {
 
 }  // namespace
 
-TEST_CASE("every plugin of ours can be mapped and initialised after the confinement") {
+TEST_CASE("every builtin plugin can be loaded and initialized after the confinement") {
   const auto found = list_plugins({BUNDLED_PLUGINS});
   REQUIRE_FALSE(found.empty());
   for (const FoundPlugin &plugin : found) {
@@ -143,9 +143,9 @@ TEST_CASE("every plugin of ours can be mapped and initialised after the confinem
   }
 }
 
-TEST_CASE("a hostile plugin achieves nothing, neither in its constructors nor later") {
+TEST_CASE("a hostile plugin fails in its constructors and later") {
   if (!complete()) {
-    WARN("SKIP mapped_test: this kernel lacks a part of the confinement");
+    WARN("SKIP mapped_test: this kernel does not support all parts of the confinement");
     return;
   }
   const breakout::World world;

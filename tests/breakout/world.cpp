@@ -37,7 +37,7 @@ void must(bool worked, const char *what) {
 OwnedFd bound(int family, int type, const void *address, socklen_t n) {
   OwnedFd fd(::socket(family, type | SOCK_CLOEXEC, 0));
   must(::bind(fd.get(), static_cast<const sockaddr *>(address), n) == 0, "bind");
-  // Nobody accepts: what the attempts leave must fit in.
+  // Connections are never accepted: the backlog must hold those of all attempts.
   if (type == SOCK_STREAM) must(::listen(fd.get(), 4096) == 0, "listen");
   return fd;
 }
@@ -73,7 +73,7 @@ char sibling_secret[secret_size] = "secret-of-mine!";
   wish.role = "sibling";
   wish.network = true;
   wish.paths = bulkhead::library_paths();
-  if (is_root()) wish.ids = {{nobody, nobody}};
+  if (is_root()) wish.ids = {{nobody_uid, nobody_uid}};
   if (!bulkhead::confine(wish)) ::_exit(1);
   ::prctl(PR_SET_PDEATHSIG, SIGKILL);  // a change of user clears it
   if (::write(ready, "x", 1) != 1) ::_exit(1);
@@ -107,7 +107,7 @@ World::World() {
   for (const char *name : {"state", "home", "plugins", "scratch"}) {
     const std::string path = folder_ + "/" + name;
     ::mkdir(path.c_str(), 0755);
-    if (is_root()) must(::chown(path.c_str(), nobody, nobody) == 0, "chown");
+    if (is_root()) must(::chown(path.c_str(), nobody_uid, nobody_uid) == 0, "chown");
   }
   target_.state_file = make_file("state/sessions.db");
   target_.home_file = make_file("home/diary");
@@ -152,7 +152,7 @@ std::string World::make_file(const std::string &name) {
   const std::string path = folder_ + "/" + name;
   std::ofstream(path) << "secret\n";
   ::chmod(path.c_str(), 0600);
-  if (is_root()) must(::chown(path.c_str(), nobody, nobody) == 0, "chown");
+  if (is_root()) must(::chown(path.c_str(), nobody_uid, nobody_uid) == 0, "chown");
   return path;
 }
 

@@ -1,4 +1,4 @@
-// What breakout tests attack, set up for real: files, sockets, a sibling that is confined.
+// The real targets of the breakout tests: files, sockets, a confined sibling process.
 #pragma once
 
 #include <sys/types.h>
@@ -10,11 +10,11 @@
 
 namespace breakout {
 
-inline constexpr uid_t nobody = 65534;  // whose things they are, when root
+inline constexpr uid_t nobody_uid = 65534;  // owner of the targets when running as root
 
 bool is_root();
 
-// Ends the process if it cannot be set up: then nothing can be tested.
+// Ends the process if a target cannot be set up, since no test would be meaningful.
 class World {
  public:
   World();
@@ -26,7 +26,7 @@ class World {
   const Target &target() const { return target_; }
   bool sibling_lives() const;
 
-  // On 127.0.0.1, any port.
+  // A listener on 127.0.0.1, any port.
   static bulkhead::OwnedFd listener();
 
  private:
