@@ -1,8 +1,8 @@
-// The aggregator's protocol: however the bytes are cut into pieces, the same messages come out;
-// MessagePack becomes JSON that is valid and survives the way back; requests, definitions and
-// replies hold for whatever is valid JSON.
+// Fuzzer of the aggregator's protocol: the messages must be independent of the split into pieces;
+// MessagePack must become valid JSON that survives the conversion back; requests, definitions and
+// replies must handle any valid JSON.
 //
-// The first byte of the input chooses the cuts.
+// The first byte of the input selects the split.
 #include <bulkhead/aggregator/frames.hpp>
 
 #include <cstdint>
@@ -66,10 +66,10 @@ void look_at(std::string_view text) {
   for (const Method method : {Method::list_tools, Method::list_resources, Method::list_prompts}) {
     require(bh::json::valid(items_reply(1, method, text)));
   }
-  // A packed value keeps what it holds; numbers settle after one turn.
+  // A packed value keeps its content; numbers are stable after one conversion.
   std::string packed, once, again, twice;
   if (bh::msgpack::from_json(text, &packed) != nullptr) return;
-  if (bh::msgpack::to_json(packed, &once) != nullptr) return;  // larger than its bound
+  if (bh::msgpack::to_json(packed, &once) != nullptr) return;  // larger than the limit
   require(bh::msgpack::from_json(once, &again) == nullptr);
   require(bh::msgpack::to_json(again, &twice) == nullptr);
   require(once == twice);

@@ -1,4 +1,5 @@
-// The expression compiler and the evaluator: whatever compiles ends within its budget, twice alike.
+// Fuzzer of the expression compiler and evaluator: evaluation must end within its budget and be
+// deterministic.
 #include <cstdlib>
 #include <string_view>
 

@@ -1,10 +1,9 @@
-// The HTTP request parser, fed in pieces. Two things must hold for every input:
-//  - how the bytes are cut never changes what comes out;
-//  - what is taken as a request is the same request to Boost.Beast's parser (an independent one),
-//    if that takes it too: the same body, ending at the same byte. A difference there is what
-//    request smuggling lives on.
+// Fuzzer of the HTTP request parser, with split input. Two properties must hold for every input:
+//  - the result is independent of the split;
+//  - a request that is accepted by this parser and by Boost.Beast's independent parser has the same
+//  body and ends at the same byte. A difference enables request smuggling.
 //
-// Input: four bytes that choose the cuts, then the bytes of a connection.
+// Input: four bytes that select the split, then the bytes of a connection.
 #include <boost/beast/http/basic_parser.hpp>
 #include <cstdint>
 #include <cstdio>
@@ -24,7 +23,7 @@ using http_codec::RequestFeed;
 
 const http_codec::FeedLimits limits{.head_bytes = 1024, .body_bytes = 2048};
 
-// Everything that a request says, as one text.
+// All properties of a request as one text.
 std::string describe(const RequestFeed &feed) {
   const auto &head = feed.head();
   std::string out(feed.text(head.path));
@@ -49,7 +48,7 @@ std::string describe(const RequestFeed &feed) {
 struct Outcome {
   std::vector<std::string> requests;
   std::vector<std::string> bodies;
-  std::vector<std::size_t> ends;  // byte after each request
+  std::vector<std::size_t> ends;  // offset after each request
   int status = 0;
 };
 
@@ -75,7 +74,8 @@ Outcome run(std::string_view data, std::uint32_t seed) {
   std::size_t at = 0;
   while (at < data.size()) {
     const std::size_t n = cuts.next(data.size() - at);
-    const std::string piece(data.substr(at, n));  // so that a view kept too long is found
+    const std::string piece(data.substr(at, n));  // a copy, so that the sanitizer detects views
+                                                  // that outlive it
     at += n;
     std::string_view in = piece;
     while (!in.empty()) {
@@ -132,8 +132,8 @@ void require(bool holds, const char *what) {
   std::abort();
 }
 
-// Beast also refuses values that mean nothing to us (a Connection that is no list of tokens); only
-// about where a request ends must it never disagree.
+// Beast also rejects values that this parser ignores (a Connection header that is not a list of
+// tokens); only the end of a request must never differ.
 bool about_framing(error_code error) {
   return error == http::error::bad_content_length || error == http::error::bad_transfer_encoding ||
          error == http::error::multiple_content_length || error == http::error::bad_chunk ||
@@ -142,7 +142,7 @@ bool about_framing(error_code error) {
 }
 
 void compare_with_other(std::string_view request, const std::string &body) {
-  // An empty line before the request is allowed and not to Beast's taste.
+  // An empty line before the request is permitted, but Beast rejects it.
   if (request.starts_with("\r\n")) request.remove_prefix(2);
   Other other;
   other.eager(true);
@@ -153,7 +153,7 @@ void compare_with_other(std::string_view request, const std::string &body) {
     const std::size_t n =
         other.put(boost::asio::buffer(request.data() + at, request.size() - at), error);
     if (error == http::error::need_more) break;
-    // Trailers are fields to Beast, also those about framing; to us they mean nothing.
+    // Beast treats trailers as fields, including those about framing; this parser ignores them.
     if (error && other.chunked() && other.body == body) return;
     if (error) return require(!about_framing(error), error.message().c_str());
     if (n == 0) break;

@@ -1,6 +1,6 @@
-// HTTP/1.1 responses: a head is judged the same from any longer prefix, its views stay inside, and
-// responses and chunks are read to the same end however they are cut. The first byte chooses the
-// cuts.
+// Fuzzer of HTTP/1.1 responses: the result for a head is equal for any longer prefix, its views
+// stay inside, and chunks decode to the same body independently of the split. The first byte
+// selects the split.
 #include <algorithm>
 #include <cstdint>
 #include <cstdlib>

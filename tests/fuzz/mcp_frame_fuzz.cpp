@@ -1,7 +1,7 @@
-// The frame decoder, fed in pieces: however the bytes are cut, the same frames and refusals come
-// out; what is accepted is written again to the same bytes; no more than a frame is held.
+// Fuzzer of the frame decoder, with split input: frames and errors must be independent of the
+// split; accepted frames encode to the same bytes; at most one frame is buffered.
 //
-// The first byte of the input chooses the cuts.
+// The first byte of the input selects the split.
 #include <cstdint>
 #include <cstdlib>
 #include <cstring>
@@ -21,7 +21,7 @@ void require(bool holds) {
   if (!holds) std::abort();
 }
 
-// One text for each step.
+// One text per step.
 std::vector<std::string> run(std::string_view in, std::uint8_t cut) {
   FrameReader reader;
   std::vector<std::string> out;
@@ -30,7 +30,7 @@ std::vector<std::string> run(std::string_view in, std::uint8_t cut) {
     random = random * 1664525u + 1013904223u;
     std::size_t n =
         cut == 0 ? in.size() : std::min<std::size_t>(in.size(), 1 + (random >> 24) % cut);
-    // A copy of exactly this size: a view that outlives its piece is seen by the sanitizer.
+    // A copy of exactly this size, so that the sanitizer detects views that outlive their piece.
     std::vector<char> piece;
     std::string_view rest;
     if (const auto room = (cut & 1) != 0 ? reader.room() : std::span<char>(); !room.empty()) {

@@ -1,6 +1,6 @@
-// Pages of strangers as text: whatever comes, the text is UTF-8 or there is a problem, a plain text
-// is no longer than a page could make it, and parts of it put together are the whole. The first
-// byte chooses the format, the second the type that the server claims.
+// Fuzzer of untrusted pages: the text is UTF-8 or there is an error, a plain text is limited in
+// size, and its parts are consistent with the whole. The first byte selects the format, the second
+// the claimed type.
 #include <atomic>
 #include <cstdint>
 #include <cstdlib>
@@ -20,7 +20,7 @@ constexpr const char *types[] = {"text/html",
                                  "text/html; charset=gb18030",
                                  "text/plain; charset=utf-16le",
                                  "application/json"};
-constexpr std::size_t max_growth = 100;  // of each byte: indents, marks, empty cells of a table
+constexpr std::size_t max_growth = 100;  // per byte: indentation, marks, empty cells of a table
 
 void require(bool holds) {
   if (!holds) std::abort();

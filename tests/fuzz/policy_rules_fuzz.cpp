@@ -1,7 +1,7 @@
-// The loader of rules, and what is loaded on a call: arbitrary configurations, split by a zero byte
-// into the configuration, the arguments, the result and the description of a call. What is accepted
-// must decide, observe and filter, judge what is no call (the result again) and explain, and what
-// is rewritten or explained must be JSON again.
+// Fuzzer of loading and evaluating rules: the input is split at zero bytes into the configuration,
+// the arguments, the result and the description of a call. Accepted rules must decide, observe,
+// filter, evaluate events (with the result) and explain; rewritten and explained texts must be
+// JSON.
 #include <cstdint>
 #include <cstdlib>
 #include <string_view>
@@ -25,7 +25,7 @@ void check(const Verdict &verdict) {
   if (verdict.kind != BH_VERDICT_REWRITE) return;
   JsonText again;
   const char *fault = again.parse(verdict.text);
-  // Twins stay where nobody has looked for them; the gate refuses them in arguments.
+  // Duplicate members may remain in texts that no rule reads; the gate rejects them in arguments.
   if (fault != nullptr && std::string_view(fault) == "not valid JSON") std::abort();
 }
 

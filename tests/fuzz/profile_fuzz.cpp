@@ -1,7 +1,7 @@
-// libFuzzer target: any text as a profile, as two layers of one, and as another client's file that
-// is imported. The first byte chooses: 'j' JSON, 't' TOML, 'm' two layers, 'c' a corp layer below
-// another, 'e' a profile and one that extends it, 'd' another program's settings below a profile,
-// 's' a signature in minisign's format, 'i' import, 'p' a project file.
+// libFuzzer target for profiles: any text as a profile, as two layers, and as an imported file of
+// another client. The first byte selects: 'j' JSON, 't' TOML, 'm' two layers, 'c' a corp layer
+// below another, 'e' a profile and one that extends it, 'd' another program's settings below a
+// profile, 's' a signature in minisign's format, 'i' import, 'p' a project file.
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -22,7 +22,7 @@ namespace {
 
 using namespace bulkhead;
 
-// What a variable holds must never be in something that is shown to people.
+// The value of a variable must never occur in text for users.
 constexpr std::string_view kCanary = "c4n4ry-V4lu3";
 
 void require(bool good, const char *what, std::string_view text = {}) {
@@ -50,9 +50,9 @@ void check_definition(const ServerDef &server) {
   rapidjson::Document document;
   document.Parse<rapidjson::kParseIterativeFlag | rapidjson::kParseValidateEncodingFlag>(
       text.data(), text.size());
-  require(!document.HasParseError() && document.IsObject(), "the definition is no JSON", text);
+  require(!document.HasParseError() && document.IsObject(), "the definition is not JSON", text);
   require(!server.name.empty() && server.name.size() <= 64, "a name out of bounds", server.name);
-  // A server whose variables give an invalid value is disabled, and has neither.
+  // A server whose variables have an invalid value is disabled and has neither.
   const bool neither = server.command.empty() && server.url.empty();
   const bool both = !server.command.empty() && !server.url.empty();
   require(!both && (!neither || server.disabled), "command and url", text);
@@ -66,7 +66,9 @@ void check_config(const PluginUse &use) {
 
 void load(const std::vector<ProfileLayer> &layers) {
   for (const ProfileLayer &layer : layers)
-    if (layer.text.find(kCanary) != std::string::npos) return;  // libFuzzer reads our comparisons
+    if (layer.text.find(kCanary) != std::string::npos)
+      return;  // libFuzzer extracts constants from
+               // comparisons
   const auto result = load_profile(layers, environment());
   if (const auto *errors = std::get_if<std::vector<ProfileError>>(&result)) {
     require(!errors->empty() && errors->size() <= kProfileErrors, "number of errors");
@@ -85,7 +87,7 @@ void load(const std::vector<ProfileLayer> &layers) {
   for (const Profile::Shown &shown : profile.shown) require_clean(shown.value);
 }
 
-// What import writes must load, apart from values that only the variables bring.
+// An imported profile must load, except for values that depend on variables.
 void import(std::string_view text) {
   static const int file = ::memfd_create("client", MFD_CLOEXEC);
   static const std::string path = "/proc/self/fd/" + std::to_string(file);
@@ -109,8 +111,8 @@ void import(std::string_view text) {
         "an imported profile does not load", to_string(error) + "\n" + toml);
 }
 
-// Without approval nothing of a project file is used, whatever it holds, and no variable is asked
-// for; with all approvals what is used is what was shown.
+// Without approval, nothing of a project file is used, and no variable is read; with all approvals,
+// the used content is the shown content.
 void project(std::string text) {
   ProfileLayer layer{"project", "/repo/project", std::move(text)};
   layer.project = true;
@@ -124,7 +126,8 @@ void project(std::string text) {
   };
   const auto before = load_profile({layer}, curious);
   const auto *profile = std::get_if<Profile>(&before);
-  require((profile != nullptr) == (entries != nullptr), "what is no project file is loaded");
+  require((profile != nullptr) == (entries != nullptr),
+          "a text that is not a project file is loaded");
   require(!asked, "a variable is read before the approval");
   if (profile == nullptr) return;
   for (const ServerDef &server : profile->servers)
@@ -146,10 +149,10 @@ void project(std::string text) {
       if (entry.name == server.name && !server.disabled)
         require(entry.command == server.command && entry.args == server.args &&
                     (server.command.empty() || entry.cwd == server.cwd),
-                "what is used is not what was shown", entry.serialisation);
+                "the used content differs from the shown content", entry.serialisation);
 }
 
-// What a corp layer forbids is not there, whatever the layer above says.
+// An entry that a corp layer forbids is absent, independently of the layer above.
 void corp(const std::string &lower, const std::string &upper) {
   ProfileLayer below{"corp", "/etc/c.toml",
                      "[[directives]]\noperation = \"forbid\"\npath = \"mcpServers.bad\"\n" + lower};
@@ -160,7 +163,7 @@ void corp(const std::string &lower, const std::string &upper) {
   const auto *profile = std::get_if<Profile>(&result);
   if (profile == nullptr) return;
   for (const ServerDef &server : profile->servers)
-    require(server.name != "bad", "what is forbidden is there", upper);
+    require(server.name != "bad", "a forbidden server is present", upper);
 }
 
 void extends(const std::string &parent, const std::string &child) {
@@ -176,14 +179,14 @@ void extends(const std::string &parent, const std::string &child) {
 void detect(const std::string &lower, const std::string &upper) {
   ProfileLayer below{"claude", "/u/settings.json", lower};
   below.detected = below.lenient = true;
-  // It never keeps a profile from loading.
+  // Detected settings never prevent a profile from loading.
   const auto alone = load_profile({{"file", "/a/b", upper}}, environment());
   const auto both = load_profile({below, {"file", "/a/b", upper}}, environment());
   require(std::holds_alternative<Profile>(alone) == std::holds_alternative<Profile>(both),
           "another program's settings are an error", lower);
 }
 
-// Nobody has the key of these signatures, so that none may be accepted.
+// The private key of these signatures does not exist, so none may be accepted.
 void minisign(std::string_view text) {
   const auto keys = read_minisign_keys(text);
   if (keys) require(!keys->empty() && keys->size() <= kMinisignKeys, "number of keys");

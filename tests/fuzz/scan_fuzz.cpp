@@ -1,5 +1,5 @@
-// The message scanner against RapidJSON and simdjson, its string search against its own plain
-// variant, and what must hold for every range that it gives.
+// Fuzzer of the message scanner: compares it with RapidJSON and simdjson, its string search with
+// the scalar variant, and checks the invariants of every returned range.
 #include <cstdio>
 #include <cstdlib>
 #include <string>
@@ -20,7 +20,7 @@ void require(bool ok, const char *what) {
   std::abort();
 }
 
-// Every variant finds the same end of a string, from every place where one may begin.
+// All variants find the same end of a string, from every possible start.
 void compare_variants(std::string_view text) {
   static const json::StringEndVariants variants = json::string_end_variants();
   const char *end = text.data() + text.size();
@@ -83,7 +83,7 @@ void check_scan(std::string_view message, const Scan &s) {
     check_range(message, range);
   }
   if (s.kind == Kind::batch) return;
-  // What a reader that takes the first member of a name sees is what the scan has found.
+  // The first member with each name is the one that the scan found.
   require(member(message, "method") == s.method_text.in(message), "the method is the member");
   require(member(message, "params") == s.params.in(message), "params is the member");
   require(member(message, "id") == s.id.in(message), "id is the member");
@@ -95,7 +95,7 @@ void check_scan(std::string_view message, const Scan &s) {
     require(member(params, "_meta") == s.meta.in(message), "_meta is the member");
 }
 
-// What is left of a message is one of the same kind, in which nothing has to be dropped.
+// The remaining message has the same kind and no member that must be dropped.
 void check_dropped(std::string_view message, const Scan &s) {
   if (s.kind == Kind::batch) return;
   const std::string left = without_dropped_members(message, s, true);
@@ -109,7 +109,7 @@ void check_dropped(std::string_view message, const Scan &s) {
           "with the same arguments");
   require(!again.has_to_drop() && again.unknown_params == 0, "with nothing to drop");
   const std::string extra = extra_params(message, s);
-  require(extra.empty() == !s.extra_params, "extra members are told");
+  require(extra.empty() == !s.extra_params, "extra members are reported");
   require(extra.empty() || valid_json(extra, 1024), "extra members are an object");
   require(s.unknown_params == 0 || !unknown_param_names(message, s).empty(), "and named");
 }
@@ -128,7 +128,7 @@ void check_helpers(std::string_view text) {
 }  // namespace
 
 extern "C" int LLVMFuzzerTestOneInput(const unsigned char *data, std::size_t size) {
-  // A copy of its own size, so that a read beyond it is seen.
+  // A copy of exactly this size, so that the sanitizer detects reads beyond its end.
   const std::vector<char> exact(data, data + size);
   const std::string_view text(exact.data(), exact.size());
   const bool valid = valid_json(text, 1024);

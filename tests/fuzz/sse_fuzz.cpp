@@ -1,6 +1,6 @@
-// Event streams: however the bytes are cut into pieces, the same events come out, in bounds.
+// Fuzzer of event streams: the events must be independent of the split and within the limits.
 //
-// The first two bytes of the input choose the cuts and the bound.
+// The first two bytes of the input select the split and the limit.
 #include <cstdint>
 #include <cstdlib>
 #include <string>
@@ -36,7 +36,7 @@ Outcome run(std::string_view in, std::size_t bound, std::uint8_t cut) {
     random = random * 1664525u + 1013904223u;
     const std::size_t n =
         cut == 0 ? in.size() : std::min<std::size_t>(in.size(), 1 + (random >> 24) % cut);
-    // A copy of exactly this size: a view that outlives its piece is seen by the sanitizer.
+    // A copy of exactly this size, so that the sanitizer detects views that outlive their piece.
     const std::vector<char> piece(in.begin(), in.begin() + static_cast<std::ptrdiff_t>(n));
     in.remove_prefix(n);
     std::size_t at = 0;

@@ -1,5 +1,5 @@
-// The sniffing of a new connection: however the bytes are cut, what it is said to be is the same,
-// is said in time, and never changes.
+// Fuzzer of protocol detection: the result must be independent of the split, available in time, and
+// final.
 #include <cstdint>
 #include <cstdlib>
 #include <string>
@@ -31,7 +31,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t *data, std::size_t size
   if (whole.kind == Sniffed::Kind::lines) require(in[whole.start] == '{');
   bool decided = false;
   for (std::size_t n = 0; n <= in.size() && !decided; ++n) {
-    // A copy of exactly this size: a look beyond is seen by the sanitizer.
+    // A copy of exactly this size, so that the sanitizer detects reads beyond its end.
     const std::vector<char> piece(in.begin(), in.begin() + static_cast<std::ptrdiff_t>(n));
     const Sniffed part = transport_vsock::sniff({piece.data(), n}, prefixes);
     decided = part.kind != Sniffed::Kind::more;
