@@ -1,5 +1,5 @@
-// A policy that does what the calls say: a call's argument "judge" is what becomes of it, "result"
-// what becomes of its result, and a tool's name what becomes of its place in lists.
+// A policy controlled by the calls: the argument "judge" is the verdict for the call, "result" the
+// verdict for its result, and the name of a tool the verdict for its entry in lists.
 #include <csignal>
 #include <cstring>
 #include <map>
@@ -20,7 +20,7 @@ namespace {
 
 constexpr std::string_view rewritten = R"({"written":"by the policy"})";
 
-// The first string value of an object that holds nothing difficult.
+// The first string value of a member in a simple object.
 std::string value_of(std::string_view json, std::string_view name) {
   const std::string key = "\"" + std::string(name) + "\"";
   auto at = json.find(key);
@@ -30,7 +30,7 @@ std::string value_of(std::string_view json, std::string_view name) {
   return std::string(json.substr(at + 1, json.find('"', at + 1) - at - 1));
 }
 
-// What no end of a link may say, on each of them.
+// Writes invalid data to every link.
 void scribble() {
   char garbage[96];
   std::memset(garbage, 0xee, sizeof garbage);
@@ -50,7 +50,8 @@ class TestPolicy {
 
   bh_status configure(bh_str json, bh_error *error) {
     policy_ = host_.ext<bh_host_policy>(BH_EXT_HOST_POLICY);
-    if (policy_ == nullptr) return bh::fail(error, BH_E_UNSUPPORTED, "this host has no policies");
+    if (policy_ == nullptr)
+      return bh::fail(error, BH_E_UNSUPPORTED, "this host does not support policies");
     lists_ = value_of(bh::view(json), "lists") == "filter";
     return BH_OK;
   }
@@ -68,7 +69,7 @@ class TestPolicy {
     const std::string_view arguments = bh::view(request.arguments);
     results_[request.exchange] = value_of(arguments, "result");
     const std::string wish = value_of(arguments, "judge");
-    // Other rules by the time that a person has answered.
+    // Simulates a policy reload during an approval.
     const bool approved = (request.flags & BH_REQUEST_APPROVED) != 0;
     if (wish == "ask-then-block") {
       return judge(approved ? "block" : "ask", request.exchange, out, error);
@@ -163,7 +164,7 @@ class TestPolicy {
   bh::Host host_;
   const bh_host_policy *policy_ = nullptr;
   bool lists_ = false;
-  std::map<std::uint64_t, std::string> results_;  // what is to become of the results of calls
+  std::map<std::uint64_t, std::string> results_;  // verdicts for the results of calls
 };
 
 }  // namespace

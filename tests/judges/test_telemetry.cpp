@@ -1,7 +1,7 @@
-// Telemetry into records.jsonl in its own folder: a line per record, written at once. A tool named
-// "crash-telemetry" ends it once (after its record was written, before it is acknowledged), one
-// named "hold-telemetry" makes it take nothing for a while, one named "sign-telemetry" makes it ask
-// for far more signatures than a keeper of records needs, and say how many it got.
+// A telemetry plugin that writes records.jsonl in its folder, one line per record, unbuffered. A
+// tool named "crash-telemetry" makes it crash once (after writing the record, before acknowledging
+// it), "hold-telemetry" makes it reject batches for a while, and "sign-telemetry" makes it request
+// far more signatures than permitted and report how many it got.
 #include <bulkhead/abi/ext/draft/sign.h>
 #include <fcntl.h>
 #include <unistd.h>
@@ -38,11 +38,11 @@ class TestTelemetry {
   bh_status configure(bh_str, bh_error *error) {
     const auto *store = host_.ext<bh_host_store>(BH_EXT_HOST_STORE);
     const std::string folder(store == nullptr ? "" : bh::view(store->folder(host_.ctx())));
-    if (folder.empty()) return bh::fail(error, BH_E_UNAVAILABLE, "there is no folder");
+    if (folder.empty()) return bh::fail(error, BH_E_UNAVAILABLE, "the host has no folder");
     mark_ = folder + "/crashed";
     fd_ = ::open((folder + "/records.jsonl").c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC,
                  0600);
-    return fd_ < 0 ? bh::fail(error, BH_E_IO, "the file cannot be opened") : BH_OK;
+    return fd_ < 0 ? bh::fail(error, BH_E_IO, "cannot open the file") : BH_OK;
   }
   bh_status start(bh_error *) { return BH_OK; }
   void stop() noexcept {
@@ -92,7 +92,7 @@ class TestTelemetry {
     [[maybe_unused]] const ssize_t n = ::write(fd_, line.data(), line.size());
   }
 
-  // Also after another process was the first.
+  // Also true only once across restarts of the process.
   bool first_time() const {
     const int fd = ::open(mark_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
     if (fd >= 0) ::close(fd);
@@ -102,8 +102,8 @@ class TestTelemetry {
   bh::Host host_;
   std::string mark_;
   int fd_ = -1;
-  int held_ = 0;         // batches that are not taken
-  std::thread signing_;  // ends by itself
+  int held_ = 0;         // number of batches to reject
+  std::thread signing_;  // ends on its own
 };
 
 }  // namespace
