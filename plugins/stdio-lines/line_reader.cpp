@@ -36,8 +36,8 @@ ReadEnd LineReader::read(int fd, Scratch &scratch, LineSink &sink, std::size_t b
     if (n == 0) return ReadEnd::ended;
     const auto got = static_cast<std::size_t>(n);
     sink.on_read({to, got});
-    const bool go_on = direct ? grown(got, scratch, sink) : consume({to, got}, scratch, sink);
-    if (!go_on) return ReadEnd::stopped;
+    const bool proceed = direct ? grown(got, scratch, sink) : consume({to, got}, scratch, sink);
+    if (!proceed) return ReadEnd::stopped;
     if (got < room) return ReadEnd::drained;
     used += got;
   }
@@ -89,20 +89,20 @@ bool LineReader::end_line(std::string_view rest, Scratch &scratch, LineSink &sin
   }
   const std::size_t size = partial_.size() + rest.size();
   if (size > max_line_ || (!partial_.empty() && !partial_.append(rest))) {
-    const bool go_on = too_long(partial_.empty() ? rest : partial_.view(), sink);
+    const bool proceed = too_long(partial_.empty() ? rest : partial_.view(), sink);
     skipping_ = false;
-    return go_on;
+    return proceed;
   }
   if (partial_.empty()) return emit(rest, sink);
   Bytes whole = std::move(partial_);
-  const bool go_on = emit(whole.view(), sink);
+  const bool proceed = emit(whole.view(), sink);
   if (whole.capacity() > small_buffer) {
     scratch.give_back(std::move(whole));
   } else {
     whole.clear();
     partial_ = std::move(whole);
   }
-  return go_on;
+  return proceed;
 }
 
 // Processes n bytes that were read directly behind the incomplete line.
@@ -116,17 +116,17 @@ bool LineReader::grown(std::size_t n, Scratch &scratch, LineSink &sink) {
   const auto end = static_cast<std::size_t>(newline - whole.data());
   const bool fits = end <= max_line_;
   sink.on_left(whole.view().substr(end + 1));
-  bool go_on = fits ? emit(whole.view().substr(0, end), sink) : sink.on_too_long(whole.view());
-  go_on = go_on && consume(whole.view().substr(end + 1), scratch, sink);
+  bool proceed = fits ? emit(whole.view().substr(0, end), sink) : sink.on_too_long(whole.view());
+  proceed = proceed && consume(whole.view().substr(end + 1), scratch, sink);
   scratch.give_back(std::move(whole));
-  return go_on;
+  return proceed;
 }
 
 bool LineReader::too_long(std::string_view start, LineSink &sink) {
   skipping_ = true;
-  const bool go_on = sink.on_too_long(start);
+  const bool proceed = sink.on_too_long(start);
   partial_.release();
-  return go_on;
+  return proceed;
 }
 
 bool LineReader::emit(std::string_view line, LineSink &sink) {
