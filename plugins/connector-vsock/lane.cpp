@@ -267,14 +267,14 @@ void Lane::on_readable() {
     }
     const auto got = static_cast<std::size_t>(n);
     if (!direct.empty()) reader_.filled(got);
-    take_bytes(direct.empty() ? std::string_view(to, got) : std::string_view());
+    on_bytes(direct.empty() ? std::string_view(to, got) : std::string_view());
     if (state_ == State::down || (got < room && broken_.empty())) return;
     used += got;
   }
   if (!broken_.empty() && !closing_) shared_.flush_later(*this);
 }
 
-void Lane::take_bytes(std::string_view in) {
+void Lane::on_bytes(std::string_view in) {
   if (state_ == State::dialogue) return on_dialogue(in);
   Frame frame;
   while (state_ != State::down && !closing_) {
@@ -282,7 +282,7 @@ void Lane::take_bytes(std::string_view in) {
       case FrameReader::Step::more:
         return;
       case FrameReader::Step::frame:
-        take_frame(frame);
+        on_frame(frame);
         break;
       case FrameReader::Step::bad_frame:
         bad_frame(frame.stream);
@@ -295,7 +295,7 @@ void Lane::take_bytes(std::string_view in) {
   }
 }
 
-void Lane::take_frame(const Frame &frame) {
+void Lane::on_frame(const Frame &frame) {
   const bh_str payload = bh::str(frame.payload);
   if (frame.notification) {
     if (payload.n > 0) shared_.up->message(shared_.host.ctx(), handle_, 0, payload);

@@ -105,8 +105,8 @@ class Lane final {
   void on_dialogue(std::string_view in);
   void now_up();
   void on_readable();
-  void take_bytes(std::string_view in);
-  void take_frame(const mcp_frame::Frame &frame);
+  void on_bytes(std::string_view in);
+  void on_frame(const mcp_frame::Frame &frame);
   void bad_frame(std::uint32_t stream);
   void write_queue();
   void write_failed(const std::string &why);
