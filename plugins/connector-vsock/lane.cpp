@@ -312,7 +312,7 @@ void Lane::on_frame(const Frame &frame) {
 
 void Lane::bad_frame(std::uint32_t stream) {
   const std::string why = std::string(mcp_frame::text(reader_.fault()));
-  if (!std::exchange(bad_frame_told_, true)) {
+  if (!std::exchange(bad_frame_logged_, true)) {
     shared_.host.log(BH_LOG_WARN, definition_.address() + " sent an invalid frame: " + why +
                                       " (logged once per connection)");
   }

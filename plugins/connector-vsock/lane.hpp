@@ -133,7 +133,7 @@ class Lane final {
   std::unordered_map<std::uint32_t, std::uint64_t> exchanges_;  // by stream
   std::string broken_;  // the write error; received messages are delivered before it is reported
   bool finishing_ = false, half_closed_ = false, closing_ = false, blocked_ = false, held_ = false;
-  bool bad_frame_told_ = false;
+  bool bad_frame_logged_ = false;
 };
 
 }  // namespace connector_vsock
