@@ -207,7 +207,7 @@ bool Lane::on_too_long(std::string_view start) {
 // Banners and debug output on standard output are common, so they do not end the lane.
 void Lane::on_noise(std::string_view line) {
   shared_.count_noise();
-  if (std::exchange(noise_told_, true)) return;
+  if (std::exchange(noise_logged_, true)) return;
   // Masked again after removing colour codes, which may be inside a value.
   const std::string shown = mask_.mask(stdio_lines::cleaned(mask_.mask(line.substr(0, 400)), 400));
   shared_.host.log(BH_LOG_WARN, quoted() +

@@ -141,7 +141,7 @@ class Lane final : private stdio_lines::LineSink {
   bh_timer timer_ = 0;
   Wait wait_ = Wait::nothing;
   bool down_ = false, closing_ = false, done_ = false;
-  bool noise_told_ = false, in_grown_ = false, out_grown_ = false;
+  bool noise_logged_ = false, in_grown_ = false, out_grown_ = false;
 };
 
 }  // namespace connector_stdio
