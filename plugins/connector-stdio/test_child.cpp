@@ -39,7 +39,7 @@ void echo() {
   while (line(&text)) out(text);
 }
 
-void tell_environment() {
+void print_environment() {
   for (char **e = environ; *e != nullptr; ++e) out("{" + std::string(*e) + "}\n");
   out("{end}\n");
 }
@@ -64,7 +64,7 @@ int main(int argc, char **argv) {
   const std::string mode = argc > 1 ? argv[1] : "echo";
   const std::string value = argc > 2 ? argv[2] : "";
   std::string text;
-  if (mode == "env") tell_environment();
+  if (mode == "env") print_environment();
   if (mode == "args") {
     for (int i = 0; i < argc; ++i) out("{" + std::string(argv[i]) + "}\n");
   }
