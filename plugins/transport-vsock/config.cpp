@@ -141,7 +141,7 @@ bool parse_loopback(std::string_view text, Address *out) {
   return host == "[::1]" && store(v6, out);
 }
 
-bool take_prefix(std::string_view *text, std::string_view prefix) {
+bool consume_prefix(std::string_view *text, std::string_view prefix) {
   if (!text->starts_with(prefix)) return false;
   text->remove_prefix(prefix.size());
   return true;
@@ -173,19 +173,19 @@ void check(const Config &config, Reader *reader) {
 
 bool parse_listen(std::string_view text, Address *out) {
   *out = {};
-  if (take_prefix(&text, "vsock:")) return parse_vsock(text, out);
-  if (take_prefix(&text, "unix:")) return parse_unix(text, out);
-  return take_prefix(&text, "hybrid:") && parse_hybrid(text, false, out);
+  if (consume_prefix(&text, "vsock:")) return parse_vsock(text, out);
+  if (consume_prefix(&text, "unix:")) return parse_unix(text, out);
+  return consume_prefix(&text, "hybrid:") && parse_hybrid(text, false, out);
 }
 
 bool parse_dial(std::string_view text, Address *out) {
   *out = {};
-  return take_prefix(&text, "hybrid:") && parse_hybrid(text, true, out);
+  return consume_prefix(&text, "hybrid:") && parse_hybrid(text, true, out);
 }
 
 bool parse_handoff(std::string_view text, Address *out) {
   *out = {};
-  return take_prefix(&text, "unix:") ? parse_unix(text, out) : parse_loopback(text, out);
+  return consume_prefix(&text, "unix:") ? parse_unix(text, out) : parse_loopback(text, out);
 }
 
 bh_status parse_config(std::string_view json, Config *out, bh_error *error) {
