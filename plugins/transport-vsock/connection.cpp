@@ -275,7 +275,8 @@ void Connection::consume_frames(std::string_view in) {
 void Connection::on_frame(const mcp_frame::Frame &frame) {
   if (!name_process(frame.name)) return;
   if (frame.notification) {
-    if (!take_unanswered(frame.payload) && open_session()) deliver_in_turn(0, frame.payload, false);
+    if (!handle_unanswered(frame.payload) && open_session())
+      deliver_in_turn(0, frame.payload, false);
     return;
   }
   if (frame.stream <= last_stream_) return doom(owner_.counters.stream_order);
@@ -296,7 +297,7 @@ void Connection::on_bad_frame(std::uint32_t stream, mcp_frame::Fault fault) {
 bool Connection::on_line(std::string_view line) {
   // Only the message before the session may be an offer; parsing every line would be too slow.
   const bool may_offer = session_ == 0 && line.find(duplex_method) != line.npos;
-  if ((!may_offer || !take_unanswered(line)) && open_session()) deliver_in_turn(0, line, true);
+  if ((!may_offer || !handle_unanswered(line)) && open_session()) deliver_in_turn(0, line, true);
   return !doomed_;
 }
 
@@ -311,7 +312,7 @@ bool Connection::on_too_long(std::string_view) {
 // ---- the session -------------------------------------------------------------------------------
 
 // Handles messages in frames that are not answered. True: the message is not passed to the host.
-bool Connection::take_unanswered(std::string_view message) {
+bool Connection::handle_unanswered(std::string_view message) {
   switch (peek(message)) {
     case Envelope::notification:
       return false;

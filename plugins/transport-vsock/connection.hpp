@@ -128,7 +128,7 @@ class Connection final : private stdio_lines::LineSink {
   void on_bad_frame(std::uint32_t stream, mcp_frame::Fault fault);
   bool on_line(std::string_view line) override;
   bool on_too_long(std::string_view start) override;
-  bool take_unanswered(std::string_view message);
+  bool handle_unanswered(std::string_view message);
 
   bool name_process(std::string_view name);
   void use_name(std::size_t known);
