@@ -118,11 +118,11 @@ void Connection::received(std::string_view bytes) {
 void Connection::input_ended() {
   input_ended_ = true;
   if (mode_ == Mode::lines) lines_.finish(*this);
-  if (parked_.empty()) tell_input_ended();
+  if (parked_.empty()) report_input_ended();
   update_events();
 }
 
-void Connection::tell_input_ended() {
+void Connection::report_input_ended() {
   if (session_ == 0) return;
   owner_.transport->session_close(owner_.host.ctx(), session_, BH_SESSION_INPUT_ENDED);
 }
@@ -413,7 +413,7 @@ void Connection::deliver_parked() {
     if (mode_ == Mode::frames && next.awaited) use_name(next.stream >> 32);
     deliver(next.stream, next.message, next.awaited);
   }
-  if (input_ended_ && parked_.empty() && !doomed_) tell_input_ended();
+  if (input_ended_ && parked_.empty() && !doomed_) report_input_ended();
 }
 
 // awaited: the guest expects an answer on `stream`, which may be an empty frame.

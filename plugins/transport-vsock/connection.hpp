@@ -110,7 +110,7 @@ class Connection final : private stdio_lines::LineSink {
   static void on_event(void *arg, std::int32_t fd, std::uint32_t events) noexcept;
   void on_readable();
   void input_ended();
-  void tell_input_ended();
+  void report_input_ended();
   void doom(bh_metric why) noexcept;
   void update_events();
   void after_flush(stdio_lines::Flush result);
