@@ -111,7 +111,7 @@ void TransportStdio::begin() {
   if (::fcntl(out_, F_SETFL, out_before | O_NONBLOCK) == 0) out_flags_ = out_before;
   if (session_ == 0) return finish();
   input_open_ = true;
-  take_over();
+  restore_streams();
   // Without events, only the closing of the client's end is reported. Regular files cannot be
   // watched and never block.
   host_.watch(out_, 0, fd_call<&TransportStdio::on_output_event>, this, &out_watch_);
@@ -145,7 +145,7 @@ void TransportStdio::open_session() {
 }
 
 // Restores the state of the streams that the previous process left.
-void TransportStdio::take_over() {
+void TransportStdio::restore_streams() {
   if (carried_.restored()) {
     host_.log(BH_LOG_INFO, "the session of the client on standard input resumes");
   }

@@ -84,7 +84,7 @@ class TransportStdio final : private stdio_lines::LineSink {
   void watch_input();
   void resume_input();
   void open_session();
-  void take_over();
+  void restore_streams();
   void on_input();
   void on_plain_input();
   void input_ended();
