@@ -43,7 +43,7 @@ void Carried::flags(int *in, int *out) noexcept {
   *out = with_flag(*out, O_NONBLOCK, (note_ & out_nonblocking) != 0);
 }
 
-std::string Carried::take_unread() {
+std::string Carried::dequeue_unread() {
   kept_ = unread_.size();
   return std::exchange(unread_, {});
 }

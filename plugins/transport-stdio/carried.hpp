@@ -33,7 +33,7 @@ class Carried {
   // A new stream number for a message from the client; 0 if nothing is stored.
   std::uint64_t next_stream() noexcept { return active() ? ++stream_ : 0; }
   // Input that the previous process read and did not deliver; must be processed first.
-  std::string take_unread();
+  std::string dequeue_unread();
   // See LineSink.
   void read(std::string_view data) noexcept;
   void left(std::string_view left) noexcept;

@@ -116,7 +116,7 @@ void TransportStdio::begin() {
   // watched and never block.
   host_.watch(out_, 0, fd_call<&TransportStdio::on_output_event>, this, &out_watch_);
   // After the output is set up, so that the answers can be written.
-  const std::string unread = carried_.take_unread();
+  const std::string unread = carried_.dequeue_unread();
   if (!unread.empty()) reader_.feed(unread, *scratch_, *this);
   if (input_open_) watch_input();
 }
