@@ -169,7 +169,7 @@ bool TransportAggregator::read_some() {
     return false;
   }
   cutter_.add({buffer_.get(), static_cast<std::size_t>(n)});
-  if (!take_messages()) {
+  if (!process_messages()) {
     input_ended();
     return false;
   }
@@ -177,7 +177,7 @@ bool TransportAggregator::read_some() {
 }
 
 // False: the rest of the stream is unreadable.
-bool TransportAggregator::take_messages() {
+bool TransportAggregator::process_messages() {
   while (phase_ != Phase::ended) {
     switch (cutter_.next()) {
       case FrameCutter::Next::message:

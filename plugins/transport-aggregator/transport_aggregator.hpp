@@ -111,7 +111,7 @@ class TransportAggregator {
   void on_input();
   void on_plain_input();
   bool read_some();
-  bool take_messages();
+  bool process_messages();
   void input_ended();
   void drain_over();
   void queue(std::string_view text);
