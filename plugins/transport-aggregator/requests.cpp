@@ -233,7 +233,7 @@ bh_status TransportAggregator::send(const bh_outgoing &message) {
     initialized_ = !result.empty();
     if (!initialized_) {
       host_.log(BH_LOG_ERROR, "the handshake with the host failed");
-      gone_ = true;  // deferred, because the host is inside a call
+      disconnected_ = true;  // deferred, because the host is inside a call
       flush_later();
       return BH_OK;
     }

@@ -224,10 +224,10 @@ void TransportAggregator::drain_over() {
 
 // Queues one message in the client's codec.
 void TransportAggregator::queue(std::string_view text) {
-  if (gone_) return;
+  if (disconnected_) return;
   if (queue_.waiting() > 0 && queue_.waiting() + text.size() > up_->limits->write_queue_bytes) {
     host_.log(BH_LOG_ERROR, "the client does not read its replies; its session is closed");
-    gone_ = true;
+    disconnected_ = true;
     return flush_later();
   }
   const char *why = bh::aggregator::append_message(cutter_.codec(), text, &queue_.bytes());
@@ -253,21 +253,21 @@ void TransportAggregator::flush_later() {
 
 void TransportAggregator::turn_end() {
   deferred_ = false;
-  if (!gone_ && !blocked_) after_flush(queue_.flush(out_));
-  if (gone_) return client_gone();
+  if (!disconnected_ && !blocked_) after_flush(queue_.flush(out_));
+  if (disconnected_) return client_gone();
   end_if_drained();
 }
 
 void TransportAggregator::on_output_event() {
   const bool closed = !blocked_;  // otherwise only errors are reported
   if (!closed) after_flush(queue_.flush(out_));
-  if (closed || gone_) return client_gone();
+  if (closed || disconnected_) return client_gone();
   end_if_drained();
 }
 
 void TransportAggregator::after_flush(OutQueue::Flush result) {
   if (result == OutQueue::Flush::broken) {
-    gone_ = true;
+    disconnected_ = true;
     return flush_later();
   }
   const bool blocked = result == OutQueue::Flush::blocked;
@@ -298,7 +298,7 @@ void TransportAggregator::on_stall_timer() {
 // ---- the end -----------------------------------------------------------------------------------
 
 void TransportAggregator::client_gone() {
-  gone_ = true;
+  disconnected_ = true;
   blocked_ = false;
   queue_.drop();
   end();
@@ -315,7 +315,7 @@ void TransportAggregator::end() {
   host_.unwatch(in_watch_);
   host_.timer_cancel(drain_timer_);
   host_.timer_cancel(retry_timer_);
-  if (gone_) host_.unwatch(out_watch_);
+  if (disconnected_) host_.unwatch(out_watch_);
   const bh_session session = std::exchange(session_, 0);
   if (session != 0) up_->session_close(host_.ctx(), session, BH_SESSION_GONE);
   finish();

@@ -162,7 +162,7 @@ class TransportAggregator {
   bh_timer stall_timer_ = 0, drain_timer_ = 0, retry_timer_ = 0;
   std::uint64_t progress_ns_ = 0;  // time of the last output progress
   std::size_t waiting_before_ = 0;
-  bool blocked_ = false, deferred_ = false, gone_ = false, finished_ = false;
+  bool blocked_ = false, deferred_ = false, disconnected_ = false, finished_ = false;
   bool input_open_ = false, draining_ = false;
 
   bh_session session_ = 0;  // 0: no session (yet, or ended)
