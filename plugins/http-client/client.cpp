@@ -27,7 +27,7 @@ Client::~Client() {
   host_.timer_cancel(timer_);
 }
 
-CURL *Client::take_handle() {
+CURL *Client::acquire_handle() {
   if (handles_.empty()) return curl_easy_init();
   CURL *easy = handles_.back();
   handles_.pop_back();
@@ -39,7 +39,7 @@ bh_status Client::start(const bh_http_request &request, const bh_http_handler *h
   if (transfers_.size() >= requests_max) {
     return bh::fail(error, BH_E_LIMIT, "1024 HTTP requests are in flight");
   }
-  CURL *easy = take_handle();
+  CURL *easy = acquire_handle();
   if (easy == nullptr) return bh::fail(error, BH_E_LIMIT, "out of memory for an HTTP request");
   auto transfer = std::make_unique<Transfer>(easy, handler, user);
   if (bh_status s = transfer->prepare(request, error); s != BH_OK) {

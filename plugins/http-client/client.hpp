@@ -47,7 +47,7 @@ class Client {
   void settle();
   void finish_ended();
   void release(Transfer *transfer) noexcept;
-  CURL *take_handle();
+  CURL *acquire_handle();
 
   const bh::Host host_;
   CURLM *multi_;
