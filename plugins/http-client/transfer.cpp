@@ -330,10 +330,10 @@ bool Transfer::stop_with(bh_status code, std::string_view text) {
 
 std::size_t Transfer::on_header(char *p, std::size_t size, std::size_t n, void *arg) {
   auto *self = static_cast<Transfer *>(arg);
-  return self->take_line({p, size * n}) ? size * n : 0;
+  return self->on_header_line({p, size * n}) ? size * n : 0;
 }
 
-bool Transfer::take_line(std::string_view line) {
+bool Transfer::on_header_line(std::string_view line) {
   if (cancelled_) return false;
   if (line.starts_with("HTTP/")) {
     head_.clear();

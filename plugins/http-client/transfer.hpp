@@ -57,7 +57,7 @@ class Transfer {
   static curl_socket_t on_open(void *self, curlsocktype purpose, curl_sockaddr *address);
   static int on_ready(void *self, char *ip, char *local_ip, int port, int local_port);
 
-  bool take_line(std::string_view line);
+  bool on_header_line(std::string_view line);
   bool end_of_head();
   bool redirect_is_safe();
   bool report_head();
