@@ -172,7 +172,7 @@ bh_status Fetcher::on_head(std::uint32_t status, const bh_http_header *headers, 
     response_.headers.push_back(
         {std::string(bh::view(headers[i].name)), std::string(bh::view(headers[i].value))});
   }
-  enough_ = take_redirect();  // the body of a redirect is not read; an empty one keeps the
+  enough_ = read_redirect();  // the body of a redirect is not read; an empty one keeps the
                               // connection usable
   if (enough_ || (status == 304 && kept_)) return BH_OK;
   problem_ = refused_head();
@@ -181,7 +181,7 @@ bh_status Fetcher::on_head(std::uint32_t status, const bh_http_header *headers, 
 }
 
 // True: the answer is a redirect to follow.
-bool Fetcher::take_redirect() {
+bool Fetcher::read_redirect() {
   const bool harmless = request_.method == "GET" || request_.method == "HEAD";
   if (!harmless || !is_redirect(response_.status)) return false;
   location_ = response_.header("location");

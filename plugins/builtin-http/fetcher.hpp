@@ -75,7 +75,7 @@ class Fetcher {
   bh_status on_head(std::uint32_t status, const bh_http_header *headers, std::uint32_t n);
   bh_status on_body(std::string_view piece);
   void on_done(const bh_error *error);
-  bool take_redirect();
+  bool read_redirect();
   std::string refused_head() const;
   std::string failure(const bh_error &error) const;
 
