@@ -138,7 +138,7 @@ std::string Store::look_back(std::uint32_t number) {
   if (result == SQLITE_OK) result = record_store::read_head(db.get(), &head_);
   if (result == SQLITE_OK) {
     remember_rows(db.get());
-    ended_before_ = look_for_end(db.get(), number == 1);
+    ended_before_ = ended_regularly(db.get(), number == 1);
     return {};
   }
   if (is_damage(result)) {
@@ -197,7 +197,7 @@ std::string Store::open_file(std::uint32_t number, const std::string &previous_f
   if (schema != record_store::schema_version) return leave(schema);
   if (std::string problem = prepare(); !problem.empty()) return open_failure(std::move(problem));
   remember_rows(db_.get());
-  unclean_ = !look_for_end(db_.get(), number_ == 1 || ended_before_);
+  unclean_ = !ended_regularly(db_.get(), number_ == 1 || ended_before_);
   return {};
 }
 
@@ -205,7 +205,7 @@ std::string Store::open_file(std::uint32_t number, const std::string &previous_f
 // verified.
 std::string Store::leave(int schema) {
   remember_rows(db_.get());
-  unclean_ = !look_for_end(db_.get(), number_ == 1 || ended_before_);
+  unclean_ = !ended_regularly(db_.get(), number_ == 1 || ended_before_);
   close();
   open_code_ = another_schema;
   no_room_ = false;
@@ -299,7 +299,7 @@ void Store::remember(const std::vector<Row> &rows) {
 // True if the previous writer ended regularly. without: the result for a file without such a mark.
 // The first row of a file is such a mark, unless its writer failed before writing it and continued
 // in the file before.
-bool Store::look_for_end(sqlite3 *db, bool without) {
+bool Store::ended_regularly(sqlite3 *db, bool without) {
   Statement last;
   if (last.prepare(db,
                    "SELECT kind FROM audit_marks WHERE kind IN ('start', 'end', "

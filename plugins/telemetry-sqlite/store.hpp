@@ -97,7 +97,7 @@ class Store {
   bool begin_carried();
   bool noted(bool done);
   void remember_rows(sqlite3 *db);
-  bool look_for_end(sqlite3 *db, bool without);
+  bool ended_regularly(sqlite3 *db, bool without);
   record_store::Head last_of(const record_store::SegmentFile &file) const;
   bool drop(const record_store::SegmentFile &file, std::string_view why);
 
