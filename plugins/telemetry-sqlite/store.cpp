@@ -105,7 +105,7 @@ std::string Store::open() {
   // from the file before.
   const bool follows = last > 1;
   if (follows) {
-    if (std::string problem = look_back(last - 1); !problem.empty()) return problem;
+    if (std::string problem = read_predecessor(last - 1); !problem.empty()) return problem;
   }
   const Head before = head_;
   std::string problem = open_file(
@@ -130,7 +130,7 @@ std::string Store::open() {
 
 // Reads the head and the last rows of an earlier file. If it is damaged, uses the file before it,
 // and seq leaps. Returns the error text of a failure that may pass.
-std::string Store::look_back(std::uint32_t number) {
+std::string Store::read_predecessor(std::uint32_t number) {
   Database db;
   const std::string path = folder_ + "/" + record_store::segment_name(chain_, number);
   int result = ::access(path.c_str(), F_OK) == 0 ? db.open(path, SQLITE_OPEN_READWRITE) : SQLITE_OK;
@@ -144,7 +144,7 @@ std::string Store::look_back(std::uint32_t number) {
   if (is_damage(result)) {
     head_ = {};
     if (number > 1) {
-      if (std::string problem = look_back(number - 1); !problem.empty()) return problem;
+      if (std::string problem = read_predecessor(number - 1); !problem.empty()) return problem;
     }
     ended_before_ = false;
     head_.seq += damage_leap;

@@ -92,7 +92,7 @@ class Store {
   std::string prepare();
   std::string leave(int schema);
   std::string open_failure(std::string text);
-  std::string look_back(std::uint32_t number);
+  std::string read_predecessor(std::uint32_t number);
   std::string leave_damaged();
   bool begin_carried();
   bool noted(bool done);
@@ -115,7 +115,7 @@ class Store {
   std::uint64_t signed_seq_ = 0;
   std::uint64_t page_bytes_ = 4096;
   bool unclean_ = false;
-  bool ended_before_ = false;  // of the file before the current one, set by look_back()
+  bool ended_before_ = false;  // of the file before the current one, set by read_predecessor()
   std::uint64_t last_number_ = 0;
   int open_code_ = 0;     // reason of the last failure of open_file()
   bool no_room_ = false;  // the disk was full
