@@ -143,7 +143,7 @@ void Writer::run() {
       if (!queue_.empty() && !config_.full) {
         wake_.wait_for(lock, ms(config_.flush_ms), [&] { return stopping_ || is_much(); });
       }
-      take_batch(lock);
+      dequeue_batch(lock);
     } else {
       wake_.wait_until(lock, retry_at_, [&] { return stopping_; });
     }
@@ -156,7 +156,7 @@ void Writer::run() {
   }
   // Rows that cannot be written go to the spill file, up to its size.
   while (!queue_.empty() || !batch_.empty()) {
-    if (batch_.empty()) take_batch(lock);
+    if (batch_.empty()) dequeue_batch(lock);
     lock.unlock();
     spill_batch();
     lock.lock();
@@ -170,7 +170,7 @@ bool Writer::is_much() const noexcept {
   return queue_.size() >= batch_rows || held_bytes_ > max_bytes / 2;
 }
 
-void Writer::take_batch(std::unique_lock<std::mutex> &) {
+void Writer::dequeue_batch(std::unique_lock<std::mutex> &) {
   while (!queue_.empty() && batch_.size() < batch_rows) {
     batch_bytes_ += queue_.front().bytes();
     batch_.push_back(std::move(queue_.front()));

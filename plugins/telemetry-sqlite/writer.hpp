@@ -67,7 +67,7 @@ class Writer {
   std::string begin_record();
   void run();
   bool is_much() const noexcept;
-  void take_batch(std::unique_lock<std::mutex> &lock);
+  void dequeue_batch(std::unique_lock<std::mutex> &lock);
   bool write_batch();
   // replayed: the rows were spilled and may be older than recorded rows.
   bool write_rows(std::vector<Row> *rows, bool replayed);
