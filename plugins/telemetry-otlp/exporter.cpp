@@ -70,7 +70,7 @@ void Exporter::answered(egress::Post::Answer &&answer) {
     const bool status_known = answer.problem.empty();
     const std::string problem =
         status_known ? "HTTP status " + std::to_string(answer.status) : answer.problem;
-    if (!status_known || retryable(answer.status)) return try_again(answer.retry_after_s, problem);
+    if (!status_known || retryable(answer.status)) return retry(answer.retry_after_s, problem);
     note(problem);
     drop_batch();
   }
@@ -84,7 +84,7 @@ void Exporter::drop_batch() {
   backoff_ms_ = 0;
 }
 
-void Exporter::try_again(std::uint64_t wish_s, const std::string &problem) {
+void Exporter::retry(std::uint64_t retry_after_s, const std::string &problem) {
   note(problem);
   const std::uint64_t now = host_.now_ns();
   const std::uint64_t pause =
@@ -94,7 +94,7 @@ void Exporter::try_again(std::uint64_t wish_s, const std::string &problem) {
     if (spans_.empty()) return;
   }
   backoff_ms_ = pause;  // the back-off also applies to the next batch
-  wait(std::max(spread(pause, now), wish_s * 1'000));
+  wait(std::max(spread(pause, now), retry_after_s * 1'000));
 }
 
 // Logs the first failure and the recovery, not every attempt.

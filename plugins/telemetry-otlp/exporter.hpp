@@ -34,7 +34,7 @@ class Exporter {
   void send();
   void answered(egress::Post::Answer &&answer);
   void drop_batch();
-  void try_again(std::uint64_t wish_s, const std::string &problem);
+  void retry(std::uint64_t retry_after_s, const std::string &problem);
   void note(const std::string &problem);
 
   const bh::Host &host_;
