@@ -10,7 +10,7 @@
 namespace record_store {
 namespace {
 
-bool take_number(std::string_view *text, char end, std::uint32_t *out) {
+bool consume_number(std::string_view *text, char end, std::uint32_t *out) {
   const auto [rest, error] = std::from_chars(text->data(), text->data() + text->size(), *out);
   if (error != std::errc() || rest == text->data() || rest == text->data() + text->size() ||
       *rest != end) {
@@ -40,7 +40,7 @@ bool parse_segment_name(std::string_view name, std::uint32_t *chain, std::uint32
   constexpr std::string_view prefix = "calls-";
   if (!name.starts_with(prefix)) return false;
   name.remove_prefix(prefix.size());
-  return take_number(&name, '-', chain) && take_number(&name, '.', number) && name == "db";
+  return consume_number(&name, '-', chain) && consume_number(&name, '.', number) && name == "db";
 }
 
 std::vector<SegmentFile> segment_files(const std::string &folder) {
