@@ -202,7 +202,7 @@ Authority authority_of(std::string_view text, const Special *special) {
 }
 
 // Consumes the authority. False: the URI has none.
-bool take_authority(std::string_view *rest, const Special *special, Authority *out) {
+bool consume_authority(std::string_view *rest, const Special *special, Authority *out) {
   const auto count = static_cast<std::size_t>(
       std::find_if_not(rest->begin(), rest->end(), is_slash) - rest->begin());
   std::size_t slashes = 2;
@@ -248,7 +248,7 @@ std::string normalized_uri(std::string_view uri) {
     rest.remove_prefix(colon + 1);
   }
   Authority authority;
-  const bool has_authority = take_authority(&rest, special, &authority) || special != nullptr;
+  const bool has_authority = consume_authority(&rest, special, &authority) || special != nullptr;
   if (has_authority) out += "//" + authority.host + authority.port;
   const std::size_t end = std::min(rest.find('?'), rest.size());
   const std::string path = path_of(rest.substr(0, end), special);

@@ -13,7 +13,7 @@ constexpr std::int64_t kLongest = 315'576'000'000;
 constexpr std::int64_t kDay = 86400;
 
 // Reads exactly `digits` decimal digits.
-bool take_digits(std::string_view *text, std::size_t digits, int *out) {
+bool consume_digits(std::string_view *text, std::size_t digits, int *out) {
   if (text->size() < digits) return false;
   *out = 0;
   for (std::size_t i = 0; i < digits; ++i) {
@@ -32,7 +32,7 @@ bool take(std::string_view *text, char c) {
 }
 
 // Reads digits after a decimal point as nanoseconds; digits after the ninth are dropped.
-bool take_fraction(std::string_view *text, std::int32_t *nanos) {
+bool consume_fraction(std::string_view *text, std::int32_t *nanos) {
   std::int32_t unit = kBillion / 10;
   std::size_t digits = 0;
   for (; digits < text->size() && (*text)[digits] >= '0' && (*text)[digits] <= '9'; ++digits) {
@@ -104,8 +104,8 @@ std::optional<int> parse_zone(std::string_view text) {
   if (west || text.starts_with('+')) text.remove_prefix(1);
   int hours = 0;
   int minutes = 0;
-  if (!take_digits(&text, 2, &hours) || !take(&text, ':') || !take_digits(&text, 2, &minutes) ||
-      !text.empty() || hours > 23 || minutes > 59) {
+  if (!consume_digits(&text, 2, &hours) || !take(&text, ':') ||
+      !consume_digits(&text, 2, &minutes) || !text.empty() || hours > 23 || minutes > 59) {
     return std::nullopt;
   }
   const int seconds = hours * 3600 + minutes * 60;
@@ -114,15 +114,15 @@ std::optional<int> parse_zone(std::string_view text) {
 
 std::optional<Time> parse_timestamp(std::string_view text) {
   int year = 0, month = 0, day = 0, hour = 0, minute = 0, second = 0;
-  if (!take_digits(&text, 4, &year) || !take(&text, '-') || !take_digits(&text, 2, &month) ||
-      !take(&text, '-') || !take_digits(&text, 2, &day) ||
-      (!take(&text, 'T') && !take(&text, 't')) || !take_digits(&text, 2, &hour) ||
-      !take(&text, ':') || !take_digits(&text, 2, &minute) || !take(&text, ':') ||
-      !take_digits(&text, 2, &second)) {
+  if (!consume_digits(&text, 4, &year) || !take(&text, '-') || !consume_digits(&text, 2, &month) ||
+      !take(&text, '-') || !consume_digits(&text, 2, &day) ||
+      (!take(&text, 'T') && !take(&text, 't')) || !consume_digits(&text, 2, &hour) ||
+      !take(&text, ':') || !consume_digits(&text, 2, &minute) || !take(&text, ':') ||
+      !consume_digits(&text, 2, &second)) {
     return std::nullopt;
   }
   Time time;
-  if (take(&text, '.') && !take_fraction(&text, &time.nanos)) return std::nullopt;
+  if (take(&text, '.') && !consume_fraction(&text, &time.nanos)) return std::nullopt;
   const bool zoned = text == "Z" || text == "z" || text.starts_with('+') || text.starts_with('-');
   const auto offset = zoned ? parse_zone(text) : std::nullopt;
   const std::chrono::year_month_day date{std::chrono::year{year},
@@ -150,7 +150,7 @@ struct Unit {
   std::int64_t nanos;
 };
 
-std::int64_t take_unit(std::string_view *text) {
+std::int64_t consume_unit(std::string_view *text) {
   static constexpr Unit units[] = {{"h", 3600 * kBillion}, {"ms", 1'000'000}, {"m", 60 * kBillion},
                                    {"us", 1000},           {"\u00b5s", 1000}, {"ns", 1},
                                    {"s", kBillion}};
@@ -163,7 +163,7 @@ std::int64_t take_unit(std::string_view *text) {
 }
 
 // Adds a part such as "12.5h" to *total (nanoseconds).
-bool take_piece(std::string_view *text, __int128 *total) {
+bool consume_component(std::string_view *text, __int128 *total) {
   std::int64_t whole = 0;
   std::size_t digits = 0;
   for (; digits < text->size() && (*text)[digits] >= '0' && (*text)[digits] <= '9'; ++digits) {
@@ -173,11 +173,11 @@ bool take_piece(std::string_view *text, __int128 *total) {
   text->remove_prefix(digits);
   std::int32_t fraction = 0;
   if (take(text, '.')) {
-    if (!take_fraction(text, &fraction) && digits == 0) return false;
+    if (!consume_fraction(text, &fraction) && digits == 0) return false;
   } else if (digits == 0) {
     return false;
   }
-  const std::int64_t unit = take_unit(text);
+  const std::int64_t unit = consume_unit(text);
   *total += static_cast<__int128>(whole) * unit + static_cast<__int128>(fraction) * unit / kBillion;
   return unit != 0 && *total / kBillion <= kLongest;
 }
@@ -190,7 +190,7 @@ std::optional<Time> parse_duration(std::string_view text) {
   if (text == "0") return Time{};
   __int128 total = 0;
   do {
-    if (!take_piece(&text, &total)) return std::nullopt;
+    if (!consume_component(&text, &total)) return std::nullopt;
   } while (!text.empty());
   if (negative) total = -total;
   Time time{static_cast<std::int64_t>(total / kBillion),
