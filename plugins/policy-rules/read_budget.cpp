@@ -36,7 +36,7 @@ std::uint64_t duration_ms(std::string_view text) {
   return number * unit <= kMostPer ? number * unit : 0;
 }
 
-bool take_by(const Table &table, Budget *budget) {
+bool read_counting_keys(const Table &table, Budget *budget) {
   const auto names = table.texts("by");
   if (!names) {
     budget->by_session = table.find("by") == nullptr;
@@ -97,7 +97,7 @@ std::optional<Budget> read_budget(const Table &table) {
       good = false;
     }
   }
-  good = take_by(table, &budget) && good;
+  good = read_counting_keys(table, &budget) && good;
   if (!good) return std::nullopt;
   return budget;
 }
