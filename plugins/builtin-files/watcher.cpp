@@ -279,7 +279,7 @@ void Watcher::read_events() {
       inotify_event event{};
       std::memcpy(&event, bytes.data() + at, sizeof event);
       const char *name = bytes.data() + at + sizeof event;
-      happened(event.wd, event.mask, std::string(name, ::strnlen(name, event.len)));
+      on_event(event.wd, event.mask, std::string(name, ::strnlen(name, event.len)));
       at += sizeof event + event.len;
     }
   }
@@ -292,7 +292,7 @@ void Watcher::changed(Folder &folder) {
 }
 
 // Requires lock_.
-void Watcher::happened(int watch, std::uint32_t mask, const std::string &name) {
+void Watcher::on_event(int watch, std::uint32_t mask, const std::string &name) {
   if ((mask & IN_Q_OVERFLOW) != 0) {  // queue overflow: any file may have changed
     for (auto &[uri, subscription] : subscriptions_) {
       subscription.changed = subscription.moved = true;

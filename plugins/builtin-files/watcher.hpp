@@ -77,7 +77,7 @@ class Watcher {
   std::string keep_folder(const Workspace &workspace, int watch);
   void end_unused(int watch);
   void leave(const Subscription &subscription, const std::vector<Step> &steps);
-  void happened(int watch, std::uint32_t mask, const std::string &name);
+  void on_event(int watch, std::uint32_t mask, const std::string &name);
   static void changed(Folder &folder);
   std::size_t count(const Workspace &workspace) const;
   std::size_t count_folders(const Workspace &workspace) const;
