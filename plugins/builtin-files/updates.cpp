@@ -62,7 +62,7 @@ void Updates::wait() noexcept {
 
 void Updates::tell() noexcept {
   bh::guarded(nullptr, [&] {
-    for (const std::string &uri : watcher_.take_changed()) {
+    for (const std::string &uri : watcher_.dequeue_changed()) {
       tools_->resource_updated(host_.ctx(), bh::str(uri));
     }
     return BH_OK;

@@ -314,7 +314,7 @@ void Watcher::on_event(int watch, std::uint32_t mask, const std::string &name) {
   }
 }
 
-std::vector<std::string> Watcher::take_changed() {
+std::vector<std::string> Watcher::dequeue_changed() {
   std::vector<std::string> out;
   const std::lock_guard guard(lock_);
   for (auto &[uri, subscription] : subscriptions_) {

@@ -37,8 +37,8 @@ class Watcher {
   int fd() const noexcept { return inotify_.get(); }
 
   // Subscribes to a file of that workspace, which need not exist; `uri` identifies it in
-  // take_changed(). Repeating a URI has no effect. Returns the error; empty: none. Thread: any; may
-  // block.
+  // dequeue_changed(). Repeating a URI has no effect. Returns the error; empty: none. Thread: any;
+  // may block.
   std::string add(const std::string &uri, const Workspace &workspace, const std::string &path);
   // Thread: any; may block.
   void remove(const std::string &uri);
@@ -46,7 +46,7 @@ class Watcher {
   // Reads pending events; after a limited amount fd() stays readable. Thread: one at a time.
   void read_events();
   // Returns and clears the URIs of files that may have changed, each once. Thread: any.
-  std::vector<std::string> take_changed();
+  std::vector<std::string> dequeue_changed();
   // True if the paths to some files have changed. Thread: any.
   bool must_follow() const;
   // Resolves those paths again. Thread: any; may block.

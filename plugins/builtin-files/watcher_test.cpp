@@ -393,7 +393,7 @@ TEST_CASE("after an inotify queue overflow, all files are notified") {
   std::vector<std::string> changed;
   for (int i = 0; i < 100 && changed.empty(); ++i) {
     watcher.read_events();
-    changed = watcher.take_changed();
+    changed = watcher.dequeue_changed();
   }
   CHECK(changed == std::vector<std::string>{"loud", "quiet"});
 }
