@@ -60,9 +60,9 @@ std::string target_of(const Fd &link) {
 
 // Walks along a path name by name, like the kernel: a link is a name of its own, followed by the
 // components of its target.
-class Way {
+class PathWalk {
  public:
-  Way(const Workspace &workspace, const std::string &path)
+  PathWalk(const Workspace &workspace, const std::string &path)
       : workspace_(workspace), folder_(workspace.open(".", O_PATH | O_DIRECTORY).fd) {
     put_before(path);
   }
@@ -182,7 +182,7 @@ std::string Watcher::add(const std::string &uri, const Workspace &workspace,
     leave(*subscription, subscription->steps);
     subscriptions_.erase(uri);
   });
-  std::string problem = find_way(subscription, &subscription->steps);
+  std::string problem = resolve_path(subscription, &subscription->steps);
   if (problem.empty()) rollback.commit();
   return problem;
 }
@@ -197,9 +197,9 @@ void Watcher::remove(const std::string &uri) {
 }
 
 // Each folder is watched before a name is looked up in it, so that no change in between is missed.
-std::string Watcher::find_way(Subscription *subscription, std::vector<Step> *steps) {
+std::string Watcher::resolve_path(Subscription *subscription, std::vector<Step> *steps) {
   const Workspace &workspace = *subscription->workspace;
-  Way way(workspace, subscription->path);
+  PathWalk way(workspace, subscription->path);
   for (std::size_t names = 0; way.next(); ++names) {
     if (names == max_names) return shown(subscription->path) + " leads through too many folders";
     std::string problem = watch_step(subscription, way.folder(), way.name(), steps);
@@ -349,7 +349,8 @@ void Watcher::follow() {
       const std::lock_guard guard(lock_);
       subscription->moved = false;
     }
-    find_way(subscription, &steps);  // as far as possible: a current obstacle may be removed later
+    resolve_path(subscription,
+                 &steps);  // as far as possible: a current obstacle may be removed later
     rollback.commit();
     const std::lock_guard guard(lock_);
     // Changes in a new folder before it was watched were not seen.

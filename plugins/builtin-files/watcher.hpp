@@ -71,7 +71,7 @@ class Watcher {
     std::unordered_map<std::string, std::vector<Subscription *>> names;
   };
 
-  std::string find_way(Subscription *subscription, std::vector<Step> *steps);
+  std::string resolve_path(Subscription *subscription, std::vector<Step> *steps);
   std::string watch_step(Subscription *subscription, const Fd &folder, const std::string &name,
                          std::vector<Step> *steps);
   std::string keep_folder(const Workspace &workspace, int watch);
