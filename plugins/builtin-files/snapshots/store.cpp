@@ -175,8 +175,8 @@ std::optional<Manifest> SnapshotStore::load(unsigned slot) const {
 
 // Called before the first change: takes the exclusive lock and removes leftovers of killed
 // processes.
-bool SnapshotStore::take_over(std::string *problem) {
-  if (taken_over_) return true;
+bool SnapshotStore::acquire(std::string *problem) {
+  if (acquired_) return true;
   lock_ = Workspace::open_below(folder_.get(), "lock", O_RDWR | O_CREAT | O_NOFOLLOW, 0600);
   if (!lock_.valid() || ::flock(lock_.get(), LOCK_EX | LOCK_NB) != 0) {
     lock_ = Fd();
@@ -209,7 +209,7 @@ bool SnapshotStore::take_over(std::string *problem) {
     }
   }
   used_ += objects_.sweep([&](const Hash &hash) { return needed.contains(hash); });
-  taken_over_ = true;
+  acquired_ = true;
   return true;
 }
 
@@ -244,7 +244,7 @@ Outcome<Manifest> SnapshotStore::take(const Call &call) {
   making_ = nullptr;
   if (out.good()) objects_.sync(&out.problem);
   // Unused contents are found and removed before the next change.
-  if (!out.good()) taken_over_ = false;
+  if (!out.good()) acquired_ = false;
   complete(&out.value);
   return out;
 }
@@ -359,7 +359,7 @@ void SnapshotStore::collect(const Entries &candidates) {
 
 Outcome<Head> SnapshotStore::create(const Call &call, const std::string &name) {
   std::string problem;
-  if (!take_over(&problem)) return {{}, problem};
+  if (!acquire(&problem)) return {{}, problem};
   const std::string full = "all " + std::to_string(manual_slots) +
                            " manual snapshots are in use; delete or compact some";
   const auto slot = free_slot(auto_slots, all_slots);
@@ -375,7 +375,7 @@ Outcome<Head> SnapshotStore::create(const Call &call, const std::string &name) {
 
 Outcome<Head> SnapshotStore::create_automatic(const Call &call) {
   std::string problem;
-  if (!take_over(&problem)) return {{}, problem};
+  if (!acquire(&problem)) return {{}, problem};
   Outcome<Manifest> taken = take(call);
   if (!taken.good()) return {{}, taken.problem};
   const std::vector<Head> there = heads();
@@ -399,7 +399,7 @@ Outcome<Head> SnapshotStore::create_automatic(const Call &call) {
 
 std::string SnapshotStore::remove(const Call &, unsigned slot) {
   std::string problem;
-  if (!take_over(&problem)) return problem;
+  if (!acquire(&problem)) return problem;
   const std::vector<Head> there = heads();
   const auto at =
       std::find_if(there.begin(), there.end(), [&](const Head &h) { return h.slot == slot; });
@@ -414,7 +414,7 @@ Outcome<SnapshotStore::Compacted> SnapshotStore::compact(const Call &call,
                                                          std::vector<unsigned> slots,
                                                          const std::string &name) {
   Outcome<Compacted> out;
-  if (!take_over(&out.problem)) return out;
+  if (!acquire(&out.problem)) return out;
   const std::vector<Head> there = heads();
   Manifest made;
   made.head.manual = true;
@@ -451,8 +451,8 @@ Outcome<SnapshotStore::Compacted> SnapshotStore::compact(const Call &call,
     for (const unsigned slot : out.value.sources) {
       if (slot != made.head.slot) forget(slot);
     }
-    // Contents of the replaced snapshot may be left over; the next take_over() removes them.
-    if (!free) taken_over_ = false;
+    // Contents of the replaced snapshot may be left over; the next acquire() removes them.
+    if (!free) acquired_ = false;
   }
   out.value.head = made.head;
   return out;

@@ -73,7 +73,7 @@ class SnapshotStore {
   std::unique_lock<std::mutex> lock(const Call &call, std::string *problem);
 
  private:
-  bool take_over(std::string *problem);
+  bool acquire(std::string *problem);
   Outcome<Manifest> take(const Call &call);
   std::string add_contents(const Call &call, Manifest *manifest);
   std::string add_content(const Call &call, Entry *entry);
@@ -89,7 +89,7 @@ class SnapshotStore {
   Fd folder_;
   Fd lock_;
   Objects objects_;
-  bool taken_over_ = false;          // leftovers are removed, and `used_` is valid
+  bool acquired_ = false;            // leftovers are removed, and `used_` is valid
   std::uint64_t used_ = 0;           // bytes of contents and manifests
   const Entries *making_ = nullptr;  // contents of these entries are in use
 };
