@@ -94,7 +94,7 @@ std::string call(Instance &instance, const std::string &tool, const std::string 
 }
 
 // The successful attempts.
-std::string let_loose(const breakout::Target &target) {
+std::string run_hostile_plugin(const breakout::Target &target) {
   auto library = load_confined("hostile-tools", HOSTILE_PLUGINS);
   if (!library) return library.error().text;
   auto reactor = Reactor::create().value();
@@ -149,6 +149,6 @@ TEST_CASE("a hostile plugin fails in its constructors and later") {
     return;
   }
   const breakout::World world;
-  CHECK(in_child([&] { return let_loose(world.target()); }).empty());
+  CHECK(in_child([&] { return run_hostile_plugin(world.target()); }).empty());
   CHECK(world.sibling_lives());
 }
