@@ -28,31 +28,31 @@ void Updates::stop() noexcept {
 // Delayed, since a file that is being written changes repeatedly.
 void Updates::readable() noexcept {
   host_.modify(watch_, 0);
-  look_again_later();
+  schedule();
 }
 
-void Updates::look_again_later() noexcept {
-  const auto look_now = [](void *arg) {
+void Updates::schedule() noexcept {
+  const auto run_now = [](void *arg) {
     auto &self = *static_cast<Updates *>(arg);
     self.timer_ = 0;
-    self.look();
+    self.process_events();
   };
-  timer_ = host_.timer_start(coalesce_ms, look_now, this);
+  timer_ = host_.timer_start(coalesce_ms, run_now, this);
 }
 
-void Updates::look() noexcept {
+void Updates::process_events() noexcept {
   bh::guarded(nullptr, [&] {
     watcher_.read_events();
     return BH_OK;
   });
-  tell();
+  notify();
   if (!watcher_.must_follow()) return wait();
   lane_.follow([](void *arg) { static_cast<Updates *>(arg)->followed(); }, this);
 }
 
 void Updates::followed() noexcept {
-  tell();
-  if (watcher_.must_follow()) return look_again_later();  // out of memory
+  notify();
+  if (watcher_.must_follow()) return schedule();  // out of memory
   wait();
 }
 
@@ -60,7 +60,7 @@ void Updates::wait() noexcept {
   host_.modify(watch_, BH_FD_READ);
 }
 
-void Updates::tell() noexcept {
+void Updates::notify() noexcept {
   bh::guarded(nullptr, [&] {
     for (const std::string &uri : watcher_.dequeue_changed()) {
       tools_->resource_updated(host_.ctx(), bh::str(uri));

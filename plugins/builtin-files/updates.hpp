@@ -32,10 +32,10 @@ class Updates {
 
  private:
   void readable() noexcept;
-  void look() noexcept;
+  void process_events() noexcept;
   void followed() noexcept;
-  void tell() noexcept;
-  void look_again_later() noexcept;
+  void notify() noexcept;
+  void schedule() noexcept;
   void wait() noexcept;
 
   const bh::Host &host_;
