@@ -25,7 +25,7 @@ bool consume_digits(std::string_view *text, std::size_t digits, int *out) {
   return true;
 }
 
-bool take(std::string_view *text, char c) {
+bool consume(std::string_view *text, char c) {
   if (!text->starts_with(c)) return false;
   text->remove_prefix(1);
   return true;
@@ -104,7 +104,7 @@ std::optional<int> parse_zone(std::string_view text) {
   if (west || text.starts_with('+')) text.remove_prefix(1);
   int hours = 0;
   int minutes = 0;
-  if (!consume_digits(&text, 2, &hours) || !take(&text, ':') ||
+  if (!consume_digits(&text, 2, &hours) || !consume(&text, ':') ||
       !consume_digits(&text, 2, &minutes) || !text.empty() || hours > 23 || minutes > 59) {
     return std::nullopt;
   }
@@ -114,15 +114,16 @@ std::optional<int> parse_zone(std::string_view text) {
 
 std::optional<Time> parse_timestamp(std::string_view text) {
   int year = 0, month = 0, day = 0, hour = 0, minute = 0, second = 0;
-  if (!consume_digits(&text, 4, &year) || !take(&text, '-') || !consume_digits(&text, 2, &month) ||
-      !take(&text, '-') || !consume_digits(&text, 2, &day) ||
-      (!take(&text, 'T') && !take(&text, 't')) || !consume_digits(&text, 2, &hour) ||
-      !take(&text, ':') || !consume_digits(&text, 2, &minute) || !take(&text, ':') ||
+  if (!consume_digits(&text, 4, &year) || !consume(&text, '-') ||
+      !consume_digits(&text, 2, &month) || !consume(&text, '-') ||
+      !consume_digits(&text, 2, &day) || (!consume(&text, 'T') && !consume(&text, 't')) ||
+      !consume_digits(&text, 2, &hour) || !consume(&text, ':') ||
+      !consume_digits(&text, 2, &minute) || !consume(&text, ':') ||
       !consume_digits(&text, 2, &second)) {
     return std::nullopt;
   }
   Time time;
-  if (take(&text, '.') && !consume_fraction(&text, &time.nanos)) return std::nullopt;
+  if (consume(&text, '.') && !consume_fraction(&text, &time.nanos)) return std::nullopt;
   const bool zoned = text == "Z" || text == "z" || text.starts_with('+') || text.starts_with('-');
   const auto offset = zoned ? parse_zone(text) : std::nullopt;
   const std::chrono::year_month_day date{std::chrono::year{year},
@@ -172,7 +173,7 @@ bool consume_component(std::string_view *text, __int128 *total) {
   }
   text->remove_prefix(digits);
   std::int32_t fraction = 0;
-  if (take(text, '.')) {
+  if (consume(text, '.')) {
     if (!consume_fraction(text, &fraction) && digits == 0) return false;
   } else if (digits == 0) {
     return false;
