@@ -1,6 +1,6 @@
 // Tests of errors at load and their positions, of priorities, layers, and match/action rules.
 #include "rules_test.hpp"
-#include "third_condition.hpp"
+#include "match_condition.hpp"
 
 using namespace bulkhead::rules;
 using namespace bulkhead::rules::test;

@@ -1,4 +1,4 @@
-#include "third_condition.hpp"
+#include "match_condition.hpp"
 
 #include <optional>
 #include <utility>

@@ -4,7 +4,7 @@
 
 #include "json_text.hpp"
 #include "rule_reader.hpp"
-#include "third_condition.hpp"
+#include "match_condition.hpp"
 
 namespace bulkhead::rules {
 namespace {
