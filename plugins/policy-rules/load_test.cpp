@@ -1,6 +1,6 @@
 // Tests of errors at load and their positions, of priorities, layers, and match/action rules.
-#include "rules_test.hpp"
 #include "match_condition.hpp"
+#include "rules_test.hpp"
 
 using namespace bulkhead::rules;
 using namespace bulkhead::rules::test;
@@ -18,7 +18,7 @@ std::string one(std::string_view members) {
   return rules("{\"r\":{" + all + "}}");
 }
 
-std::string third(std::string_view members) {
+std::string match_rule(std::string_view members) {
   return config({layer("file", R"({"profiles":{"rules":{"r":{)" + std::string(members) + "}}}}")});
 }
 
@@ -194,7 +194,7 @@ TEST_CASE("match/action rules") {
 
 TEST_CASE("conditions on a field that the call lacks are false") {
   const auto cel = [](std::string_view text) {
-    const auto made = third_condition(text);
+    const auto made = match_condition(text);
     return made ? made->cel : "refused " + made.error();
   };
   CHECK(cel("mcp.tool_call.name != \"x\"") ==
@@ -216,26 +216,26 @@ TEST_CASE("conditions on a field that the call lacks are false") {
 
 TEST_CASE("invalid match/action rules are rejected") {
   const std::string match = R"j("match":"has(mcp.method)")j";
-  has(bad(third(match + R"(,"action":"rewrite")")), "cannot express rewrites");
-  has(bad(third(match + R"(,"action":"preprocess")")), "does not support this action");
-  has(bad(third(match + R"(,"action":"deny")")), "\"allow\", \"ask\" or \"block\"");
-  has(bad(third(R"("if":"true","action":"block")")), "the other rule syntax");
-  has(bad(third(R"("action":"block")")), "the key \"match\" is needed");
-  has(bad(third(R"("match":"event.x == 'a'","action":"block")")), "is not known");
-  has(bad(third(match + R"(,"action":"block","priorty":5)")), "did you mean \"priority\"?");
+  has(bad(match_rule(match + R"(,"action":"rewrite")")), "cannot express rewrites");
+  has(bad(match_rule(match + R"(,"action":"preprocess")")), "does not support this action");
+  has(bad(match_rule(match + R"(,"action":"deny")")), "\"allow\", \"ask\" or \"block\"");
+  has(bad(match_rule(R"("if":"true","action":"block")")), "the other rule syntax");
+  has(bad(match_rule(R"("action":"block")")), "the key \"match\" is needed");
+  has(bad(match_rule(R"("match":"event.x == 'a'","action":"block")")), "is not known");
+  has(bad(match_rule(match + R"(,"action":"block","priorty":5)")), "did you mean \"priority\"?");
   for (const std::string_view number : {"-10", "0", "9", "1001"}) {
-    has(bad(third(match + R"(,"action":"block","priority":)" + std::string(number))),
+    has(bad(match_rule(match + R"(,"action":"block","priority":)" + std::string(number))),
         "10 to 1000 are");
   }
-  CHECK(good(third(match + R"(,"action":"block","priority":"default")"))
+  CHECK(good(match_rule(match + R"(,"action":"block","priority":"default")"))
             .of(Event::request)[0]
             .priority == 1001);
   has(bad(config({layer("file", R"({"corp":{"rules":{}}})")})), "corporation's profile only");
   has(bad(config({layer("file", R"({"profiles":{"rules":{"A B":{}}}})")})), "the id of a rule");
   // Members reserved for the corporation.
-  has(bad(third(match + R"(,"action":"block","corp_locked":true)")),
+  has(bad(match_rule(match + R"(,"action":"block","corp_locked":true)")),
       "only rules of the corporation's profile");
-  good(third(match + R"(,"action":"block","corp_locked":false)"));
+  good(match_rule(match + R"(,"action":"block","corp_locked":false)"));
   good(config({layer("corp", R"({"corp":{"rules":{"r":{)" + match +
                                  R"(,"action":"block","corp_locked":true}}}})")}));
   for (const std::string_view section : {R"("profiles":{"rules":{"r":{)", R"("default":{"r":{)"}) {

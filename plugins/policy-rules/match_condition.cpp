@@ -48,14 +48,14 @@ class Parser {
  public:
   explicit Parser(std::string_view text) : text_(text) {}
 
-  std::expected<ThirdCondition, std::string> run() {
+  std::expected<MatchCondition, std::string> run() {
     if (text_.size() > kMaxText)
       return std::unexpected("1: a condition must have at most 16384 bytes");
     std::string cel = any(0);
     space();
     if (!fault_ && at_ < text_.size()) fail("&&, || or the end is needed here");
     if (fault_) return std::unexpected(std::move(*fault_));
-    return ThirdCondition{std::move(cel), response_ ? Event::response : Event::request};
+    return MatchCondition{std::move(cel), response_ ? Event::response : Event::request};
   }
 
  private:
@@ -201,7 +201,7 @@ class Parser {
 
 }  // namespace
 
-std::expected<ThirdCondition, std::string> third_condition(std::string_view text) {
+std::expected<MatchCondition, std::string> match_condition(std::string_view text) {
   return Parser(text).run();
 }
 

@@ -13,12 +13,12 @@
 
 namespace bulkhead::rules {
 
-struct ThirdCondition {
+struct MatchCondition {
   std::string cel;
   Event event = Event::request;  // response: the condition uses a response field
 };
 
 // The error begins with its column (from 1).
-std::expected<ThirdCondition, std::string> third_condition(std::string_view text);
+std::expected<MatchCondition, std::string> match_condition(std::string_view text);
 
 }  // namespace bulkhead::rules

@@ -3,8 +3,8 @@
 #include <algorithm>
 
 #include "json_text.hpp"
-#include "rule_reader.hpp"
 #include "match_condition.hpp"
+#include "rule_reader.hpp"
 
 namespace bulkhead::rules {
 namespace {
@@ -29,9 +29,9 @@ bool among(const std::string_view (&known)[N], std::string_view word) {
   return std::find(std::begin(known), std::end(known), word) != std::end(known);
 }
 
-class ThirdReader : RuleReader {
+class MatchRuleReader : RuleReader {
  public:
-  ThirdReader(const Table &table, Section section) : RuleReader(table), section_(section) {}
+  MatchRuleReader(const Table &table, Section section) : RuleReader(table), section_(section) {}
 
   std::optional<Rule> read() {
     for (const std::string_view key : kOldKeys) {
@@ -73,7 +73,7 @@ class ThirdReader : RuleReader {
       failed_ = true;
       return;
     }
-    const auto condition = third_condition(*text);
+    const auto condition = match_condition(*text);
     if (!condition) return fault("match", "1:" + condition.error());
     rule_.event = condition->event;
     failed_ = !compile_condition(table_, "match", condition->cel, &rule_) || failed_;
@@ -138,7 +138,7 @@ void read_all(const Table &rules, Section section, Drafts *out) {
       table.fault({}, "the id of a rule must have 1 to 64 characters of a-z, 0-9, '_' and '-'");
       continue;
     }
-    put_rule(table, ThirdReader(table, section).read(), out);
+    put_rule(table, MatchRuleReader(table, section).read(), out);
   }
 }
 
@@ -155,7 +155,7 @@ void read_nested(const Layer &layer, std::string_view name, Section section, Dra
 
 }  // namespace
 
-void read_third(const Layer &layer, Drafts *out, Faults *faults) {
+void read_match_rules(const Layer &layer, Drafts *out, Faults *faults) {
   if (const rapidjson::Value *corp = member(*layer.sections, "corp"); corp != nullptr) {
     if (layer.is_corp()) {
       read_nested(layer, "corp", Section::corp, out, faults);

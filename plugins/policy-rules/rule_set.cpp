@@ -180,7 +180,7 @@ std::expected<RuleSet, std::vector<std::string>> RuleSet::load(std::string_view 
     if (const rapidjson::Value *security = member(*layer.sections, "security")) {
       read_security(Table(layer, "security", *security, faults), &drafts);
     }
-    read_third(layer, &drafts, &faults);
+    read_match_rules(layer, &drafts, &faults);
   }
   if (drafts.rules.size() > kMostRules) faults.add("the profile has more than 10000 rules");
   if (faults.any()) return std::unexpected(faults.texts());

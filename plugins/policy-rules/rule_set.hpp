@@ -112,7 +112,7 @@ void put_rule(const Table &table, std::optional<Rule> rule, Drafts *out);
 
 // Readers for [security], and for [corp.rules], [profiles.rules] and [default].
 void read_security(const Table &section, Drafts *out);
-void read_third(const Layer &layer, Drafts *out, Faults *faults);
+void read_match_rules(const Layer &layer, Drafts *out, Faults *faults);
 
 // Compiles a condition; adds a fault at `key` if it is invalid.
 bool compile_condition(const Table &table, std::string_view key, std::string_view text, Rule *rule);

@@ -63,8 +63,8 @@ both('rules added by a reload are in force, and removed ones are not', async (t,
 const firsts = {
   'allowed_tools': { text: '[security.servers.local]\nallowed_tools = ["b"]\n', by: /security\.servers\.local\.allowed_tools/, says: /policy: 1 rule added, in force/ },
   'a default': { text: '[security]\ndefault = "block"\n', by: /security\.rules\.mcp\.default/, says: /policy: settings of the rules changed, in force/ },
-  'the third generation\'s spelling': { text: `[profiles.rules.no]\nmatch = 'mcp.tool_call.name == "a"'\naction = "block"\n`, by: /profiles\.rules\.no/, says: /policy: 1 rule added, in force/ },
-  'a default of the third generation': { text: `[default.no]\nmatch = 'mcp.tool_call.name == "a"'\naction = "block"\n`, by: /default\.no/, says: /policy: 1 rule added, in force/ },
+  'match/action rules': { text: `[profiles.rules.no]\nmatch = 'mcp.tool_call.name == "a"'\naction = "block"\n`, by: /profiles\.rules\.no/, says: /policy: 1 rule added, in force/ },
+  'a default of match/action rules': { text: `[default.no]\nmatch = 'mcp.tool_call.name == "a"'\naction = "block"\n`, by: /default\.no/, says: /policy: 1 rule added, in force/ },
 };
 for (const [what, { text, by, says }] of Object.entries(firsts)) {
   both(`the first rule by reload: ${what}`, async (t, args) => {

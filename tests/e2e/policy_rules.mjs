@@ -313,7 +313,7 @@ both('a list of allowed tools denies the rest', async (t, args) => {
   assert.ok((await call(client, 'local__b')).result);
 });
 
-both('the syntax of the third generation', async (t, args) => {
+both('match/action rules', async (t, args) => {
   const { client } = await ruled(t, args, `[profiles.rules.no-etc]
 match = 'mcp.tool_call.name == "a" && mcp.request.arguments.contains("/etc/")'
 action = "block"
