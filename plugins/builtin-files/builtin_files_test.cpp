@@ -299,7 +299,7 @@ TEST_CASE("file_search by a regular expression") {
   CHECK(files.call("file_search", R"({"regex":true,"glob":"*"})").is_error());
 }
 
-// What takes longer than the test: each of these is ended by the cancellation, or by nothing.
+// These searches take longer than the test; only the cancellation ends them.
 TEST_CASE("a search that is cancelled ends within a file") {
   Tree tree;
   tree.file("one line", std::string(4u << 20, 'b'));

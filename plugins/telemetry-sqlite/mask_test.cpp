@@ -144,11 +144,11 @@ TEST_CASE("large texts that consist of prefixes only") {
   }
   const std::string many = repeated("eyJ-", large), jwt = "eyJ" + std::string(40, 'a') + ".b.c";
   CHECK(text(repeated("sk-", large)) == "***");
-  // Its dots may come last, and then all of it is one.
+  // The dots of a JWT may be at its end; then the whole text is one token.
   CHECK(text(many + ".a") == many + ".a");
   CHECK(text(many + ".a.b") == "***");
   CHECK(text("." + many + ".a") == "." + many + ".a");
-  // What is known of one token holds for no other, and for no other shape.
+  // no_jwt of one token applies neither to another token nor to another shape.
   CHECK(text(many + " " + jwt) == many + " ***");
   CHECK(text(many + " " + jwt + " " + many + " " + jwt) == many + " *** " + many + " ***");
   CHECK(text(many + "ghp_" + std::string(36, 'a')) == many + "***");

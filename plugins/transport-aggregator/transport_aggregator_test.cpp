@@ -41,12 +41,12 @@ class Fixture {
     CHECK(host.faults().empty());
   }
 
-  // told: the codec is set in the configuration.
-  void begin(bool told = false) {
+  // configured: the codec is set in the configuration.
+  void begin(bool configured = false) {
     plugin = std::make_unique<TransportAggregator>(host.host());
     const std::string json = "{\"in_fd\":" + std::to_string(in_[0]) +
                              ",\"out_fd\":" + std::to_string(out_[1]) + ",\"codec\":\"" +
-                             (!told                    ? "auto"
+                             (!configured                    ? "auto"
                               : codec == Codec::ndjson ? "ndjson"
                                                        : "msgpack") +
                              "\"}";
@@ -57,8 +57,8 @@ class Fixture {
     host.turn(0);
   }
   // Sends the first message and reports the servers as settled.
-  void serve(bool told = false) {
-    begin(told);
+  void serve(bool configured = false) {
+    begin(configured);
     client_says(definitions);
     settle();
   }
