@@ -3,6 +3,7 @@
 // Everything here runs on the gateway's reactor thread, one call after the other: no locks, and
 // nothing may block. Work that blocks goes through host_.run_blocking().
 #include <bulkhead/cpp/host.hpp>
+#include <bulkhead/cpp/json.hpp>
 #include <bulkhead/cpp/plugin.hpp>
 #include <bulkhead/cpp/tables.hpp>
 
@@ -10,6 +11,7 @@
 #include <string>
 #include <string_view>
 #include <unordered_map>
+#include <utility>
 
 namespace {
 
@@ -31,26 +33,6 @@ constexpr std::string_view schema_json = R"({
 
 constexpr int steps = 4;
 constexpr std::uint64_t step_ms = 10;
-
-// The text as a quoted JSON string.
-std::string quoted(std::string_view text) {
-  static constexpr char hex[] = "0123456789abcdef";
-  std::string out = "\"";
-  for (const char c : text) {
-    const auto byte = static_cast<unsigned char>(c);
-    if (c == '"' || c == '\\') {
-      out += '\\';
-      out += c;
-    } else if (byte < 0x20) {
-      out += "\\u00";
-      out += hex[byte >> 4];
-      out += hex[byte & 15];
-    } else {
-      out += c;
-    }
-  }
-  return out + '"';
-}
 
 class HelloTools {
  public:
@@ -148,7 +130,12 @@ class HelloTools {
     bh_result result{};
     result.size = sizeof result;
     result.kind = BH_RESULT_OK;
-    result.json = bh::buf("{\"content\":[{\"type\":\"text\",\"text\":" + quoted(text) + "}]}");
+    std::string json;
+    bh::json::Writer out(&json);
+    out.begin_object().key("content").begin_array();
+    out.begin_object().member("type", "text").member("text", text).end_object();
+    out.end_array().end_object();
+    result.json = bh::buf(std::move(json));
     tools_->complete(host_.ctx(), call, &result);
   }
 

@@ -1,0 +1,42 @@
+// The two clocks that everything here uses. Header only; C++20; includes no other header of the
+// SDK.
+//
+// Plugins that run on the host's loop use Host::now_ns() for timers: it is the time of the turn,
+// which a test's host controls.
+//
+// Thread: any.
+#pragma once
+
+#include <time.h>
+
+#include <cstdint>
+
+namespace bh {
+
+inline std::uint64_t clock_ns(clockid_t clock) noexcept {
+  timespec t{};
+  ::clock_gettime(clock, &t);
+  return static_cast<std::uint64_t>(t.tv_sec) * 1'000'000'000u +
+         static_cast<std::uint64_t>(t.tv_nsec);
+}
+
+// Since an unspecified start; never goes back. For durations and deadlines.
+inline std::uint64_t monotonic_ns() noexcept {
+  return clock_ns(CLOCK_MONOTONIC);
+}
+inline std::uint64_t monotonic_ms() noexcept {
+  return monotonic_ns() / 1'000'000u;
+}
+
+// Since 1970-01-01 UTC; follows changes of the system's clock. For records and for people.
+inline std::uint64_t unix_ns() noexcept {
+  return clock_ns(CLOCK_REALTIME);
+}
+inline std::uint64_t unix_ms() noexcept {
+  return unix_ns() / 1'000'000u;
+}
+inline std::uint64_t unix_s() noexcept {
+  return unix_ns() / 1'000'000'000u;
+}
+
+}  // namespace bh
