@@ -1,5 +1,5 @@
 // The SDK's client drives the program itself: what a host process gets that uses both.
-#include <bulkhead/aggregator_client.hpp>
+#include <bulkhead-aggregator/client.hpp>
 #include <catch2/catch.hpp>
 
 #include <signal.h>

@@ -1,5 +1,5 @@
 // Tests of JSON, MessagePack, frames, requests, definitions and replies.
-#include <bulkhead/aggregator/frames.hpp>
+#include <bulkhead-aggregator/frames.hpp>
 #include <catch2/catch.hpp>
 
 #include <random>

@@ -2,7 +2,7 @@
 
 #include <bulkhead/abi/ext/tools.h>
 
-#include <bulkhead/aggregator/json.hpp>
+#include <bulkhead-aggregator/json.hpp>
 #include <iterator>
 #include <utility>
 

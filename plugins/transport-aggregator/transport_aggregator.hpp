@@ -17,7 +17,7 @@
 
 #include <bulkhead/abi/ext/draft/control.h>
 
-#include <bulkhead/aggregator/frames.hpp>
+#include <bulkhead-aggregator/frames.hpp>
 #include <bulkhead/cpp/tables.hpp>
 #include <cstdint>
 #include <deque>

@@ -5,8 +5,9 @@
 #  - Each header includes the standard headers of the names that it uses. Versions of a standard
 #    library differ in what their headers include by themselves, so a compiler shows this only for one.
 set -euo pipefail
-cd "$1/include"
-mapfile -t headers < <(find . -name '*.h' -o -name '*.hpp' | sed 's|^\./||' | sort)
+cd "$1"
+# The installed tree has both folders in one.
+mapfile -t headers < <(find include aggregator/include -name '*.h' -o -name '*.hpp' | sort)
 [ ${#headers[@]} -gt 0 ] || { echo "no headers in $PWD" >&2; exit 1; }
 fail=0
 
@@ -80,10 +81,11 @@ done
 [ ${#compilers[@]} -gt 0 ] || { echo "no compiler is installed, and CXX names none" >&2; exit 1; }
 # shellcheck disable=SC2317  # called by xargs
 check() {
-  local flags=(-I . -fsyntax-only -Wall -Wextra -Wshadow -Wpedantic -Werror) failed=0
-  "$1" "${flags[@]}" -x c++ -std=c++20 - <<<"#include <$2>" || failed=1
+  local flags=(-I include -I aggregator/include -fsyntax-only -Wall -Wextra -Wshadow -Wpedantic -Werror) failed=0
+  local name=${2#*include/}
+  "$1" "${flags[@]}" -x c++ -std=c++20 - <<<"#include <$name>" || failed=1
   if [[ $2 == *.h ]]; then
-    "$1" "${flags[@]}" -x c -std=c11 - <<<"#include <$2>
+    "$1" "${flags[@]}" -x c -std=c11 - <<<"#include <$name>
 extern int not_empty;" || failed=1
   fi
   [ "$failed" = 0 ] || echo "$2 does not compile alone with $1"

@@ -1,6 +1,6 @@
 #!/bin/sh
-# Installs the SDK into an empty prefix, builds the templates against it outside this tree, and has
-# the core load and use what came out.
+# Installs the SDK into an empty prefix, builds the templates and a client of the aggregator against
+# it outside this tree, and has the core load and use the plugins.
 set -eu
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
@@ -25,3 +25,36 @@ done
 plugins=$(find "$work/prefix" -type d -path '*/bulkhead/plugins')
 "$BUILD/tests/load_check" "$plugins" hello-tools echo '{"say":"\"hi\""}' wait '{}'
 "$BUILD/tests/load_check" "$plugins" hello-tools-c echo '{"say":"\"hi\""}'
+
+# The aggregator's client is a component: not there before it is installed, found afterwards.
+mkdir "$work/client"
+cat >"$work/client/CMakeLists.txt" <<'END'
+cmake_minimum_required(VERSION 3.25)
+project(client LANGUAGES CXX)
+find_package(Bulkhead 0.1 REQUIRED COMPONENTS Aggregator)
+add_executable(client client.cpp)
+target_link_libraries(client PRIVATE bulkhead::aggregator)
+END
+cat >"$work/client/client.cpp" <<'END'
+#include <bulkhead-aggregator/client.hpp>
+int main() {
+  bh::aggregator::Options options;
+  options.program = "/nonexistent/bulkhead";
+  bh::aggregator::Client client(options);
+  return client.list_tools().ok() ? 1 : 0;
+}
+END
+configure() {
+  "$CMAKE" -S "$work/client" -B "$work/client/build" -DCMAKE_PREFIX_PATH="$work/prefix" \
+    -DCMAKE_CXX_COMPILER="$CXX" >"$work/log" 2>&1
+}
+if configure || ! grep -q "no component Aggregator" "$work/log"; then
+  cat "$work/log"
+  exit 1
+fi
+{ "$CMAKE" --install "$BUILD" --component aggregator --prefix "$work/prefix" && configure &&
+  "$CMAKE" --build "$work/client/build"; } >"$work/log" 2>&1 || {
+  cat "$work/log"
+  exit 1
+}
+"$work/client/build/client"

@@ -3,7 +3,7 @@
 // replies must handle any valid JSON.
 //
 // The first byte of the input selects the split.
-#include <bulkhead/aggregator/frames.hpp>
+#include <bulkhead-aggregator/frames.hpp>
 
 #include <cstdint>
 #include <cstdlib>

@@ -34,8 +34,8 @@
 #include <utility>
 #include <vector>
 
-#include "aggregator/child.hpp"
-#include "aggregator/frames.hpp"
+#include "child.hpp"
+#include "frames.hpp"
 
 namespace bh::aggregator {
 

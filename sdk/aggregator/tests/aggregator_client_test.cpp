@@ -1,6 +1,6 @@
 // Tests of the client against a scripted aggregator; tests/e2e/aggregator.mjs and
 // aggregator_drive_test use the real one.
-#include <bulkhead/aggregator_client.hpp>
+#include <bulkhead-aggregator/client.hpp>
 #include <catch2/catch.hpp>
 
 #include <signal.h>

@@ -2,7 +2,7 @@
 // "echo" answers with the arguments, "defined" with the definitions, "hang" never answers, "die"
 // exits, "garble" answers in an unknown format, "later" answers after the next call.
 #include <unistd.h>
-#include <bulkhead/aggregator/frames.hpp>
+#include <bulkhead-aggregator/frames.hpp>
 
 #include <string>
 
