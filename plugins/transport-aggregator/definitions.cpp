@@ -1,6 +1,6 @@
 #include "transport-aggregator/definitions.hpp"
 
-#include <bulkhead-aggregator/json.hpp>
+#include <bulkhead/cpp/json.hpp>
 
 #include <algorithm>
 #include <charconv>

@@ -1,8 +1,8 @@
 #include "transport-aggregator/replies.hpp"
 
 #include <bulkhead/abi/ext/tools.h>
+#include <bulkhead/cpp/json.hpp>
 
-#include <bulkhead-aggregator/json.hpp>
 #include <iterator>
 #include <utility>
 
@@ -15,25 +15,22 @@ namespace json = bh::json;
 class Records {
  public:
   Records(std::uint64_t id, std::string_view member) {
-    out_ = "{\"id\":" + std::to_string(id) + ",\"";
-    out_.append(member).append("\":[");
+    writer_.begin_object().member("id", id).key(member).begin_array();
   }
-  void begin() {
-    if (any_) out_ += ',';
-    any_ = true;
-    out_ += '{';
-  }
-  void end() { out_ += '}'; }
+  void begin() { writer_.begin_object(); }
+  void end() { writer_.end_object(); }
   // An empty value is written as null.
   void add(std::string_view name, std::string_view value) {
-    if (out_.back() != '{') out_ += ',';
-    out_.append(1, '"').append(name).append("\":").append(value.empty() ? "null" : value);
+    writer_.member(name, json::Raw{value.empty() ? "null" : value});
   }
-  std::string done() { return std::move(out_) + "]}"; }
+  std::string done() {
+    writer_.end_array().end_object();
+    return std::move(out_);
+  }
 
  private:
   std::string out_;
-  bool any_ = false;
+  json::Writer writer_{&out_};
 };
 
 // MCP's hints are camelCase; this protocol uses snake_case.
@@ -48,9 +45,7 @@ std::string annotations(std::string_view given) {
   std::string out = "{";
   for (const auto &[theirs, ours] : members) {
     const std::string_view value = json::member(given, theirs);
-    if (value.empty()) continue;
-    if (out.size() > 1) out += ',';
-    out.append(1, '"').append(ours).append("\":").append(value);
+    if (!value.empty()) json::append_member(&out, ours, json::Raw{value});
   }
   return out + "}";
 }
@@ -97,14 +92,13 @@ void add_prompt(Records &out, std::string_view entry, std::string_view item) {
 }  // namespace
 
 std::string reply(std::uint64_t id, std::string_view member, std::string_view value) {
-  std::string out = "{\"id\":" + std::to_string(id) + ",\"";
-  return out.append(member).append("\":").append(value).append("}");
+  std::string out;
+  json::Writer(&out).begin_object().member("id", id).member(member, json::Raw{value}).end_object();
+  return out;
 }
 
 std::string error_reply(std::uint64_t id, std::string_view text) {
-  std::string quoted;
-  json::append_quoted(&quoted, text);
-  return reply(id, "error", quoted);
+  return reply(id, "error", json::quoted(text));
 }
 
 std::uint32_t listed_kind(Method method) noexcept {

@@ -1,6 +1,6 @@
 #include "transport-aggregator/request.hpp"
 
-#include <bulkhead-aggregator/json.hpp>
+#include <bulkhead/cpp/json.hpp>
 
 #include <charconv>
 #include <iterator>

@@ -1,5 +1,8 @@
 #include "transport-aggregator/transport_aggregator.hpp"
 
+#include <bulkhead/cpp/clock.hpp>
+#include <bulkhead/cpp/text.hpp>
+
 #include <fcntl.h>
 #include <poll.h>
 #include <rapidjson/document.h>
@@ -8,10 +11,8 @@
 #include <cerrno>
 #include <charconv>
 #include <csignal>
-#include <ctime>
 #include <utility>
 
-#include "stdio-lines/text.hpp"
 #include "transport-aggregator/replies.hpp"
 
 namespace transport_aggregator {
@@ -26,13 +27,6 @@ void block_pipe_signal() {
   ::sigemptyset(&set);
   ::sigaddset(&set, SIGPIPE);
   ::pthread_sigmask(SIG_BLOCK, &set, nullptr);
-}
-
-std::uint64_t monotonic_ns() {
-  timespec t{};
-  ::clock_gettime(CLOCK_MONOTONIC, &t);
-  return static_cast<std::uint64_t>(t.tv_sec) * 1'000'000'000 +
-         static_cast<std::uint64_t>(t.tv_nsec);
 }
 
 template <class Number>
@@ -110,7 +104,7 @@ bh_status TransportAggregator::start(bh_error *error) {
   if (in_ == out_) {  // one watch per descriptor
     out_ = ::fcntl(in_, F_DUPFD_CLOEXEC, 3);
     own_out_ = out_ >= 0;
-    if (!own_out_) return bh::fail(error, BH_E_IO, "dup: " + stdio_lines::error_name(errno));
+    if (!own_out_) return bh::fail(error, BH_E_IO, "dup: " + bh::error_name(errno));
   }
   buffer_ = std::make_unique<char[]>(read_size);
   cutter_ = FrameCutter(wanted_codec_);
@@ -342,10 +336,10 @@ void TransportAggregator::unwatch() noexcept {
 
 // The host ends when every answer has been passed on; the last answers may still be queued.
 void TransportAggregator::write_last() noexcept {
-  block_pipe_signal();  // this may be a different thread
-  const std::uint64_t end = monotonic_ns() + last_write_ms * 1'000'000;
+  block_pipe_signal();  // this thread may be another one
+  const std::uint64_t end = bh::monotonic_ns() + last_write_ms * 1'000'000;
   while (queue_.waiting() > 0 && queue_.flush(out_) == OutQueue::Flush::blocked &&
-         monotonic_ns() < end) {
+         bh::monotonic_ns() < end) {
     pollfd ready{out_, POLLOUT, 0};
     if (::poll(&ready, 1, last_stall_ms) <= 0) return;
   }

@@ -1,6 +1,8 @@
 // An aggregator process and the two pipes to it. Header only; C++20, Linux.
 #pragma once
 
+#include <bulkhead/cpp/text.hpp>
+
 #include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
@@ -11,7 +13,6 @@
 
 #include <array>
 #include <cerrno>
-#include <cstring>
 #include <string>
 #include <utility>
 #include <vector>
@@ -115,8 +116,7 @@ class Child {
 
  private:
   static bool failed(const std::string &what, int error, std::string *why) {
-    char text[128];
-    *why = what + ": " + ::strerror_r(error, text, sizeof text);
+    *why = what + ": " + error_name(error);
     return false;
   }
 

@@ -9,6 +9,8 @@
 // numbers, true, false, nil. Binary data and extension types have no JSON, and are refused.
 #pragma once
 
+#include <bulkhead/cpp/json.hpp>
+
 #include <algorithm>
 #include <bit>
 #include <charconv>
@@ -19,7 +21,6 @@
 #include <string_view>
 #include <vector>
 
-#include "json.hpp"
 
 namespace bh::msgpack {
 
@@ -162,14 +163,10 @@ class Reader {
 
   const char *text(std::uint64_t n) {
     if (!has(n)) return "it is cut off";
-    const char *const stop = p_ + n;
-    for (const char *q = p_; q != stop;) {
-      const std::size_t length = json::detail::utf8_length(q, stop);
-      if (length == 0) return "it holds text that is not UTF-8";
-      q += length;
-    }
-    json::append_quoted(&out_, {p_, static_cast<std::size_t>(n)});
-    p_ = stop;
+    const std::string_view text(p_, static_cast<std::size_t>(n));
+    if (!is_utf8(text)) return "it holds text that is not UTF-8";
+    json::append_quoted(&out_, text);
+    p_ += n;
     return nullptr;
   }
 
