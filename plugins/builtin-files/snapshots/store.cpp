@@ -194,7 +194,7 @@ bool SnapshotStore::acquire(std::string *problem) {
     if (listed && !manifest) {
       *problem = "the snapshot " + name +
                  " is damaged; delete its file in the snapshot folder if it "
-                 "is not needed");
+                 "is not needed";
       lock_ = Fd();
       return false;
     }
