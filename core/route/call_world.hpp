@@ -1,5 +1,5 @@
-// What tests of the request pipeline share: a policy, a telemetry plugin and a lane that answer as
-// the test says and call back from inside, and a world of the pipeline's parts around them.
+// What tests of the request pipeline share: the pipeline's parts with a policy, a telemetry plugin,
+// a lane and a client that do as the test says.
 #pragma once
 
 #include <catch2/catch.hpp>
@@ -11,99 +11,12 @@
 #include <vector>
 
 #include "route/calls.hpp"
-#include "route/client_fakes.hpp"
+#include "route/fakes.hpp"
 #include "route/kept_list.hpp"
 #include "route/protocol.hpp"
 #include "route/view.hpp"
 
 namespace bulkhead {
-
-struct FakePolicy {
-  std::uint32_t needs = 0;
-  bh_status decides = BH_OK, observes = BH_OK;
-  std::uint32_t verdict = BH_VERDICT_ALLOW;
-  std::vector<std::uint32_t> flags{};  // of the questions about calls
-  std::function<void()> inside{};      // the next question, before it is answered
-
-  bh_status answer(bh_status status, std::uint32_t answer, bh_verdict *out) {
-    out->verdict = answer;
-    out->rule = bh::str("rule");
-    call_once(inside);
-    return status;
-  }
-};
-
-inline const bh_policy policy_table = {
-    sizeof(bh_policy),
-    0,
-    [](void *self) { return static_cast<FakePolicy *>(self)->needs; },
-    [](void *self, const bh_policy_request *request, bh_verdict *out, bh_error *) {
-      auto &policy = *static_cast<FakePolicy *>(self);
-      policy.flags.push_back(request->flags);
-      return policy.answer(policy.decides, policy.verdict, out);
-    },
-    [](void *self, const bh_policy_request *, bh_str, bh_verdict *out, bh_error *) {
-      auto &policy = *static_cast<FakePolicy *>(self);
-      return policy.answer(policy.observes, BH_VERDICT_ALLOW, out);
-    },
-    [](void *, const bh_policy_request *) -> bh_status { return BH_OK; },
-    nullptr,
-};
-
-// It commits when the test says so.
-struct FakeTelemetry {
-  std::uint32_t needs = 0;
-  std::function<void()> inside{};  // the next question for its needs
-};
-inline const bh_telemetry telemetry_table = {
-    sizeof(bh_telemetry),
-    0,
-    [](void *, const bh_record *const *, std::uint32_t n) -> std::uint32_t { return n; },
-    [](void *self) {
-      auto &telemetry = *static_cast<FakeTelemetry *>(self);
-      call_once(telemetry.inside);
-      return telemetry.needs;
-    },
-};
-
-// Sends what it gets, or keeps it for its turn.
-struct FakeLane final : Lane {
-  using Lane::Lane;
-  bool queues = false;
-  std::vector<std::uint64_t> queue{};
-  std::uint32_t sent = 0, retracted = 0;
-  std::function<void()> inside{};  // the next submit(), when the call is sent or queued
-
-  void start() override {}
-  void close() override {}
-  void submit(Exchange &e, const CallInHand &hand) override {
-    if (queues) {
-      queue_in_lane(*e.call, hand);
-      queue.push_back(e.id);
-    } else {
-      send_now(e);
-    }
-    call_once(inside);
-  }
-  void turn() {
-    queues = false;
-    for (const std::uint64_t id : std::exchange(queue, {})) {
-      Exchange *e = host_.exchanges().get(id);
-      if (e == nullptr || !host_.may_be_sent(*e->call)) continue;
-      take_from_lane(*e->call);
-      send_now(*e);
-    }
-  }
-  void send_now(Exchange &e) {
-    e.sent = true;
-    ++in_flight;
-    ++sent;
-  }
-  void retract(std::uint64_t, bool, std::string_view, const mcp::Scan *) override { ++retracted; }
-  void abandon(std::uint64_t) override {}
-  void send(std::uint32_t, const bh_str *, std::uint32_t) override {}
-  void request_quietly(mcp::Method, std::string_view) override {}
-};
 
 struct World : LaneHost, JudgedEvents::Outcome, Asks::Forms, Draining::Owner {
   Profile profile;

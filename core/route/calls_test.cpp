@@ -78,9 +78,9 @@ TEST_CASE("servers are notified only of the end of calls that they have") {
   World sent, waits;
   stages.at("at server")(sent);
   sent.ends.end_session(sent.session);
-  CHECK(sent.lane.retracted == 1);
+  CHECK(sent.lane.retracts == 1);
   stages.at("deciding")(waits);
   CHECK(waits.ends.waiting_for(waits.lane) == std::vector<std::uint64_t>{waits.id});
   waits.ends.end_session(waits.session);
-  CHECK(waits.lane.retracted == 0);
+  CHECK(waits.lane.retracts == 0);
 }

@@ -1,0 +1,27 @@
+#include "route/count_allocations.hpp"
+
+#include <atomic>
+#include <cstdlib>
+#include <new>
+
+namespace {
+
+std::atomic<std::size_t> count = 0;
+
+}  // namespace
+
+std::size_t bulkhead::count_allocations() noexcept {
+  return count;
+}
+
+void *operator new(std::size_t size) {
+  ++count;
+  if (void *p = std::malloc(size)) return p;
+  throw std::bad_alloc();
+}
+void operator delete(void *p) noexcept {
+  std::free(p);
+}
+void operator delete(void *p, std::size_t) noexcept {
+  std::free(p);
+}

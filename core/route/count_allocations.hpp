@@ -1,0 +1,10 @@
+// How often operator new was called in a test that is linked with count_allocations.cpp.
+#pragma once
+
+#include <cstddef>
+
+namespace bulkhead {
+
+std::size_t count_allocations() noexcept;
+
+}  // namespace bulkhead

@@ -1,0 +1,270 @@
+// What tests of the request path share beside clients: a policy, a telemetry plugin, a lane and its
+// host that do as the test says.
+#pragma once
+
+#include <catch2/catch.hpp>
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "bulkhead/abi/ext/policy.h"
+#include "bulkhead/abi/ext/telemetry.h"
+#include "bulkhead/abi/ext/tools.h"
+#include "bulkhead/cpp/basics.hpp"
+#include "reactor/reactor.hpp"
+#include "route/client_fakes.hpp"
+#include "route/kept_list.hpp"
+#include "route/lane.hpp"
+#include "route/lane_host.hpp"
+#include "route/upstream.hpp"
+
+namespace bulkhead {
+
+// A message with its scan.
+struct Scanned {
+  explicit Scanned(std::string message) : text(std::move(message)) {
+    mcp::ScanError error;
+    INFO(text);
+    REQUIRE(mcp::scan(text, &scan, &error));
+  }
+  Scanned(const Scanned &) = delete;
+  Scanned &operator=(const Scanned &) = delete;
+  Message get() const { return {text, &scan}; }
+
+  const std::string text;
+  mcp::Scan scan;
+};
+
+inline std::string joined(const bh_str *parts, std::uint32_t count) {
+  std::string out;
+  for (std::uint32_t i = 0; i < count; ++i) out.append(bh::view(parts[i]));
+  return out;
+}
+
+// Runs the loop until this is so, for five seconds at most.
+inline bool wait_for(Reactor &reactor, const std::function<bool()> &so) {
+  for (int i = 0; i < 500 && !so(); ++i) reactor.poll(10);
+  return so();
+}
+
+inline ServerDef server_named(std::string name) {
+  ServerDef def;
+  def.name = std::move(name);
+  return def;
+}
+
+struct FakePolicy {
+  std::uint32_t needs = 0;
+  bh_status decides = BH_OK, observes = BH_OK;
+  std::uint32_t verdict = BH_VERDICT_ALLOW;
+  std::vector<std::uint32_t> flags{};      // of the questions about calls
+  std::vector<std::uint64_t> numbers{};    // of the questions about calls and events
+  bh_status shows = BH_OK;                 // each item of a list
+  std::vector<std::string> filtered{};     // items that it was asked about
+  std::vector<std::uint64_t> questions{};  // the numbers of these
+  std::function<void()> inside{};          // the next question, before it is answered
+
+  bh_status answer(bh_status status, std::uint32_t answer, bh_verdict *out) {
+    out->verdict = answer;
+    out->rule = bh::str("rule");
+    call_once(inside);
+    return status;
+  }
+};
+
+inline const bh_policy policy_table = {
+    sizeof(bh_policy),
+    0,
+    [](void *self) { return static_cast<FakePolicy *>(self)->needs; },
+    [](void *self, const bh_policy_request *request, bh_verdict *out, bh_error *) {
+      auto &policy = *static_cast<FakePolicy *>(self);
+      policy.flags.push_back(request->flags);
+      policy.numbers.push_back(request->exchange);
+      return policy.answer(policy.decides, policy.verdict, out);
+    },
+    [](void *self, const bh_policy_request *, bh_str, bh_verdict *out, bh_error *) {
+      auto &policy = *static_cast<FakePolicy *>(self);
+      return policy.answer(policy.observes, BH_VERDICT_ALLOW, out);
+    },
+    [](void *self, const bh_policy_request *request) -> bh_status {
+      auto &policy = *static_cast<FakePolicy *>(self);
+      policy.filtered.emplace_back(bh::view(request->name));
+      policy.questions.push_back(request->exchange);
+      return policy.shows;
+    },
+    nullptr,
+};
+
+// It commits when the test says so.
+struct FakeTelemetry {
+  std::uint32_t needs = 0;
+  std::function<void()> inside{};  // the next question for its needs
+};
+inline const bh_telemetry telemetry_table = {
+    sizeof(bh_telemetry),
+    0,
+    [](void *, const bh_record *const *, std::uint32_t n) -> std::uint32_t { return n; },
+    [](void *self) {
+      auto &telemetry = *static_cast<FakeTelemetry *>(self);
+      call_once(telemetry.inside);
+      return telemetry.needs;
+    },
+};
+
+// The rest of the route as lanes see it: remembers what they report.
+struct FakeLaneHost : LaneHost {
+  Limits own_limits{};
+  std::unique_ptr<Reactor> loop = *Reactor::create();
+  ExchangeTable table{};
+  std::vector<std::string> events{};  // "changed", "items", "ready", "lost", "ends"
+  mutable std::vector<std::string> lines{};
+  struct Failure {
+    std::uint64_t call;
+    std::int32_t error_code;
+    std::string text;
+  };
+  std::vector<Failure> failures{};
+  std::vector<Error> refusals{};  // of a tools plugin
+  std::vector<bh_call> to_complete{};
+  std::map<bh_lane, WireLane *> wires{};  // null: being closed
+  bh_lane last_wire = 0;
+  bool may_send = true;
+
+  const Limits &limits() const noexcept override { return own_limits; }
+  Reactor &reactor() noexcept override { return *loop; }
+  void log(std::int32_t, std::string_view text) const override { lines.emplace_back(text); }
+  std::optional<std::string> without_credentials(std::string_view text) const override {
+    return std::string(text);
+  }
+  bh_lane register_wire(WireLane *lane) override {
+    wires[++last_wire] = lane;
+    return last_wire;
+  }
+  void detach_wire(bh_lane lane) override { wires[lane] = nullptr; }
+  void forget_wire(bh_lane lane) override { wires.erase(lane); }
+  ExchangeTable &exchanges() noexcept override { return table; }
+  void arm(Exchange &e, std::uint64_t ms) override { e.timeout_ms = ms; }
+  void drop(Exchange &e) override {
+    e.lane->detach(e);
+    table.close(e);
+  }
+  void fail_call(Call &call, std::int32_t error_code, std::string_view text,
+                 std::uint32_t) override {
+    failures.push_back({call.id, error_code, std::string(text)});
+    if (call.exchange != nullptr) drop(*std::exchange(call.exchange, nullptr));
+  }
+  bool may_be_sent(Call &) override { return may_send; }
+  void tools_refused(bh_call call, const Error &error) override {
+    refusals.push_back(error);
+    if (Exchange *e = table.get(call)) drop(*e);
+  }
+  void expect_completed(bh_call call) override { to_complete.push_back(call); }
+  void lane_changed(Lane &) override { events.emplace_back("changed"); }
+  void items_changed(Lane &) override { events.emplace_back("items"); }
+  void lane_ready(Lane &) override { events.emplace_back("ready"); }
+  void lane_lost(Lane &) override { events.emplace_back("lost"); }
+  void tools_listed(const Lane &) override {}
+  void list_learned(const ListNews &) const override {}
+  void lane_ends(Lane &) override { events.emplace_back("ends"); }
+  std::size_t count(std::string_view event) const {
+    return static_cast<std::size_t>(std::count(events.begin(), events.end(), event));
+  }
+};
+
+// Sends what it gets, or keeps it for its turn.
+struct FakeLane final : Lane {
+  using Lane::Lane;
+  bool queues = false;
+  std::vector<std::uint64_t> queue{};
+  std::uint32_t sent = 0, retracts = 0;
+  std::vector<std::string> messages{};  // notifications and responses to the server
+  std::vector<std::string> quiet{};     // requests on behalf of several clients
+  std::function<void()> inside{};       // the next submit(), when the call is sent or queued
+
+  void start() override {}
+  void close() override {}
+  void submit(Exchange &e, const CallInHand &hand) override {
+    if (queues) {
+      queue_in_lane(*e.call, hand);
+      queue.push_back(e.id);
+    } else {
+      send_now(e);
+    }
+    call_once(inside);
+  }
+  void turn() {
+    queues = false;
+    for (const std::uint64_t id : std::exchange(queue, {})) {
+      Exchange *e = host_.exchanges().get(id);
+      if (e == nullptr || !host_.may_be_sent(*e->call)) continue;
+      take_from_lane(*e->call);
+      send_now(*e);
+    }
+  }
+  void send_now(Exchange &e) {
+    e.sent = true;
+    ++in_flight;
+    ++sent;
+  }
+  void retract(std::uint64_t, bool, std::string_view, const mcp::Scan *) override { ++retracts; }
+  void abandon(std::uint64_t) override {}
+  void send(std::uint32_t, const bh_str *parts, std::uint32_t count) override {
+    messages.push_back(joined(parts, count));
+  }
+  void request_quietly(mcp::Method method, std::string_view params) override {
+    quiet.push_back(std::string(mcp::to_string(method)) + " " + std::string(params));
+  }
+  // What the server has told.
+  void set_caps(const ServerCaps &caps) { server_caps_ = caps; }
+  void set_state(LaneState state) { state_ = state; }
+  void list(ItemKind kind, const std::string &result) {
+    ItemList items;
+    const auto read = append_page(kind, result, upstream_.def(), host_.limits(), &items);
+    REQUIRE(read.has_value());
+    items_[static_cast<std::size_t>(kind)] = std::move(items);
+    state_ = LaneState::ready;
+    settled_ = listed_ = true;
+  }
+};
+
+// A tools plugin: lists what it is given, and keeps its calls until the test completes them.
+struct FakeTools {
+  std::string tools = "[]";
+  bh_status listing = BH_OK;  // of tools; BH_PENDING: they come later
+  std::uint32_t features = 0;
+  bh_status begins = BH_PENDING;
+  std::vector<std::string> calls{};  // "method name arguments"
+  std::vector<bh_call> ids{}, cancelled{};
+  std::function<void()> inside{};  // the next call_begin()
+};
+inline const bh_tools tools_table = {
+    sizeof(bh_tools),
+    0,
+    [](void *self, std::uint32_t kind, bh_buf *out, bh_error *error) -> bh_status {
+      const FakeTools &tools = *static_cast<FakeTools *>(self);
+      if (kind != BH_LIST_TOOLS) return BH_E_UNSUPPORTED;
+      if (tools.listing == BH_PENDING) return BH_PENDING;
+      if (tools.listing != BH_OK) return bh::fail(error, tools.listing, "the folder has gone");
+      *out = bh::buf(std::string(tools.tools));
+      return BH_OK;
+    },
+    [](void *self, bh_call call, const bh_call_info *info, bh_error *error) -> bh_status {
+      FakeTools &tools = *static_cast<FakeTools *>(self);
+      tools.calls.push_back(std::string(bh::view(info->method)) + " " +
+                            std::string(bh::view(info->name)) + " " +
+                            std::string(bh::view(info->arguments)));
+      tools.ids.push_back(call);
+      call_once(tools.inside);
+      if (tools.begins >= BH_OK) return tools.begins;
+      return bh::fail(error, tools.begins, "it is not done");
+    },
+    [](void *self, bh_call call) { static_cast<FakeTools *>(self)->cancelled.push_back(call); },
+    [](void *self) -> std::uint32_t { return static_cast<FakeTools *>(self)->features; },
+};
+
+}  // namespace bulkhead
