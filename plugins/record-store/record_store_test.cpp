@@ -371,7 +371,7 @@ TEST_CASE("a checkpoint for the row before the file is valid, one of another ins
     Head far = first;
     far.seq -= 1;
     checkpoint(2, far, "book");
-    CHECK(has(verify(folder).broken, "is for a row of another file"));
+    CHECK(has(verify(folder).broken, "is for a row before this file"));
   }
 }
 

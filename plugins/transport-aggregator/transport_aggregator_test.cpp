@@ -46,7 +46,7 @@ class Fixture {
     plugin = std::make_unique<TransportAggregator>(host.host());
     const std::string json = "{\"in_fd\":" + std::to_string(in_[0]) +
                              ",\"out_fd\":" + std::to_string(out_[1]) + ",\"codec\":\"" +
-                             (!configured                    ? "auto"
+                             (!configured              ? "auto"
                               : codec == Codec::ndjson ? "ndjson"
                                                        : "msgpack") +
                              "\"}";
@@ -474,7 +474,7 @@ TEST_CASE("requests that wait for the first servers are limited in bytes") {
   f.client_says(R"({"id":2,"method":"call_tool","params":{"name":")" + large + "\"}}");
   const Texts replies = f.replies();
   REQUIRE(replies.size() == 1);
-  CHECK(replies[0].starts_with(R"({"id":2,"error":"too many bytes of requests wait)"));
+  CHECK(replies[0].starts_with(R"({"id":2,"error":"too many bytes of requests are queued)"));
 }
 
 TEST_CASE("a client that does not read is disconnected") {

@@ -360,7 +360,7 @@ TEST_CASE("without descriptors waiting calls make room, too") {
   late.send(post(rig, "echo 1", id));
   const FewDescriptors few;
   CHECK(late.response().body == "echo 1");
-  CHECK_FALSE(rig.host.logged("no new connections"));
+  CHECK_FALSE(rig.host.logged("accepting no connections"));
 }
 
 TEST_CASE("without descriptors silent connections make room") {
@@ -375,7 +375,7 @@ TEST_CASE("without descriptors silent connections make room") {
   const FewDescriptors few;
   CHECK(waiting.response().body == "echo 1");
   CHECK(rig.host.metric("http.connections_evicted") == 1);
-  CHECK_FALSE(rig.host.logged("no new connections"));
+  CHECK_FALSE(rig.host.logged("accepting no connections"));
 }
 
 TEST_CASE("without descriptors the server waits instead of spinning") {
@@ -390,7 +390,7 @@ TEST_CASE("without descriptors the server waits instead of spinning") {
   none.rlim_cur = 4;
   REQUIRE(::setrlimit(RLIMIT_NOFILE, &none) == 0);
   const bool warned =
-      rig.host.run_until([&] { return rig.host.logged("no new connections"); }, 5000);
+      rig.host.run_until([&] { return rig.host.logged("accepting no connections"); }, 5000);
   const std::uint64_t turns = rig.host.turns();
   rig.host.run_for(200);
   const std::uint64_t spent = rig.host.turns() - turns;

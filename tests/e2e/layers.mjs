@@ -123,7 +123,7 @@ both('B28 corporate rules come first and cannot be weakened', async (t, args) =>
   assert.match((await call(client, 'local__a')).error.message, /security\.rules\.mcp\.no-a.*not here/);
   assert.ok((await call(client, 'local__b')).result);
   const says = (text) => refusal(t, servers + text, env, args);
-  assert.match(says(rule('yes', { decision: 'allow', priority: -20 })), /those below 0 are the corporation's/);
+  assert.match(says(rule('yes', { decision: 'allow', priority: -20 })), /priorities below 0 are reserved for the corporation/);
   assert.match(says(rule('no-a', { decision: 'allow' })), /the corporation's profile has a rule of this name/);
   for (const policy of ['plugin = "policy-allow"', 'enabled = false', 'with_rules = "policy-allow"', 'rules = false']) {
     const bound = await t.gateway(`${servers}[policies.default]\n${policy}\n`, { args, env });

@@ -118,8 +118,8 @@ both('B24 decision rewrite and block of a response: the original does not reach 
 test('B25 an impossible rewrite is an error that names the rule', async (t) => {
   for (const [keys, text] of [
     [{ rewrite_target: 'name =~ "a"', rewrite_value: 'b' }, /cannot be rewritten/],
-    [{ rewrite_target: 'arguments =~ "("', rewrite_value: 'b' }, /regular expression of rewrite_target is refused/],
-    [{ rewrite_target: 'arguments =~ "(a)"', rewrite_value: '${x}' }, /no named group/],
+    [{ rewrite_target: 'arguments =~ "("', rewrite_value: 'b' }, /invalid regular expression in rewrite_target/],
+    [{ rewrite_target: 'arguments =~ "(a)"', rewrite_value: '${x}' }, /not a named group/],
   ]) {
     const said = refusal(t, [], rule('broken', { decision: 'rewrite', ...keys }));
     assert.match(said, text);

@@ -226,7 +226,7 @@ TEST_CASE("D12 revert restores contents, modes and links, and deletes new files"
   CHECK(action("./deleted") == "restored");
   CHECK(action("mode") == "restored");
   CHECK(action("link") == "restored");
-  CHECK(has(files.error("revert", R"({"path":"later"})"), "name a checkpoint"));
+  CHECK(has(files.error("revert", R"({"path":"later"})"), "give a checkpoint"));
   CHECK(action("later", "cp-10") == "deleted");
   CHECK(tree.read("modified") == "old");
   CHECK(tree.read("deleted") == "back");
