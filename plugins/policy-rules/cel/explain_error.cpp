@@ -94,7 +94,7 @@ std::string Program::text_of(const Value &error) const {
     if (found) return "no such overload: " + call_of(*at, error);
     return "expected a bool, found " + std::string(kind_name(first));
   }
-  return std::string(text) + ", this is " + std::string(kind_name(first));
+  return std::string(text) + ", not " + std::string(kind_name(first));
 }
 
 Fault Program::explain(const Value &error) const {
