@@ -361,7 +361,7 @@ TEST_CASE("a checkpoint for the row before the file is valid, one of another ins
   SECTION("of the expected instance") {
     VerifyOptions options;
     options.instance = "other";
-    CHECK(has(verify(folder, options).broken, "is for the instance \"book\", not of \"other\""));
+    CHECK(has(verify(folder, options).broken, "is for the instance \"book\", not for \"other\""));
   }
   SECTION("of different instances") {
     checkpoint(2, head, "other");

@@ -213,7 +213,7 @@ for (const place of ['compartments', 'single-process']) {
     assert.match((await records.verify(copy, '--key', key)).stdout, /signed checkpoints of "records"\n/);
     await records.verify(copy, '--key', key, '--instance', 'records');
     const other = await records.verify(copy, '--key', key, '--instance', 'other').catch((error) => error);
-    assert.match(other.stdout, /is for the instance "records", not of "other"/);
+    assert.match(other.stdout, /is for the instance "records", not for "other"/);
     const db = new DatabaseSync(copy);
     db.exec('DELETE FROM audit_checkpoints WHERE id > 1');
     db.close();
