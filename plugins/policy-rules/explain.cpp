@@ -91,7 +91,7 @@ class Described {
     if (found->IsString())
       *out = text_of(*found);
     else
-      wrong_ = "\"" + std::string(name) + "\" is a string";
+      wrong_ = "\"" + std::string(name) + "\" must be a string";
   }
   bool object(const rapidjson::Value &json, std::string_view name, std::string *keep,
               std::string_view *out) {

@@ -297,7 +297,7 @@ class Checker {
     const bool by_value = node.op == Op::kEqual || node.op == Op::kNotEqual;
     if (!same || (!by_value && (!has_order(a) || !has_order(b)))) {
       return fail(node, a.to_string() + " and " + b.to_string() + " cannot be compared" +
-                            (by_value ? "; dyn() of one allows it" : " in this way"));
+                            (by_value ? "; convert one with dyn()" : " in this way"));
     }
     return Kind::kBool;
   }
