@@ -336,7 +336,7 @@ void TransportAggregator::unwatch() noexcept {
 
 // The host ends when every answer has been passed on; the last answers may still be queued.
 void TransportAggregator::write_last() noexcept {
-  block_pipe_signal();  // this thread may be another one
+  block_pipe_signal();  // this may be a different thread
   const std::uint64_t end = bh::monotonic_ns() + last_write_ms * 1'000'000;
   while (queue_.waiting() > 0 && queue_.flush(out_) == OutQueue::Flush::blocked &&
          bh::monotonic_ns() < end) {

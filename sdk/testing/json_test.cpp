@@ -1,4 +1,4 @@
-// The JSON reader and writer of the SDK.
+// Tests of the JSON reader and writer of the SDK.
 #include <bulkhead/cpp/json.hpp>
 #include <catch2/catch.hpp>
 
@@ -58,8 +58,8 @@ TEST_CASE("strings are escaped") {
   }
 }
 
-TEST_CASE("each byte is escaped at each place of a word") {
-  // Words of eight bytes are looked at once; what is special must be found at each place.
+TEST_CASE("bytes are escaped at each position of a word") {
+  // Eight bytes are checked at a time; special bytes must be found at each position.
   for (int byte = 0; byte < 256; ++byte) {
     for (std::size_t at = 0; at < 24; ++at) {
       std::string text(24, 'x');
@@ -104,7 +104,7 @@ TEST_CASE("objects and arrays") {
   CHECK(object == R"({"a":1,"b":"c")");
 }
 
-TEST_CASE("what JSON does not allow is refused") {
+TEST_CASE("invalid JSON is rejected") {
   CHECK(refused([](json::Writer &) {}));
   CHECK(refused([](json::Writer &w) { w.begin_object(); }));
   CHECK(refused([](json::Writer &w) { w.begin_object().value(1).end_object(); }));
@@ -156,7 +156,7 @@ TEST_CASE("members and elements are found") {
   CHECK(count == 1);
 }
 
-TEST_CASE("a text that is not JSON is read within its bounds") {
+TEST_CASE("invalid JSON is read within its bounds") {
   const std::string whole = R"({"a":{"b":["c\\",{"d":-1.5e3}],"e":"\ud83d\ude00"},"f":[]})";
   const auto count = [](std::string_view text) {
     std::size_t n = 0;
@@ -171,7 +171,7 @@ TEST_CASE("a text that is not JSON is read within its bounds") {
   };
   CHECK(count(whole) != 0);
   for (std::size_t n = 0; n < whole.size(); ++n) {
-    const std::string head(whole, 0, n);  // a copy, so that a sanitizer sees its end
+    const std::string head(whole, 0, n);  // a copy, so that a sanitizer detects reads beyond its end
     CAPTURE(head);
     CHECK_FALSE(json::valid(head));
     CHECK(count(head) == 0);

@@ -1,4 +1,4 @@
-// Text helpers and clocks of the SDK.
+// Tests of the text helpers and clocks of the SDK.
 #include <bulkhead/cpp/clock.hpp>
 #include <bulkhead/cpp/text.hpp>
 #include <catch2/catch.hpp>
@@ -10,7 +10,7 @@
 using namespace std::string_literals;
 using namespace std::string_view_literals;
 
-TEST_CASE("case is ASCII's and nothing else's") {
+TEST_CASE("case conversion is limited to ASCII") {
   CHECK(bh::lowered("AZaz09[@`{ÄÖ") == "azaz09[@`{ÄÖ");
   CHECK(bh::equal_ignoring_case("Content-TYPE", "content-type"));
   CHECK(bh::equal_ignoring_case("", ""));
@@ -32,7 +32,7 @@ TEST_CASE("hexadecimal digits") {
   for (const char c : "/:@G`g \x80"sv) CHECK(bh::hex_value(c) == -1);
 }
 
-TEST_CASE("UTF-8: the characters that RFC 3629 has") {
+TEST_CASE("UTF-8: valid characters of RFC 3629") {
   for (const std::string_view good :
        {"\x7F"sv, "\0"sv, "\xC2\x80"sv, "\xDF\xBF"sv, "\xE0\xA0\x80"sv, "\xED\x9F\xBF"sv,
         "\xEE\x80\x80"sv, "\xEF\xBF\xBF"sv, "\xF0\x90\x80\x80"sv, "\xF4\x8F\xBF\xBF"sv}) {
