@@ -8,8 +8,6 @@
 
 #include "common/paths.hpp"
 #include "corporation/holds.hpp"
-#include "keep/list_store.hpp"
-#include "keep/pin_store.hpp"
 #include "layers/load.hpp"
 #include "layers/project.hpp"
 #include "mcp/scan.hpp"
