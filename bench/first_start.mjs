@@ -22,8 +22,7 @@ async function start(command, args, home) {
   let tools = [];
   while (tools.length === 0) {
     tools = await client.toolNames();
-    if (tools.length === 0) await sleep(20); // the server is not listed yet; a real client waits
-                                             // for list_changed
+    if (tools.length === 0) await sleep(20); // the server is not listed yet; a real client waits for list_changed
   }
   const listed = performance.now() - began;
   await client.tool(tools[0], call);

@@ -88,9 +88,8 @@ std::string unknown_param_names(std::string_view message, const Scan &scan) {
         while (!name.empty() && (static_cast<unsigned char>(name.back()) & 0xC0) == 0x80) {
           name.remove_suffix(1);
         }
-        if (!name.empty())
-          // The first byte of a multi-byte character, or a whole character.
-          name.remove_suffix(1);
+        // The first byte of a multi-byte character, or a whole character.
+        if (!name.empty()) name.remove_suffix(1);
       }
       out.append(out.empty() ? "" : ", ");
       append_quoted(&out, std::string(name) + (cut ? "..." : ""));

@@ -30,7 +30,7 @@ static_assert(std::size(param_names) == task_param + 1);
 
 // Bits of ParamName. Both are 0 for methods whose messages are not forwarded to servers unchanged.
 struct MethodParams {
-  std::uint32_t named = 0;  // members that rules, people and records see under their own name
+  std::uint32_t named = 0;  // members that rules, users and records see under their own name
   std::uint32_t more = 0;   // further members of MCP's schema
 };
 

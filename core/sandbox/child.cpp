@@ -3,8 +3,8 @@
 // tables would take longer than everything else, and no copy of the gateway's memory may remain in
 // the sandbox.
 //
-// Without CLONE_VFORK the child would share errno with a running thread, and writing its
-// oom_score_adj would change that of the gateway.
+// Without CLONE_VFORK the child would share errno with a running thread, its oom_score_adj would be
+// that of the gateway, and under memory pressure the kernel could kill both together.
 #include "sandbox/child.hpp"
 
 #include <fcntl.h>
@@ -55,8 +55,8 @@ void default_signals() {
   for (int s = 1; s < NSIG; ++s) ::sigaction(s, &standard, nullptr);
 }
 
-// Closes the parent's other descriptors at once, so that a connection which the parent closes is
-// closed.
+// Closes the parent's other descriptors at once: a copy here would keep connections open that the
+// parent closes.
 void close_others(const ChildPlan &plan) {
   unsigned next = 3;
   for (std::size_t i = 0; i < plan.kept_count; ++i) {
@@ -407,7 +407,7 @@ BULKHEAD_CHILD_SIDE int run_server(void *arg) {
     errno = landlock_restrict_self(plan->landlock);
     if (errno != 0) child_failed(plan, SpawnStep::landlock);
   }
-  // Includes descriptors that other code opened without it.
+  // Also covers descriptors that other code opened without O_CLOEXEC.
   ::syscall(SYS_close_range, 3, ~0u, CLOSE_RANGE_CLOEXEC);
   sigset_t none;
   ::sigemptyset(&none);

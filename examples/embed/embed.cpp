@@ -36,7 +36,7 @@ int main(int argc, char **argv) {
   if (!host) return failed(host.error().text);
   if (auto started = (*host)->start(); !started) return failed(started.error().text);
 
-  // A client inside the program uses the same request path as one behind a transport.
+  // A client inside the program uses the same request path as one that connects to a transport.
   std::string answer;
   auto client = (*host)->connect([&](std::string_view message) {
     if (message.find("\"id\":") != message.npos) answer = message;  // otherwise a notification

@@ -421,7 +421,7 @@ Command chosen(const CLI::App &app) {
   return Command::serve;
 }
 
-// The option that was given without a text, or nothing.
+// The option that was given with an empty text, or none.
 std::string empty_option(const CLI::App &app) {
   for (const CLI::Option *option : app.get_options()) {
     if (option->get_positional() || option->get_type_size() == 0) continue;
@@ -475,7 +475,8 @@ CommandTree tree_of(CLI::App &app) {
   return out;
 }
 
-// CLI11 would only say that a subcommand is required. Looks at the words before the first option.
+// Replaces CLI11's message, which only says that a subcommand is required. Checks the words before
+// the first option.
 std::string unknown_command(const CLI::App &app, int argc, const char *const *argv) {
   const CLI::App *at = &app;
   std::string name = "bulkhead";
@@ -516,7 +517,7 @@ std::variant<Arguments, int> parse_arguments(int argc, const char *const *argv) 
     return code == 0 ? exit_ok : exit_usage;
   }
   if (const std::string name = empty_option(*app.get_subcommands().front()); !name.empty()) {
-    // An empty variable in a script must not turn into the default.
+    // An unset variable in a script must not select the default.
     Console::get().write("bulkhead: " + name + " needs a value that is not empty\n");
     return exit_usage;
   }

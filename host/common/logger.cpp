@@ -99,9 +99,8 @@ void Logger::write_file(LogLevel level, std::string_view line) {
       timestamp() + " " + std::string(to_string(level)) + " " + std::string(line) + "\n";
   const std::lock_guard lock(mutex_);
   rotate_if_full();
-  if (::write(fd_, stamped.data(), stamped.size()) < 0)
-    // An error cannot be reported anywhere.
-    return;
+  // An error cannot be reported anywhere.
+  if (::write(fd_, stamped.data(), stamped.size()) < 0) return;
 }
 
 bool Logger::first_time(const std::string &line) {

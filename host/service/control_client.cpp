@@ -41,7 +41,7 @@ bool consume(http_codec::ResponseReader &reader, std::string_view in, FoundGatew
       case Result::body:
         found->answer.append(piece);
         if (found->answer.size() <= max_answer_bytes) break;
-        found->error = "sent an answer above the size limit";
+        found->error = "the answer exceeds the size limit";
         return true;
       case Result::done:
         return true;
@@ -61,7 +61,7 @@ void read_answer(int fd, std::uint64_t wait_ms, FoundGateway *found) {
     const std::uint64_t now = now_ms();
     pollfd wait{fd, POLLIN, 0};
     if (now >= deadline || ::poll(&wait, 1, static_cast<int>(deadline - now)) == 0) {
-      found->error = "timed out";
+      found->error = "no answer in time";
       return;
     }
     const ssize_t n = ::recv(fd, buffer.data(), buffer.size(), MSG_DONTWAIT);
@@ -70,8 +70,8 @@ void read_answer(int fd, std::uint64_t wait_ms, FoundGateway *found) {
       return;
     }
     if (n == 0) {
-      if (!any) found->error = "denies access to this user";
-      if (any && !reader.ends_with_connection()) found->error = "sent an incomplete answer";
+      if (!any) found->error = "access denied for this user";
+      if (any && !reader.ends_with_connection()) found->error = "incomplete answer";
       return;
     }
     any = any || n > 0;
@@ -107,7 +107,7 @@ std::optional<FoundGateway> ask(const std::string &path, const std::string &requ
     ::close(fd);
     return std::nullopt;
   } else {  // EAGAIN: the accept queue is full
-    found.error = errno == EAGAIN ? "timed out" : describe_errno("connecting", errno);
+    found.error = errno == EAGAIN ? "no answer in time" : describe_errno("connecting", errno);
   }
   ::close(fd);
   return found;

@@ -22,9 +22,8 @@ std::vector<std::pair<std::string, std::string>> not_connected(const HostStatus 
     };
     if (!in(report.added) && !in(report.changed)) continue;
     if (server.state == ServerState::ready || server.state == ServerState::idle) continue;
-    if (server.state == ServerState::disabled && server.reason.empty())
-      // Disabled by the profile.
-      continue;
+    // Disabled by the profile.
+    if (server.state == ServerState::disabled && server.reason.empty()) continue;
     out.emplace_back(server.name, server.reason.empty() ? "still connecting" : server.reason);
   }
   return out;

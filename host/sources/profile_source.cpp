@@ -80,9 +80,8 @@ void hide_unused_transports(Profile &profile) {
 }
 
 void give_launchers_time(Profile &profile) {
-  if (profile.limits.connect_timeout_ms != Limits{}.connect_timeout_ms)
-    // Set in the profile.
-    return;
+  const bool is_set = profile.limits.connect_timeout_ms != Limits{}.connect_timeout_ms;
+  if (is_set) return;
   for (ServerDef &def : profile.servers) {
     if (!def.connect_timeout_ms && downloads_first(def.command)) {
       def.connect_timeout_ms = launcher_connect_ms;

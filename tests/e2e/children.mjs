@@ -364,12 +364,8 @@ for (const mode of ['in compartments', 'in one process']) {
     await assert.rejects(client.tool('up__die'));
     const second = await running(first);
     const [server] = processesWith(log);
-    process.kill(Number(/^PPid:\s+(\d+)/m.exec(read(`/proc/${server}/status`))[1]), 'SIGKILL');  // the
-                                                                                                 // first
-                                                                                                 // process
-                                                                                                 // of
-                                                                                                 // the
-                                                                                                 // sandbox
+    // The first process of the sandbox.
+    process.kill(Number(/^PPid:\s+(\d+)/m.exec(read(`/proc/${server}/status`))[1]), 'SIGKILL');
     await running(second);
     await until('no zombies are left', () => zombies(gateway.pid).length === 0);
     process.kill(gateway.pid, 'SIGKILL');
@@ -413,7 +409,7 @@ for (const sandbox of ['home-read-only', 'strict']) {
     const secrets = ['.ssh/id_rsa', '.aws/credentials', '.kube/config', '.npmrc', '.netrc', '.config/gh/hosts.yml', '.docker/config.json', '.config/git/credentials'];
     const home = t.path('../home');
     const files = t.path('workspace');
-    // Of some the folder exists, one exists itself; .kube and others do not exist.
+    // For some paths the parent folder exists, one exists itself; .kube and others do not exist.
     for (const folder of [files, `${home}/.ssh`, `${home}/.config/other`, `${home}/project`]) mkdirSync(folder, { recursive: true });
     writeFileSync(`${home}/.netrc`, 'CANARY');
     writeFileSync(`${home}/project/notes.txt`, 'notes');

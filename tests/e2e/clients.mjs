@@ -331,8 +331,7 @@ export class StdioClient extends Client {
   }
   #line(line) {
     this.lines.push(line);
-    if (line === '') return; // terminates a line that a process of the gateway may have left
-                             // incomplete
+    if (line === '') return; // terminates a line that a process of the gateway may have left incomplete
     const id = member(line, 'id');
     if (member(line, 'method') !== undefined) {
       this.incoming(line, 'stdio').catch((error) => (this.failure = error));

@@ -197,7 +197,6 @@ export function runProgram(t, args, { profile, file, env, input } = {}) {
     encoding: 'utf8',
     timeout: 20_000,
   });
-  if (done.error && done.error.code !== 'EPIPE') throw done.error; // the program need not read its
-                                                                   // input
+  if (done.error && done.error.code !== 'EPIPE') throw done.error; // the program need not read its input
   return { code: done.status, stdout: done.stdout, stderr: done.stderr, config: gateway.config };
 }

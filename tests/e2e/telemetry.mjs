@@ -519,8 +519,7 @@ test('full: kill -9 of all processes loses no answered call', async (t) => {
         if (runs) answered.push(key);
       }
     });
-    const key = join(state, 'bulkhead/audit/supervisor/public-key');  // created with the first
-                                                                      // signature
+    const key = join(state, 'bulkhead/audit/supervisor/public-key'); // created with the first signature
     await until('some are answered', () => answered.length > 20 + Math.floor(Math.random() * 100) && existsSync(key));
     gateway.mayExit = true;
     process.kill(gateway.pid, 'SIGKILL');

@@ -223,8 +223,7 @@ for (const [mode, args] of [['in compartments', []], ['in one process', ['--sing
     await inFlight(gateway, 1);
     const pid = args.length ? gateway.pid : (await processOf(gateway, 'first'))[0];
     process.kill(pid, 'SIGUSR1');
-    await inFlight(gateway, 0); // answered: most of the answer is in the gateway, since nothing is
-                                // read
+    await inFlight(gateway, 0); // answered: most of the answer is in the gateway, since nothing is read
     gateway.mayExit = true;
     process.kill(gateway.pid, 'SIGTERM');
     await sleep(300);
