@@ -47,7 +47,7 @@ bool consume(http_codec::ResponseReader &reader, std::string_view in, FoundGatew
         return true;
       case Result::invalid:
       case Result::head_too_large:
-        found->error = "sent no HTTP response";
+        found->error = "the answer is not an HTTP response";
         return true;
     }
   }
