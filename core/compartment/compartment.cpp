@@ -236,7 +236,7 @@ class Runner final : public link::Channel::Receiver {
       send_log(BH_LOG_ERROR, "watchdog", hang_text(policy, limit_ms));
       ::_exit(exit_policy_hangs);
     });
-    options.on_useless = [this](const std::string &name) { say(control::useless, name); };
+    options.on_useless = [this](const std::string &name) { say(control::unhealthy, name); };
     options.on_pins = [this](const std::vector<PinNews> &news) { tell_pins(news); };
     options.on_list = [this](const ListNews &news) {
       if (channel_ != nullptr) say(control::kept_list, to_bytes(news));

@@ -47,7 +47,7 @@ enum Kind : std::uint16_t {
             // nothing was changed
   pong,
   trunk_lost,        // not router; value: the number of the trunk that has ended
-  useless,           // router; payload: a compartment whose process hangs or sends what it may not
+  unhealthy,         // router; payload: a compartment that is unresponsive or violates the protocol
   finished,          // router: no client can come any more, and all is answered; it exits
   approvals_answer,  // router; exchange: the number; code: status; payload: the answer's value, or
                      // the error's text

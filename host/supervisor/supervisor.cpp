@@ -354,7 +354,7 @@ void Supervisor::on_frame(Child &child, const link::Frame &frame, std::string_vi
       return;
     case control::trunk_lost:
       return on_trunk_lost(child, frame.value);
-    case control::useless:
+    case control::unhealthy:
       if (child.slice.router) restart_unhealthy(payload);
       return;
     case control::approvals_answer:
