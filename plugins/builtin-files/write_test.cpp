@@ -142,7 +142,7 @@ TEST_CASE("files outside of the workspace and special files are not written") {
   CHECK(has(write("."), "cannot be named"));
   CHECK(has(write(""), "path is empty"));
   CHECK(has(write(std::string(256, 'n')), "255 bytes"));
-  CHECK(has(write(builtin_files::temporary_name("x")), "uses itself"));
+  CHECK(has(write(builtin_files::temporary_name("x")), "reserved for temporary files"));
   for (const char *path : {"parent/secret.txt", "../secret.txt"}) {
     const std::string name = path;
     CHECK(files.call("file_delete", R"({"path":")" + name + "\"}").is_error());

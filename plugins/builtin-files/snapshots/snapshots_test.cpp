@@ -133,7 +133,7 @@ TEST_CASE("D10 twelve manual snapshots, none is overwritten") {
   CHECK(contents(tree) == 11);
   CHECK(files.create("again") == "cp-15");
   CHECK(has(files.error("delete", R"({"checkpoint":"cp-3"})"), "there is no snapshot cp-3"));
-  CHECK(has(files.error("delete", R"({"checkpoint":"cp-010"})"), "no checkpoint"));
+  CHECK(has(files.error("delete", R"({"checkpoint":"cp-010"})"), "not a checkpoint"));
   CHECK(has(files.error("create", R"({"name":"a b"})"), "letters"));
   CHECK(has(files.error("create", "{}"), "letters"));
   CHECK(
@@ -374,7 +374,7 @@ TEST_CASE("D15 automatic snapshots are a ring, and none is taken without changes
   CHECK(list.json()["snapshots"][0]["origin"] == "auto");
   CHECK(list.json()["snapshots"][0]["checkpoint"] == "cp-2");
   CHECK(contents(tree) == 10);
-  CHECK(has(files.error("delete", R"({"checkpoint":"cp-2"})"), "is automatic"));
+  CHECK(has(files.error("delete", R"({"checkpoint":"cp-2"})"), "is an automatic snapshot"));
   // The content before the last write is available; the oldest contents were removed.
   files.json("revert", R"({"path":"f","checkpoint":"cp-2"})");
   CHECK(tree.read("f") == "12");
