@@ -57,7 +57,7 @@ std::string random_value(std::mt19937 &random, int depth) {
     case 4:
       return std::to_string(pick(1000)) + ".5";
     case 5: {
-      static constexpr const char *words[] = {"", "x", "ä€😀", "\\\"\\\\", "\\u0001\\u000a", "a b"};
+      static constexpr const char *words[] = {"", "x", "ä€😀", "\\\"\\\\", "\\u0001\\n", "a b"};
       std::string text = "\"";
       for (unsigned n = pick(12); n > 0; --n) text += words[pick(6)];
       return text + (pick(20) == 0 ? std::string(70'000, 'y') : "") + "\"";
