@@ -1,5 +1,8 @@
-// SHA-256 with the processor's SHA instructions if available, else with libsodium. The instructions
-// halve the time for hashing recorded rows.
+// SHA-256 by the processor's SHA instructions if it has them, otherwise libsodium's.
+//
+// Own code, since a row of 512 bytes takes 400 ns with the instructions and 2,900 ns in libsodium,
+// which does not use them. libcrypto does, but no process that hashes rows maps it: it would add
+// 0.5 MiB of private memory and 4 ms to the start of each.
 //
 // Thread: any.
 #pragma once
