@@ -323,7 +323,7 @@ test('older revisions and older catalogues are rejected', (t) => {
   signed.publish('2026.0201.1', grace);
   assert.match(signed.says(), /= 77/);
   signed.publish('2026.0131.2', grace);
-  assert.match(signed.says(), /^REFUSED .*is 2026\.0131\.2, and 2026\.0201\.1 was here before.*\[rollback\]/);
+  assert.match(signed.says(), /^REFUSED .*is 2026\.0131\.2, but 2026\.0201\.1 was seen before.*\[rollback\]/);
   signed.current = '2026.0131.9';
   signed.publish('2026.0201.1', grace);
   assert.match(signed.says(), /^REFUSED .*current revision of "acme-base" is 2026\.0131\.9.*\[rollback\]/);
@@ -338,7 +338,7 @@ test('older revisions and older catalogues are rejected', (t) => {
   assert.match(signed.says(), /^REFUSED .*\[revoked\]/);
   signed.current = '2026.0301.1';
   signed.publish('2026.0201.2', grace);
-  assert.match(signed.says(), /^REFUSED .*current revision of "acme-base" is 2026\.0301\.1, and 2026\.0401\.1 was here before.*\[rollback\]/);
+  assert.match(signed.says(), /^REFUSED .*current revision of "acme-base" is 2026\.0301\.1, but 2026\.0401\.1 was seen before.*\[rollback\]/);
 });
 
 test('B38 a line of corp.pub selects the profile of the catalogue for this machine', (t) => {
