@@ -175,8 +175,8 @@ TEST_CASE("each path sends its request and returns the answer") {
     INFO(path);
     CHECK(has(world.ask(request("GET", path)), " 404 "));
   }
-  CHECK(has(world.ask(request("PUT", "/mcp/connectors")), "takes GET and POST"));
-  CHECK(has(world.ask(request("GET", "/mcp/connectors/a")), "takes DELETE"));
+  CHECK(has(world.ask(request("PUT", "/mcp/connectors")), "supports GET and POST"));
+  CHECK(has(world.ask(request("GET", "/mcp/connectors/a")), "supports DELETE"));
   CHECK(has(world.ask(request("POST", "/mcp/connectors", "{\"id\":")), " 400 "));
   CHECK_FALSE(asked.has_value());
 }
