@@ -35,22 +35,22 @@ says() { [ "$("$work/$1")" = "$2" ] || bad "$1 is not of $2"; }
 write a "tree a"
 make_in a build || bad "the first build"
 says a/build/bin/bulkhead "tree a"
-! grep -q 'configured again' "$work/log" || bad "a fresh tree was taken for a foreign one"
+! grep -q 'building from scratch' "$work/log" || bad "a fresh tree was taken for a foreign one"
 
-# Nothing to do: not configured again.
+# Nothing to do: not configured a second time.
 touch -d 2001-01-01 "$work/a/build/CMakeFiles/TargetDirectories.txt"
 make_in a build || bad "the second build"
 [ "$(stat -c %Y "$work/a/build/CMakeFiles/TargetDirectories.txt")" -lt 1000000000 ] || bad "configured without need"
 # The same folder by a symbolic link.
 ln -s a "$work/link"
 make_in link build || bad "the build by a link"
-! grep -q 'configured again' "$work/log" || bad "a link to a tree was taken for a foreign one"
+! grep -q 'building from scratch' "$work/log" || bad "a link to a tree was taken for a foreign one"
 
 # A copy, with the build folder; the first one is still there.
 cp -a "$work/a" "$work/b"
 write b "tree b"
 make_in b install PREFIX="$work/prefix" || bad "the build of a copy"
-grep -q "build was configured for the tree $work/a: it is configured again" "$work/log" || bad "no message for a copy"
+grep -q "build was configured for the tree $work/a: configuring and building from scratch" "$work/log" || bad "no message for a copy"
 says b/build/bin/bulkhead "tree b"
 says prefix/bin/bulkhead "tree b"
 says a/build/bin/bulkhead "tree a"
@@ -79,7 +79,7 @@ chmod +x "$work/bin/c++"
 /usr/bin/c++ -dumpfullversion -dumpversion >"$work/bin/version"
 CXX=$work/bin/c++ make_in c build BUILD=build-three || bad "the build with a compiler by name"
 make_in c build BUILD=build-three || bad "the second build with it"
-! grep -q 'configured again' "$work/log" || bad "the same compiler was taken for another one"
+! grep -q 'building from scratch' "$work/log" || bad "the same compiler was taken for another one"
 echo 99.1.0 >"$work/bin/version"
 CXX=$work/bin/c++ make_in c build BUILD=build-three || bad "the build with another compiler"
 grep -q "build-three was configured for version .* of $work/bin/c++, which is 99.1.0 here" "$work/log" ||
