@@ -130,11 +130,11 @@ for (const args of [[], ['--single-process']]) {
       'half a prefix': () => client.tool('too__a'),
       prompt: () => get('nobody__p'),
       'prompt without prefix': () => get('p'),
-      resource: () => read('bulkhead://unknown/mem://r'),
-      'resource of no server': () => read('bulkhead://unknown'),
-      subscription: () => client.call('resources/subscribe', { uri: 'bulkhead://unknown/mem://r' }),
+      resource: () => read('bulkhead://absent/mem://r'),
+      'resource of no server': () => read('bulkhead://absent'),
+      subscription: () => client.call('resources/subscribe', { uri: 'bulkhead://absent/mem://r' }),
       completion: () => complete({ type: 'ref/prompt', name: 'nobody__p' }),
-      'completion of a resource': () => complete({ type: 'ref/resource', uri: 'bulkhead://unknown/mem://{id}' }),
+      'completion of a resource': () => complete({ type: 'ref/resource', uri: 'bulkhead://absent/mem://{id}' }),
     };
     for (const [what, request] of Object.entries(unknown)) {
       await assert.rejects(request(), (error) => error.code < 0, what);
