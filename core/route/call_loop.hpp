@@ -57,7 +57,7 @@ class CallLoop {
   void post_failure(Call &call, CallEvent event, CallFailure failure);
   void post_cancellation(Call &call, const Message &notification);
 
-  // The call has ended, and no number finds it any more.
+  // Frees a retired call (NumberedTable::retire()) when no step runs.
   void free_later(Call &call) noexcept {
     call.ended_next = ended_;
     ended_ = &call;

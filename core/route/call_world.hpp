@@ -50,7 +50,7 @@ struct World : LaneHost, JudgedEvents::Outcome, Asks::Forms, Draining::Owner {
                                [](const Session &) {}, [](const Lane &, mcp::Method) {}}};
   Draining draining_servers{profile.limits, *loop, table, *this};
   Judge judge{gate, pins, recorder, *loop};
-  ApprovalDesk desk{{profile, *loop, recorder, counters, asks, answers, nullptr, "nobody looks"}};
+  ApprovalDesk desk{{profile, *loop, recorder, counters, asks, answers, nullptr, "no approver"}};
   std::function<void(std::uint64_t, bool)> on_unanswered = [this](std::uint64_t number, bool) {
     unanswered.push_back(number);
   };

@@ -60,7 +60,7 @@ class NumberedTable {
     retire(object);
     recycle(object);
   }
-  // The two halves of close(): no number finds the object any more, but it keeps its members; then
+  // The two halves of close(): the number of the object is invalid, but its members are kept; then
   // its slot is freed.
   void retire(T &object) {
     disarm(object);
