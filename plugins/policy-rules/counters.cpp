@@ -9,8 +9,8 @@ namespace bulkhead::rules {
 namespace {
 
 constexpr std::uint64_t kSweepEveryMs = 1'000;
-constexpr std::size_t kMostHosts = 1'024;  // per call
-constexpr std::size_t kMostHostBytes = 256;
+constexpr std::size_t kMaxHosts = 1'024;  // per call
+constexpr std::size_t kMaxHostBytes = 256;
 
 bool ends_with_word(std::string_view text, std::string_view word) {
   if (text.size() < word.size()) return false;
@@ -21,10 +21,10 @@ bool ends_with_word(std::string_view text, std::string_view word) {
 }
 
 void add_host(std::string_view address, std::set<std::string> *hosts) {
-  if (hosts->size() >= kMostHosts) return;
+  if (hosts->size() >= kMaxHosts) return;
   std::string host = web_host(address);
   if (host.find("%20") != std::string::npos) return;  // a sentence, not an address
-  if (host.size() > kMostHostBytes) host.resize(kMostHostBytes);
+  if (host.size() > kMaxHostBytes) host.resize(kMaxHostBytes);
   if (!host.empty()) hosts->insert(std::move(host));
 }
 
@@ -88,8 +88,8 @@ Counters::Count *Counters::find(const Budget &budget, const std::string &key,
                                 std::uint64_t now_ms) {
   auto at = counts_.find(key);
   if (at == counts_.end()) {
-    if (counts_.size() >= kMostCounts) sweep(now_ms);
-    if (counts_.size() >= kMostCounts) return nullptr;
+    if (counts_.size() >= kMaxCounts) sweep(now_ms);
+    if (counts_.size() >= kMaxCounts) return nullptr;
     at = counts_.try_emplace(key).first;
     if (budget.per_ms != 0) at->second.window = now_ms / budget.per_ms;
   }
@@ -134,7 +134,7 @@ void Counters::add(const Budget &budget, const std::string &key, const Addition 
 }
 
 void Counters::expect_result(std::uint64_t exchange, const Budget &budget, std::string key) {
-  if (awaited_order_.size() >= kMostCalls) {
+  if (awaited_order_.size() >= kMaxCalls) {
     awaited_.erase(awaited_order_.front());
     awaited_order_.pop_front();
   }

@@ -17,8 +17,8 @@ namespace bulkhead::rules {
 
 class Counters {
  public:
-  static constexpr std::size_t kMostCounts = 65'536;
-  static constexpr std::size_t kMostCalls = 65'536;  // in flight, whose results are counted
+  static constexpr std::size_t kMaxCounts = 65'536;
+  static constexpr std::size_t kMaxCalls = 65'536;  // in flight, whose results are counted
   static constexpr std::uint64_t kIdleMs = 24ull * 3'600'000;  // of a count without `per`
 
   // The amounts that one call adds.

@@ -141,7 +141,7 @@ TEST_CASE("calls that waited for approval are forgotten in order") {
     "cap": {"on": "mcp.request", "if": "true", "decision": "block", "priority": 1,
             "over": {"calls": 4097}}})j"));
   Call c = in_session(1);
-  for (c.exchange = 1; c.exchange <= Judge::kMostAsked + 1; ++c.exchange) {
+  for (c.exchange = 1; c.exchange <= Judge::kMaxAsked + 1; ++c.exchange) {
     if (w.decide(c) != "ask look") FAIL("not asked: " << c.exchange);
   }
   c.again = c.approved = true;
@@ -253,7 +253,7 @@ TEST_CASE("a budget of bytes counts the whole request") {
 
 TEST_CASE("the number of counts is limited, and calls beyond exceed the budget") {
   World w(limit(R"({"calls": 5, "per": "1m"})"));
-  for (std::uint64_t i = 0; i < Counters::kMostCounts; ++i) {
+  for (std::uint64_t i = 0; i < Counters::kMaxCounts; ++i) {
     if (w.judge.decide(w.set, in_session(i)).kind != BH_VERDICT_ALLOW) FAIL("refused: " << i);
   }
   CHECK(w.decide(in_session(1'000'000)) == "block r");

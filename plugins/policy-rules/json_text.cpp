@@ -79,7 +79,7 @@ const char *JsonText::parse(std::string_view text) {
   const bool whole = text.empty() || std::memchr(text.data(), 0, text.size()) == nullptr;
   if (!whole || !cel::is_valid_utf8(text)) return "not valid JSON";
   // Each value takes at least one byte and a comma.
-  if (text.size() > 2 * kMostValues && count_values(text) > kMostValues)
+  if (text.size() > 2 * kMaxValues && count_values(text) > kMaxValues)
     return "has more than 8,388,608 values";
   text_.resize(text.size() + kReadAhead);
   if (!text.empty()) std::memcpy(text_.data(), text.data(), text.size());

@@ -16,7 +16,7 @@ class JsonText {
  public:
   static constexpr unsigned kMaxDepth = 128;
   // Limit for the values of one text; while parsing, each takes up to 80 bytes.
-  static constexpr std::size_t kMostValues = std::size_t{8} << 20;
+  static constexpr std::size_t kMaxValues = std::size_t{8} << 20;
   static constexpr std::size_t kKeptBytes = std::size_t{64} << 10;
 
   JsonText();

@@ -464,7 +464,7 @@ void Judge::remember(bool asks) {
   for (const Charge &each : charges_) at->second.push_back(each.key);
   if (!fresh) return;
   asked_order_.push_back(call_->exchange);
-  if (asked_order_.size() <= kMostAsked) return;
+  if (asked_order_.size() <= kMaxAsked) return;
   asked_.erase(asked_order_.front());
   asked_order_.pop_front();
 }

@@ -77,7 +77,7 @@ struct Look {
 class Judge {
  public:
   // Limit for calls waiting for approval whose counts are stored; an older one is counted again.
-  static constexpr std::size_t kMostAsked = 4'096;
+  static constexpr std::size_t kMaxAsked = 4'096;
 
   // Milliseconds of a monotonic clock, and Unix time.
   struct Clock {

@@ -53,9 +53,9 @@ bh_status LargeQuestions::ask(Event event, const Call &call, std::string_view re
                             &q.call.context,   &q.call.extra,        &q.call.claimed_name};
   std::size_t bytes = 0;
   for (const std::string_view *each : texts) bytes += each->size();
-  if (bytes > kMostBytes - bytes_) {
+  if (bytes > kMaxBytes - bytes_) {
     return bh::fail(error, BH_E_LIMIT,
-                    "more than " + std::to_string(kMostBytes >> 20) +
+                    "more than " + std::to_string(kMaxBytes >> 20) +
                         " MiB would be queued for evaluation; try again later");
   }
   q.text.reserve(bytes);

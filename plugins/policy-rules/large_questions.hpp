@@ -21,7 +21,7 @@ class LargeQuestions {
  public:
   // Limit for the texts of all waiting questions and the current one; questions beyond are
   // rejected.
-  static constexpr std::size_t kMostBytes = std::size_t{256} << 20;
+  static constexpr std::size_t kMaxBytes = std::size_t{256} << 20;
 
   // Called on the reactor thread, once for each accepted question.
   using Answer = std::function<void(std::uint64_t exchange, const Verdict &verdict)>;

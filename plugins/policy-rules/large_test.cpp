@@ -231,7 +231,7 @@ TEST_CASE("an invalid large message is rejected") {
 
 TEST_CASE("messages above the limit for values are rejected") {
   std::string many = "{\"v\":[0";
-  for (std::size_t i = 0; i <= bulkhead::rules::JsonText::kMostValues; ++i) many += ",0";
+  for (std::size_t i = 0; i <= bulkhead::rules::JsonText::kMaxValues; ++i) many += ",0";
   many += "]}";
   World w(kReads);
   REQUIRE(w.decide(1, "write", many) == BH_PENDING);

@@ -68,7 +68,7 @@ std::string Layer::place(std::string_view path) const {
 }
 
 void Faults::add(const Layer &layer, std::string_view path, std::string_view what) {
-  if (faults_.size() >= kMost) return;
+  if (faults_.size() >= kMax) return;
   auto at = std::find(layers_.begin(), layers_.end(), layer.name + "\n" + layer.file);
   if (at == layers_.end()) at = layers_.insert(at, layer.name + "\n" + layer.file);
   faults_.push_back({static_cast<std::size_t>(at - layers_.begin()), layer.line(path),
@@ -76,7 +76,7 @@ void Faults::add(const Layer &layer, std::string_view path, std::string_view wha
 }
 
 void Faults::add(std::string text) {
-  if (faults_.size() < kMost) faults_.push_back({kMost, 0, std::move(text)});
+  if (faults_.size() < kMax) faults_.push_back({kMax, 0, std::move(text)});
 }
 
 std::vector<std::string> Faults::texts() const {

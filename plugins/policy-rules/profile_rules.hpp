@@ -33,10 +33,10 @@ std::string join(std::string_view path, std::string_view name);
 // The known word nearest to this one, or empty.
 std::string_view nearest(std::string_view word, std::span<const std::string_view> known);
 
-// Collects errors of all layers, up to kMost.
+// Collects errors of all layers, up to kMax.
 class Faults {
  public:
-  static constexpr std::size_t kMost = 100;
+  static constexpr std::size_t kMax = 100;
 
   void add(const Layer &layer, std::string_view path, std::string_view what);
   void add(std::string text);  // without layer

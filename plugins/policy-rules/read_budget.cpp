@@ -8,7 +8,7 @@ namespace {
 
 constexpr std::string_view kKeys[] = {"calls", "bytes", "destinations", "per", "by"};
 constexpr std::string_view kBy[] = {"session", "principal", "process", "server", "tool"};
-constexpr std::uint64_t kMostPer = 31ull * 24 * 3'600'000;
+constexpr std::uint64_t kMaxPer = 31ull * 24 * 3'600'000;
 
 // Parses "30s", "1m", "12h", "1d" to milliseconds; 0: invalid, or outside of 1 s to 31 days.
 std::uint64_t duration_ms(std::string_view text) {
@@ -33,7 +33,7 @@ std::uint64_t duration_ms(std::string_view text) {
   std::uint64_t number = 0;
   const char *end = text.data() + text.size() - 1;
   if (std::from_chars(text.data(), end, number).ptr != end) return 0;
-  return number * unit <= kMostPer ? number * unit : 0;
+  return number * unit <= kMaxPer ? number * unit : 0;
 }
 
 bool read_counting_keys(const Table &table, Budget *budget) {

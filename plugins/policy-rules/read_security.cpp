@@ -12,7 +12,7 @@ namespace {
 
 constexpr std::string_view kSectionKeys[] = {
     "default", "legacy", "capabilities", "servers", "rules", "large_messages", "values_at_once"};
-constexpr std::int64_t kLeastValues = 1'024, kMostValuesAtOnce = 1'048'576;
+constexpr std::int64_t kMinValues = 1'024, kMaxValuesAtOnce = 1'048'576;
 constexpr std::string_view kRuleKeys[] = {"on",
                                           "if",
                                           "decision",
@@ -24,7 +24,7 @@ constexpr std::string_view kRuleKeys[] = {"on",
                                           "rewrite_value",
                                           "strip_arguments",
                                           "strip_response"};
-constexpr int kLeastCorp = -1000, kMostCorp = -1, kLeastUser = 1, kMostUser = 999;
+constexpr int kMinCorp = -1000, kMaxCorp = -1, kMinUser = 1, kMaxUser = 999;
 
 std::optional<Action> fallback_named(std::string_view text) {
   if (text == "allow" || text == "audit") return Action::allow;
@@ -57,7 +57,7 @@ void set_fallback(const Table &table, std::string_view key, bool audit, Drafts *
 // Reads the handling of messages that rules read and that are too large for the reactor thread.
 void set_large(const Table &table, Drafts *out) {
   if (const auto number = table.integer("values_at_once")) {
-    if (*number < kLeastValues || *number > kMostValuesAtOnce)
+    if (*number < kMinValues || *number > kMaxValuesAtOnce)
       table.fault("values_at_once", "a number from 1024 to 1048576 is needed");
     else
       out->values_at_once = static_cast<std::uint64_t>(*number);
@@ -160,7 +160,7 @@ class SecurityReader : RuleReader {
       rule_.priority = corp ? -100 : 100;
       return;
     }
-    const int least = corp ? kLeastCorp : kLeastUser, most = corp ? kMostCorp : kMostUser;
+    const int least = corp ? kMinCorp : kMinUser, most = corp ? kMaxCorp : kMaxUser;
     if (*number >= least && *number <= most) {
       rule_.priority = static_cast<int>(*number);
       return;

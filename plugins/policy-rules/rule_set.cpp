@@ -182,7 +182,7 @@ std::expected<RuleSet, std::vector<std::string>> RuleSet::load(std::string_view 
     }
     read_match_rules(layer, &drafts, &faults);
   }
-  if (drafts.rules.size() > kMostRules) faults.add("the profile has more than 10000 rules");
+  if (drafts.rules.size() > kMaxRules) faults.add("the profile has more than 10000 rules");
   if (faults.any()) return std::unexpected(faults.texts());
   RuleSet set;
   set.legacy = drafts.legacy;

@@ -68,7 +68,7 @@ class Index {
 };
 
 struct RuleSet {
-  static constexpr std::size_t kMostRules = 10'000;
+  static constexpr std::size_t kMaxRules = 10'000;
 
   std::array<std::vector<Rule>, kEvents> rules;  // ordered by (priority, id)
   std::array<Index, kEvents> indexes;

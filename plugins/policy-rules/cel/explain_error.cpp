@@ -7,11 +7,11 @@
 namespace bulkhead::cel {
 namespace {
 
-constexpr std::size_t kMostNameBytes = 60;
+constexpr std::size_t kMaxNameBytes = 60;
 
 // The name in quotes, cut between characters; unprintable characters become "?".
 std::string shown(std::string_view name) {
-  std::string_view head = name.substr(0, kMostNameBytes);
+  std::string_view head = name.substr(0, kMaxNameBytes);
   if (head.size() < name.size()) {
     const auto continues = [&] {
       return (static_cast<unsigned char>(name[head.size()]) & 0xC0) == 0x80;
