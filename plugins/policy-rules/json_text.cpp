@@ -17,7 +17,7 @@ constexpr unsigned kFlags = rapidjson::kParseIterativeFlag | rapidjson::kParseFu
 constexpr std::size_t kReadAhead = 32;  // zeros after the text
 constexpr std::size_t kStackBytes = std::size_t{16} << 10;
 
-bool has_twins(const rapidjson::Value &object) {
+bool has_duplicates(const rapidjson::Value &object) {
   constexpr rapidjson::SizeType few = 8;
   if (object.MemberCount() <= few) {
     for (auto a = object.MemberBegin(); a != object.MemberEnd(); ++a) {
@@ -38,7 +38,7 @@ const char *fault_of(const rapidjson::Value &value, unsigned depth) {
   if (!value.IsObject() && !value.IsArray()) return nullptr;
   if (depth == JsonText::kMaxDepth) return "is nested too deeply";
   if (value.IsObject()) {
-    if (has_twins(value)) return "an object has a duplicate member";
+    if (has_duplicates(value)) return "an object has a duplicate member";
     for (const auto &each : value.GetObject()) {
       if (const char *fault = fault_of(each.value, depth + 1)) return fault;
     }
