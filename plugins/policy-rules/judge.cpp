@@ -18,9 +18,9 @@ constexpr char kNotKnown[] = "not known yet";
 const std::string kUnreadable = "the destinations of the request cannot be counted: ";
 
 // Roots that are equal for all calls of one principal to one target.
-constexpr std::uint64_t kLasting = bit(kMethod) | bit(kServer) | bit(kTool) | bit(kPrompt) |
-                                   bit(kUri) | bit(kUriNormalized) | bit(kPrincipal) |
-                                   kDefinitionBits;
+constexpr std::uint64_t kConstantRoots = bit(kMethod) | bit(kServer) | bit(kTool) | bit(kPrompt) |
+                                         bit(kUri) | bit(kUriNormalized) | bit(kPrincipal) |
+                                         kDefinitionBits;
 
 // The body roots that rules of an event read.
 constexpr std::uint64_t body_bits(Event event) {
@@ -307,7 +307,7 @@ Match Judge::list_matches(const Rule &rule) const {
 Match Judge::match(const Rule &rule) {
   Match found = Match::no;
   if (known_ == nullptr) {
-    found = meets(rule);
+    found = match_without_budget(rule);
   } else if (const auto at = known_->rules.find(&rule); at != known_->rules.end()) {
     fault_ = at->second.fault;
     found = at->second.match;
@@ -319,7 +319,7 @@ Match Judge::match(const Rule &rule) {
 }
 
 // Evaluates everything except the count.
-Match Judge::meets(const Rule &rule) {
+Match Judge::match_without_budget(const Rule &rule) {
   if (event_ != Event::request && (rule.reads & body_bits(event_)) != 0 &&
       parse_body() != nullptr) {
     const char *what = event_ == Event::response ? "the result is " : "the message is ";
@@ -545,7 +545,7 @@ Findings Judge::study(const RuleSet &set, Event event, const Call &call, std::st
   const std::vector<Rule> &rules = set.of(event);
   set.index_of(event).each(call.server, values_[kTool].text(), [&](std::uint32_t number) {
     const Rule &rule = rules[number];
-    Findings::Of found{meets(rule), {}, {}};
+    Findings::Of found{match_without_budget(rule), {}, {}};
     const bool counts_hosts =
         found.match == Match::yes && rule.over && rule.over->what == Budget::What::destinations;
     if (counts_hosts) {
@@ -582,7 +582,7 @@ Verdict Judge::conclude(const RuleSet &set, Event event, const Call &call, std::
 void Judge::hide_what_differs() {
   fill(kDefinitionBits | bit(kUriNormalized));
   for (std::uint32_t slot = 0; slot < kRoots; ++slot) {
-    if ((kLasting & bit(slot)) == 0) values_[slot] = Value::error(kNotKnown);
+    if ((kConstantRoots & bit(slot)) == 0) values_[slot] = Value::error(kNotKnown);
   }
   // A template stands for URIs that are not known yet.
   if (call_->name.find('{') != std::string_view::npos && !values_[kUri].text().empty())

@@ -122,7 +122,7 @@ class Judge {
   Verdict judge_body(const RuleSet &set);
   void hide_what_differs();
   Match match(const Rule &rule);
-  Match meets(const Rule &rule);
+  Match match_without_budget(const Rule &rule);
   Match within(const std::string &rule_id, const Budget &budget);
   Match list_matches(const Rule &rule) const;
   Match failed(std::string text);

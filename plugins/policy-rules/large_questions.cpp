@@ -32,7 +32,7 @@ LargeQuestions::LargeQuestions(const bh::Host &host, Judge &judge, Judge::Clock 
                                Answer answer)
     : host_(host),
       judge_(judge),
-      student_(std::move(clock)),
+      study_judge_(std::move(clock)),
       rules_(std::move(rules)),
       answer_(std::move(answer)) {}
 
@@ -83,7 +83,7 @@ void LargeQuestions::study(void *question) noexcept {
   auto &q = *static_cast<Question *>(question);
   if (q.owner->stopped_) return;
   try {
-    q.findings = q.owner->student_.study(*q.set, q.event, q.call, q.result);
+    q.findings = q.owner->study_judge_.study(*q.set, q.event, q.call, q.result);
     q.studied = true;
   } catch (const std::exception &) {  // out of memory
   }

@@ -48,7 +48,7 @@ class LargeQuestions {
 
   const bh::Host &host_;
   Judge &judge_;
-  Judge student_;  // of the pool thread
+  Judge study_judge_;  // of the pool thread
   const Rules rules_;
   const Answer answer_;
   std::deque<std::unique_ptr<Question>> waiting_;  // the first question is being studied
