@@ -90,7 +90,7 @@ void HiddenValues::add(std::string text) {
   const auto same = [&](const Value &value) { return value.text == text; };
   if (std::any_of(values_.begin(), values_.end(), same)) return;
   std::vector<std::size_t> borders = borders_of(text);
-  most_open_ = std::max(most_open_, open_at_least + bytes_per_byte * text.size());
+  max_open_ = std::max(max_open_, open_at_least + bytes_per_byte * text.size());
   values_.push_back({std::move(text), std::move(borders)});
 }
 
@@ -204,7 +204,7 @@ HiddenValues::Range HiddenValues::beginning_at_end(std::string_view text,
 
 std::size_t HiddenValues::open_end(std::string_view text) const {
   if (values_.empty()) return 0;
-  std::size_t begin = beginning_at_end(text, least_told).begin;
+  std::size_t begin = beginning_at_end(text, min_masked_prefix).begin;
   const std::vector<Range> found = find(text);
   // An occurrence that extends beyond the beginning waits completely.
   for (auto range = found.rbegin(); range != found.rend() && range->end > begin; ++range) {
@@ -218,7 +218,7 @@ std::string HiddenValues::mask(std::string_view text, bool ended) const {
   if (ended && !values_.empty()) {
     Range last = beginning_at_end(text, text.npos);  // a prefix before a line end is not cut
     const bool beyond = found.empty() || found.back().end < last.end;
-    if (last.end - last.begin >= least_told && beyond) {
+    if (last.end - last.begin >= min_masked_prefix && beyond) {
       for (; !found.empty() && found.back().end > last.begin; found.pop_back()) {
         last.begin = std::min(last.begin, found.back().begin);
       }
@@ -238,7 +238,7 @@ std::string StreamMask::add(std::string_view piece) {
   if (hidden_.empty()) return std::string(piece);
   waiting_ += piece;
   const std::size_t open = hidden_.open_end(waiting_);
-  const bool too_much = open > hidden_.most_open();
+  const bool too_much = open > hidden_.max_open();
   const std::size_t ready = waiting_.size() - (too_much ? 0 : open);
   std::string out = hidden_.mask(std::string_view(waiting_).substr(0, ready), too_much);
   waiting_.erase(0, ready);

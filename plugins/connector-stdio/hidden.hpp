@@ -16,9 +16,9 @@ namespace connector_stdio {
 // control characters or line ends in between. Immutable after construction.
 class HiddenValues {
  public:
-  static constexpr unsigned max_layers = 8;     // limit for nested escapes
-  static constexpr std::size_t least_told = 4;  // minimum length of a prefix that is masked at the
-                                                // end of a stream
+  static constexpr unsigned max_layers = 8;            // limit for nested escapes
+  static constexpr std::size_t min_masked_prefix = 4;  // minimum length of a prefix that is masked
+                                                       // at the end of a stream
 
   HiddenValues() = default;
   explicit HiddenValues(std::vector<std::string> values);
@@ -31,7 +31,7 @@ class HiddenValues {
   // possible prefix of a value, or a value that a longer value begins with.
   std::size_t open_end(std::string_view text) const;
   // Limit for open_end().
-  std::size_t most_open() const noexcept { return most_open_; }
+  std::size_t max_open() const noexcept { return max_open_; }
 
  private:
   using Range = bh::Decoded::Range;
@@ -49,7 +49,7 @@ class HiddenValues {
   Range beginning_at_end(std::string_view text, std::size_t broken) const;
 
   std::vector<Value> values_;
-  std::size_t most_open_ = 0;
+  std::size_t max_open_ = 0;
 };
 
 // Masks a stream that arrives in pieces.
