@@ -232,7 +232,7 @@ for (const [mode, args] of [['in compartments', []], ['in one process', ['--sing
     socket.on('data', (data) => { text += data; });
     socket.resume();
     await ended;
-    assert.equal([...text.matchAll(/x{100000}/g)].length, Math.floor((8 << 20) / 100000), `${text.length} bytes`);
+    assert.equal(text.split('x'.repeat(100000)).length - 1, Math.floor((8 << 20) / 100000), `${text.length} bytes`);
     assert.ok(text.length > 8 << 20);
     await until('the gateway has ended', () => gateway.exit?.code === 0, 10000);
   }, { timeout: 40000 });
