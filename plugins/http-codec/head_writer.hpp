@@ -12,7 +12,7 @@ namespace http_codec {
 
 inline constexpr std::string_view continue_head = "HTTP/1.1 100 Continue\r\n\r\n";
 
-// "HTTP/1.1 200 OK\r\n". An unknown status is replaced with the first one of its class.
+// "HTTP/1.1 200 OK\r\n". An unknown status is replaced with 400 or 500.
 std::string_view status_line(int status) noexcept;
 
 // Text of at most N bytes, built in place. A piece that does not fit is left out as a whole, so the
