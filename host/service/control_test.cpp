@@ -194,6 +194,14 @@ TEST_CASE("requests are read in parts, and invalid ones get an error") {
   CHECK(ask("GET / HTTP/1.1\r\nSec-Fetch-Site: cross-site\r\n\r\n").find(" 403 ") !=
         std::string::npos);
   CHECK(ask("GET /" + std::string(20'000, 'x')).find(" 431 ") != std::string::npos);
+  for (const char *refused :
+       {"GET / HTTP/1.1\nHost: a\r\n\r\n", "GET / HTTP/1.1\r\nHost : a\r\n\r\n",
+        "GET / HTTP/1.1\r\nX: a\r\n b\r\n\r\n", "GET / HTTP/1.1\r\nX: \x01\r\n\r\n",
+        "GET / HTTP/1.1\r\nHost: a\r\nHost: b\r\n\r\n", "GET http://a/ HTTP/1.1\r\n\r\n",
+        "OPTIONS * HTTP/1.1\r\n\r\n"}) {
+    CAPTURE(refused);
+    CHECK(ask(refused).starts_with("HTTP/1.1 400 "));
+  }
   CHECK(ask("GET / HTTP/1.1\r\nHost").empty());  // closed before its request was complete
   CHECK(seen.size() == 1);
 
@@ -213,6 +221,32 @@ TEST_CASE("requests are read in parts, and invalid ones get an error") {
   later({200, "twice"});
   server.reset();
   later({200, "{}"});
+}
+
+TEST_CASE("an answer that breaks off, and one that is not HTTP, is an error") {
+  TestFolder folder;
+  const auto socket = std::move(*ServiceSocket::open(folder / "s"));
+  const auto answered = [&](std::string_view answer) {
+    std::optional<FoundGateway> found;
+    std::thread client([&] { found = ask_gateway(folder / "s", "GET", "/", reload_wait_ms); });
+    int fd = -1;
+    while ((fd = ::accept(socket->fd(), nullptr, nullptr)) < 0) std::this_thread::yield();
+    char request[256];
+    while (::read(fd, request, sizeof request) < 0) std::this_thread::yield();
+    send_to(fd, answer);
+    ::close(fd);
+    client.join();
+    REQUIRE(found);
+    return *found;
+  };
+  const FoundGateway whole = answered("HTTP/1.1 409 Conflict\r\nContent-Length: 2\r\n\r\n{}");
+  CHECK(whole.status == 409);
+  CHECK(whole.answer == "{}");
+  CHECK(whole.error.empty());
+  const FoundGateway part = answered("HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\n{}");
+  CHECK(part.error == "sent an incomplete answer");
+  CHECK(part.answer.empty());
+  CHECK(answered("SSH-2.0-x\r\n\r\n").error == "sent no HTTP response");
 }
 
 TEST_CASE("children of the gateway and other users are rejected") {
