@@ -358,8 +358,8 @@ class Walk {
       const std::string &instance =
           options_.instance.empty() ? report_.instance : options_.instance;
       if (one.instance != instance) {
-        return broken(what + " is for the instance \"" + one.instance + "\", not for \"" + instance +
-                      "\"");
+        return broken(what + " is for the instance \"" + one.instance + "\", not for \"" +
+                      instance + "\"");
       }
       if (!options_.public_key.empty() &&
           (one.key != options_.public_key ||

@@ -171,7 +171,8 @@ TEST_CASE("invalid JSON is read within its bounds") {
   };
   CHECK(count(whole) != 0);
   for (std::size_t n = 0; n < whole.size(); ++n) {
-    const std::string head(whole, 0, n);  // a copy, so that a sanitizer detects reads beyond its end
+    const std::string head(whole, 0,
+                           n);  // a copy, so that a sanitizer detects reads beyond its end
     CAPTURE(head);
     CHECK_FALSE(json::valid(head));
     CHECK(count(head) == 0);
