@@ -1,0 +1,192 @@
+// Server-initiated requests and the clients' answers.
+#include "route/asks.hpp"
+
+#include <catch2/catch.hpp>
+
+#include "route/message_world.hpp"
+
+using namespace bulkhead;
+
+namespace {
+
+struct World : MessageWorld {
+  void ask(const std::string &method = "sampling/createMessage", std::uint64_t hint = 0,
+           const std::string &id = "\"r\"") {
+    const Scanned request(R"({"jsonrpc":"2.0","id":)" + id + R"(,"method":")" + method +
+                          R"(","params":{"_meta":{"progressToken":"p"}}})");
+    asks.request(lane, hint, request.get());
+  }
+  void answer(Session &s, const std::string &id, const std::string &result = "{}") {
+    const Scanned message(R"({"jsonrpc":"2.0","id":)" + id + R"(,"result":)" + result + "}");
+    asks.answered(s, message.get());
+  }
+  std::string asked(const Session &s) const {
+    const auto sent = sent_to(s, BH_OUT_ASK);
+    return sent.empty() ? "" : std::string(mcp::member(sent.back(), "id"));
+  }
+  std::string to_server() const { return lane.messages.empty() ? "" : lane.messages.back(); }
+};
+
+}  // namespace
+
+TEST_CASE("a request goes to the client whose call caused it, the answer back under its id") {
+  World w;
+  Call &call = w.call_of(w.first);
+  w.ask();
+  const std::string id = w.asked(w.first);
+  REQUIRE_FALSE(id.empty());
+  const std::string sent = w.sent_to(w.first, BH_OUT_ASK)[0];
+  CHECK(at(sent, {"params", "_meta", "progressToken"}) == id);
+  CHECK(call.stage == Stage::suspended);
+  CHECK(call.deadline_tick == 0);
+  CHECK(w.first.open_asks == 1);
+  const Scanned progress(R"({"jsonrpc":"2.0","method":"notifications/progress","params":)"
+                         R"({"progressToken":)" +
+                         id + R"(,"progress":1}})");
+  CHECK(w.asks.progress_of(w.first, progress.get()).token == "\"p\"");
+  CHECK(w.asks.progress_of(w.second, progress.get()).lane == nullptr);
+  w.answer(w.second, id);  // it is not its
+  CHECK(w.lane.messages.empty());
+  w.answer(w.first, id, R"({"ok":true})");
+  CHECK(w.to_server() == R"({"jsonrpc":"2.0","id":"r","result":{"ok":true}})");
+  CHECK(call.stage == Stage::at_server);
+  CHECK(call.deadline_tick != 0);
+  CHECK(w.first.open_asks == 0);
+  w.answer(w.first, id);
+  CHECK(w.lane.messages.size() == 1);
+  CHECK(w.counters.stray_answers == 2);
+}
+
+TEST_CASE("what no client can be asked is refused in the words of its method") {
+  World w;
+  struct Case {
+    const char *method, *member, *text;
+  };
+  SECTION("of no client, or of several") {
+    if (GENERATE(true, false)) {
+      w.call_of(w.first);
+      w.call_of(w.second);
+    }
+    w.ask();
+    CHECK(at(w.to_server(), {"error", "code"}) == "-1");
+    w.ask("elicitation/create");
+    CHECK(at(w.to_server(), {"result", "action"}) == R"("cancel")");
+  }
+  SECTION("not declared, or no method at all") {
+    w.call_of(w.first);
+    for (const char *method : {"roots/list", "tools/list", "nonsense"}) {
+      w.ask(method);
+      CHECK(at(w.to_server(), {"error", "code"}) == "-32601");
+    }
+  }
+  SECTION("the client has too many, or has ended its input") {
+    w.call_of(w.first);
+    w.own_limits.asks_per_session = 1;
+    if (GENERATE(true, false)) {
+      w.ask();
+      w.lane.messages.clear();
+    } else {
+      w.first.input_ended = true;
+    }
+    w.ask("elicitation/create");
+    CHECK(at(w.to_server(), {"result", "action"}) == R"("cancel")");
+  }
+  SECTION("a ping is answered here") {
+    w.ask("ping");
+    CHECK(w.to_server() == R"({"jsonrpc":"2.0","id":"r","result":{}})");
+    CHECK(w.counters.refused_asks == 0);
+    return;
+  }
+  CHECK(w.counters.refused_asks > 0);
+}
+
+TEST_CASE("on a pipe a request stays open until the last call that may have caused it has ended") {
+  World w;
+  Call &one = w.call_of(w.first), &two = w.call_of(w.first);
+  w.ask();
+  CHECK(one.stage == Stage::suspended);
+  CHECK(two.stage == Stage::suspended);
+  w.asks.call_ended(two.id, true);
+  CHECK(w.first.open_asks == 1);
+  w.asks.call_ended(one.id, true);
+  CHECK(w.first.open_asks == 0);
+  CHECK(at(w.to_server(), {"error", "code"}) == "-1");
+  CHECK(w.sent_to(w.first, BH_OUT_EVENT).size() == 1);
+}
+
+TEST_CASE("a request ends with its client, its server, or its cancellation") {
+  World w;
+  w.call_of(w.first);
+  w.ask();
+  const std::string id = w.asked(w.first);
+  SECTION("the client has gone: the server gets an error") {
+    w.asks.session_ended(w.first.handle);
+    CHECK(at(w.to_server(), {"error", "code"}) == "-1");
+    CHECK(w.sent_to(w.first, BH_OUT_EVENT).empty());
+  }
+  SECTION("the connection is lost: the client is notified") {
+    w.asks.connection_lost(w.lane);
+    CHECK(w.lane.messages.empty());
+    CHECK(at(w.sent_to(w.first, BH_OUT_EVENT).at(0), {"params", "requestId"}) == id);
+  }
+  SECTION("the server has cancelled it: the client gets its reason") {
+    const Scanned cancel(R"({"jsonrpc":"2.0","method":"notifications/cancelled","params":)"
+                         R"({"requestId":"r","reason":"enough"}})");
+    w.asks.cancelled(w.lane, cancel.get());
+    const std::string told = w.sent_to(w.first, BH_OUT_EVENT).at(0);
+    CHECK(at(told, {"params", "requestId"}) == id);
+    CHECK(at(told, {"params", "reason"}) == R"("enough")");
+  }
+  w.lane.messages.clear();
+  w.answer(w.first, id);  // too late
+  CHECK(w.lane.messages.empty());
+  CHECK(w.first.open_asks == 0);
+}
+
+TEST_CASE("a policy that judges inputs sees request and answer") {
+  World w;
+  w.policy.needs = BH_POLICY_DECIDES | BH_POLICY_JUDGES_INPUT;
+  w.gate.use(&policy_table, &w.policy);
+  w.call_of(w.first);
+  SECTION("a request that waits") {
+    w.policy.decides = BH_PENDING;
+    w.ask();
+    CHECK(w.asked(w.first).empty());
+    w.judged.decided(w.policy.numbers.at(0), {});
+    REQUIRE(w.passed_on.size() == 1);
+    const Scanned message(w.passed_on[0].message);
+    w.asks.ask_judged(w.lane, 0, message.get());
+    CHECK_FALSE(w.asked(w.first).empty());
+  }
+  SECTION("an answer that is refused") {
+    w.ask();
+    w.policy.verdict = BH_VERDICT_BLOCK;
+    w.answer(w.first, w.asked(w.first));
+    REQUIRE(w.refusals.size() == 1);
+    w.asks.answer_refused(w.refusals[0].ask);
+    CHECK(at(w.to_server(), {"error", "code"}) == "-1");
+    CHECK(w.first.open_asks == 0);
+  }
+}
+
+TEST_CASE("an approval form is answered, or lost with its client") {
+  World w;
+  const std::uint64_t call = w.call_of(w.first).id;
+  const std::uint64_t id = w.asks.open_form(w.first, call, 1000);
+  CHECK(w.first.open_asks == 1);
+  SECTION("answered") {
+    w.answer(w.first, std::to_string(id), R"({"action":"accept"})");
+    REQUIRE(w.forms_answered.size() == 1);
+    CHECK(w.forms_answered[0].first == call);
+  }
+  SECTION("lost") {
+    w.asks.session_ended(w.first.handle);
+    CHECK(w.forms_lost == std::vector{call});
+  }
+  SECTION("answered elsewhere: the client is notified") {
+    w.asks.close_form(call);
+    CHECK(w.sent_to(w.first, BH_OUT_EVENT).size() == 1);
+    CHECK(w.forms_lost.empty());
+  }
+  CHECK(w.first.open_asks == 0);
+}

@@ -1,0 +1,113 @@
+// Whose message it is: on a stream, on a pipe, and after clients have given calls up.
+#include "route/attribution.hpp"
+
+#include <catch2/catch.hpp>
+#include <deque>
+
+#include "route/fakes.hpp"
+
+using namespace bulkhead;
+
+namespace {
+
+struct World {
+  FakeLaneHost host;
+  Sessions sessions{1};
+  FakeClient client;
+  Attribution attribution{sessions, host.table, *host.loop};
+  Upstream upstream{host, server_named("s")};
+  FakeLane lane{host, upstream, 0, 0};
+  Session &first = open_session(sessions, client), &second = open_session(sessions, client);
+  CallTable calls;
+
+  Exchange &call_of(Session &session, Lane &at, bool sent = true) {
+    Call &made = *calls.open();
+    made.session = &session;
+    Exchange &e = *host.table.open();
+    e.call = &made;
+    made.exchange = &e;
+    at.attach(e);
+    if (sent) static_cast<FakeLane &>(at).send_now(e);
+    return e;
+  }
+  Session *client_of(std::uint64_t hint = 0) {
+    call = nullptr;
+    return attribution.client_of(lane, hint, &call);
+  }
+  Call *call = nullptr;
+};
+
+}  // namespace
+
+TEST_CASE("a stream names the call, whoever else has calls there") {
+  World w;
+  const Exchange &of_first = w.call_of(w.first, w.lane), &of_second = w.call_of(w.second, w.lane);
+  CHECK(w.client_of(of_first.id) == &w.first);
+  CHECK(w.call == of_first.call);
+  CHECK(w.client_of(of_second.id) == &w.second);
+  CHECK(w.client_of(12345) == nullptr);  // a call that has ended belongs to no other client
+  FakeLane elsewhere(w.host, w.upstream, 0, 0);
+  CHECK(w.client_of(w.call_of(w.first, elsewhere).id) == nullptr);
+}
+
+TEST_CASE("on a pipe it is the only client with calls that were sent") {
+  World w;
+  CHECK(w.client_of() == nullptr);
+  w.call_of(w.second, w.lane, false);  // it waits in the queue
+  const Exchange &older = w.call_of(w.first, w.lane), &newer = w.call_of(w.first, w.lane);
+  CHECK(w.client_of() == &w.first);
+  CHECK(w.call == newer.call);
+  CHECK(Attribution::other_calls(*newer.call) == std::vector<std::uint64_t>{older.call->id});
+  w.call_of(w.second, w.lane);
+  CHECK(w.client_of() == nullptr);
+  CHECK(w.call == nullptr);
+}
+
+TEST_CASE("a lane of one client works for that client") {
+  World w;
+  FakeLane own(w.host, w.upstream, 0, w.first.handle);
+  Call *call = nullptr;
+  CHECK(w.attribution.client_of(own, 0, &call) == &w.first);
+  CHECK(w.attribution.client_of(own, 12345, &call) == &w.first);
+  w.sessions.erase(w.first.handle);
+  CHECK(w.attribution.client_of(own, 0, &call) == nullptr);
+}
+
+TEST_CASE("a call that was given up keeps its server's requests from other clients") {
+  World w;
+  w.call_of(w.first, w.lane);
+  w.attribution.given_up(w.lane, 77, w.first);
+  CHECK(w.client_of() == &w.first);  // its own
+  w.attribution.given_up(w.lane, 78, w.second);
+  CHECK(w.client_of() == nullptr);
+  SECTION("until the server has finished it") {
+    Attribution::finished(w.lane, 78);
+    CHECK(w.client_of() == &w.first);
+  }
+  SECTION("until its time is over") {
+    for (Lane::Retracted &r : w.lane.retracted) r.until_ns = 1;
+    CHECK(w.client_of() == &w.first);
+    CHECK(w.lane.retracted.empty());
+  }
+  SECTION("until the connection is another") {
+    Attribution::connection_lost(w.lane);
+    CHECK(w.client_of() == &w.first);
+  }
+}
+
+TEST_CASE("of more calls than are remembered only the client is, or that there were several") {
+  World w;
+  w.call_of(w.first, w.lane);
+  for (std::uint64_t i = 0; i <= Attribution::max_given_up; ++i) {
+    w.attribution.given_up(w.lane, 100 + i, w.first);
+  }
+  CHECK(w.lane.retracted.size() == Attribution::max_given_up);
+  CHECK(w.lane.forgotten.session == w.first.handle);
+  CHECK(w.client_of() == &w.first);
+  for (std::uint64_t i = 0; i <= Attribution::max_given_up; ++i) {
+    w.attribution.given_up(w.lane, 200 + i, w.second);
+  }
+  CHECK(w.lane.forgotten.session == 0);
+  w.lane.retracted.clear();
+  CHECK(w.client_of() == nullptr);
+}

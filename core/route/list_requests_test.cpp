@@ -1,0 +1,109 @@
+// Answers to list requests, page by page.
+#include "route/list_requests.hpp"
+
+#include <catch2/catch.hpp>
+
+#include "route/list_world.hpp"
+
+using namespace bulkhead;
+
+namespace {
+
+struct World : ListWorld {
+  std::uint32_t first_times = 0;
+  ListRequests lists_of{77,
+                        {sessions, views, names, profile, recorder, answers,
+                         [this](const Session &) { ++first_times; }}};
+  Session *session = nullptr;
+
+  std::string_view ask(const std::string &params = "{}", ItemKind kind = ItemKind::tool) {
+    client.sent.clear();
+    Request request(*session,
+                    R"({"jsonrpc":"2.0","id":"q","method":"tools/list","params":)" + params + "}");
+    lists_of.answer(*session, request.incoming, kind);
+    return client.sent.empty() ? std::string_view() : client.sent[0].text;
+  }
+};
+
+std::string_view at(std::string_view text, std::initializer_list<std::string_view> path) {
+  for (const std::string_view name : path) text = mcp::member(text, name);
+  return text;
+}
+
+}  // namespace
+
+TEST_CASE("a list comes page by page, each item once") {
+  World w;
+  w.profile.limits.page_items = 2;
+  w.add("a", R"([{"name":"1"},{"name":"2"},{"name":"3"}])");
+  w.session = &w.joined();
+  std::string all, cursor;
+  int pages = 0;
+  for (;; ++pages) {
+    const std::string_view answer = w.ask(cursor.empty() ? "{}" : R"({"cursor":)" + cursor + "}");
+    REQUIRE(mcp::valid_json(answer));
+    CHECK(at(answer, {"id"}) == "\"q\"");
+    all += at(answer, {"result", "tools"});
+    cursor = at(answer, {"result", "nextCursor"});
+    if (cursor.empty()) break;
+    REQUIRE(pages < 5);
+  }
+  CHECK(pages == 1);
+  for (const char *name : {"a__1", "a__2", "a__3"}) CHECK(all.find(name) != std::string::npos);
+  CHECK(w.session->listed == 1u << static_cast<unsigned>(ItemKind::tool));
+  CHECK(w.first_times == 1);
+}
+
+TEST_CASE("a cursor of another list, or of none, is refused") {
+  World w;
+  w.profile.limits.page_items = 1;
+  w.add("a", R"([{"name":"1"},{"name":"2"}])");
+  w.session = &w.joined();
+  const std::string cursor(at(w.ask(), {"result", "nextCursor"}));
+  REQUIRE_FALSE(cursor.empty());
+  CHECK(at(w.ask(R"({"cursor":"nonsense"})"), {"error", "code"}) == "-32602");
+  CHECK(at(w.ask(R"({"cursor":)" + cursor + "}", ItemKind::prompt), {"error", "code"}) == "-32602");
+  w.lists("a", R"([{"name":"1"},{"name":"3"}])");
+  CHECK(at(w.ask(R"({"cursor":)" + cursor + "}"), {"error", "code"}) == "-32602");
+}
+
+TEST_CASE("a page fits into what the client's transport takes") {
+  World w;
+  const std::string text(600, 'd');
+  w.add("a", R"([{"name":"1","description":")" + text + R"("},{"name":"2","description":")" + text +
+                 R"("},{"name":"3"}])");
+  w.session = &w.joined();
+  w.session->max_message_bytes = 1'400;
+  const std::string_view answer = w.ask();
+  CHECK(answer.size() <= 1'400);
+  CHECK_FALSE(at(answer, {"result", "nextCursor"}).empty());
+}
+
+TEST_CASE("a list that is not known yet lets its request wait") {
+  World w;
+  w.add("a", "");
+  w.session = &w.joined();
+  CHECK(w.ask().empty());
+  CHECK(w.session->view->waiters.size() == 1);
+  std::string items;
+  CHECK(w.lists_of.items(w.session->handle, &w.client, ItemKind::tool, &items) == BH_WOULD_BLOCK);
+}
+
+TEST_CASE("items for plugins have both names and what the profile says") {
+  World w;
+  ServerDef def = server_named("a");
+  def.tool_timeouts_ms["x"] = 700;
+  w.upstreams.add(w.made(def, R"([{"name":"x"},{"name":"y"}])"));
+  w.session = &w.joined();
+  std::string items;
+  REQUIRE(w.lists_of.items(w.session->handle, &w.client, ItemKind::tool, &items) == BH_OK);
+  CHECK(mcp::valid_json(items));
+  CHECK(items.find(R"({"server":"a","name":"a__x","original_name":"x","timeout_ms":700,)") !=
+        std::string::npos);
+  FakeClient other;
+  CHECK(w.lists_of.items(w.session->handle, &other, ItemKind::tool, &items) == BH_STALE);
+  CHECK(w.lists_of.items(12345, &w.client, ItemKind::tool, &items) == BH_STALE);
+  w.profile.expose.tools = false;
+  REQUIRE(w.lists_of.items(w.session->handle, &w.client, ItemKind::tool, &items) == BH_OK);
+  CHECK(items == "[]");
+}

@@ -1,0 +1,119 @@
+// Notifications between servers and clients.
+#include "route/notifications.hpp"
+
+#include <catch2/catch.hpp>
+
+#include "route/message_world.hpp"
+#include "route/view.hpp"
+
+using namespace bulkhead;
+
+namespace {
+
+struct World : MessageWorld {
+  void progress(const std::string &token) {
+    const Scanned m(R"({"jsonrpc":"2.0","method":"notifications/progress","params":)"
+                    R"({"progressToken":)" +
+                    token + R"(,"progress":0.5}})");
+    notifications.progress(lane, m.get());
+  }
+  void log_line(const std::string &level, std::uint64_t hint = 0) {
+    const Scanned m(R"({"jsonrpc":"2.0","method":"notifications/message","params":{"level":")" +
+                    level + R"(","data":"d"}})");
+    notifications.log_line(lane, hint, m.get());
+  }
+  std::size_t events(const Session &s) const { return sent_to(s, BH_OUT_EVENT).size(); }
+};
+
+}  // namespace
+
+TEST_CASE("progress reaches its call's client under the client's token") {
+  World w;
+  Call &call = w.call_of(w.first);
+  const std::string number = std::to_string(call.exchange->id);
+  w.progress(number);  // the client wants none
+  CHECK(w.events(w.first) == 0);
+  call.request.progress_token = "\"mine\"";
+  w.progress(number);
+  REQUIRE(w.events(w.first) == 1);
+  CHECK(at(w.sent_to(w.first, BH_OUT_EVENT)[0], {"params", "progressToken"}) == "\"mine\"");
+  CHECK(w.client.sent.back().stream == 7);
+  w.progress("12345");
+  w.progress("\"text\"");
+  CHECK(w.events(w.first) == 1);
+  CHECK(w.counters.dropped_events == 3);
+}
+
+TEST_CASE("a log line follows its call and the client's level") {
+  World w;
+  Call &call = w.call_of(w.first);
+  w.log_line("debug");
+  CHECK(w.events(w.first) == 1);  // it has set no level
+  w.first.log_level = parse_log_level("warning");
+  w.log_line("info");
+  CHECK(w.events(w.first) == 1);
+  w.log_line("error", call.exchange->id);
+  CHECK(w.events(w.first) == 2);
+}
+
+TEST_CASE("a log line of nobody reaches those who have set a level") {
+  World w;
+  View view;
+  view.clients = {&w.first, &w.second};
+  w.lane.views = {&view};
+  w.first.log_level = parse_log_level("warning");
+  w.log_line("error");
+  w.log_line("info");
+  CHECK(w.events(w.first) == 1);
+  CHECK(w.events(w.second) == 0);
+  CHECK(w.counters.dropped_events == 1);
+}
+
+TEST_CASE("a client that ends while a line is sent to several gets no more") {
+  World w;
+  View view;
+  view.clients = {&w.first, &w.second};
+  w.lane.views = {&view};
+  w.first.log_level = w.second.log_level = 0;
+  w.client.inside = [&] { w.sessions.erase(w.second.handle); };
+  w.log_line("error");
+  CHECK(w.client.sent.size() == 1);
+}
+
+TEST_CASE("an unknown notification reaches the one client that the lane works for") {
+  World w;
+  const Scanned m(R"({"jsonrpc":"2.0","method":"notifications/other","params":{}})");
+  w.notifications.other(w.lane, 0, m.get());
+  CHECK(w.client.sent.empty());
+  w.call_of(w.second);
+  w.notifications.other(w.lane, 0, m.get());
+  CHECK(w.sent_to(w.second, BH_OUT_EVENT) == std::vector<std::string>{m.text});
+  w.notifications.other(w.lane, 12345, m.get());  // of a call that has ended
+  CHECK(w.events(w.second) == 1);
+}
+
+TEST_CASE("a policy that judges notifications sees each before it leaves") {
+  World w;
+  w.policy.needs = BH_POLICY_DECIDES | BH_POLICY_JUDGES_NOTIFICATIONS;
+  w.policy.decides = BH_PENDING;
+  w.gate.use(&policy_table, &w.policy);
+  Call &call = w.call_of(w.first);
+  call.request.progress_token = "1";
+  w.progress(std::to_string(call.exchange->id));
+  CHECK(w.events(w.first) == 0);
+  w.judged.decided(w.policy.numbers.at(0), {});
+  REQUIRE(w.passed_on.size() == 1);
+  CHECK(w.passed_on[0].call == call.id);
+  CHECK(w.passed_on[0].tool == "tool");
+  CHECK(w.passed_on[0].to.stream == 7);
+  const Scanned m(R"({"jsonrpc":"2.0","method":"notifications/roots/list_changed"})");
+  const bh_str part = bh::str(m.text);
+  w.policy.decides = BH_OK;
+  w.policy.verdict = BH_VERDICT_BLOCK;
+  w.notifications.to_server(w.lane, w.first, m.get(), &part, 1);
+  CHECK(w.lane.messages.empty());
+  CHECK(w.refusals.size() == 1);
+  w.policy.verdict = BH_VERDICT_ALLOW;
+  w.notifications.to_server(w.lane, w.first, m.get(), &part, 1);
+  CHECK(w.lane.messages == std::vector<std::string>{m.text});
+}

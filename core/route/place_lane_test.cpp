@@ -1,0 +1,163 @@
+// A lane to a tools plugin, without the rest of the route.
+#include "route/place_lane.hpp"
+
+#include <catch2/catch.hpp>
+
+#include "route/fakes.hpp"
+
+using namespace bulkhead;
+
+namespace {
+
+struct World : FakeLaneHost {
+  FakeTools plugin{R"([{"name":"x"}])"};
+  CallTable calls;
+  Upstream upstream{*this, [] {
+                      ServerDef def = server_named("s");
+                      def.max_in_flight = 1;
+                      return def;
+                    }()};
+  PlaceLane *lane = nullptr;
+
+  World() {
+    upstream.tools = &tools_table;
+    upstream.self = &plugin;
+    lane = static_cast<PlaceLane *>(upstream.lane_for(0, 0));
+  }
+  ~World() override { upstream.remove(lane); }
+  Call &call(std::string rewritten = {}) {
+    const Scanned m(R"({"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"s__x",)"
+                    R"("arguments":{"a":1}}})");
+    Call &made = *calls.open();
+    made.name = "x";
+    Exchange &e = *table.open();
+    e.call = &made;
+    e.method = mcp::Method::tools_call;
+    made.exchange = &e;
+    lane->attach(e);
+    lane->submit(e, {m.get(), {lane, {}, m.scan.name}, std::move(rewritten), {}});
+    return made;
+  }
+};
+
+}  // namespace
+
+TEST_CASE("a plugin's lists make it ready, also when they come later") {
+  World w;
+  if (GENERATE(true, false)) {
+    w.plugin.listing = BH_PENDING;
+    w.lane->start();
+    CHECK(w.lane->state() == LaneState::connecting);
+    CHECK_FALSE(w.lane->settled());
+    w.plugin.listing = BH_OK;
+    w.lane->list_changed(ItemKind::tool);
+  } else {
+    w.lane->start();
+  }
+  CHECK(w.lane->state() == LaneState::ready);
+  CHECK(w.lane->listed());
+  CHECK(w.lane->items(ItemKind::tool).items.size() == 1);
+  CHECK(w.count("ready") == 1);
+}
+
+TEST_CASE("a list that is none is not shown, and a call fails with the reason") {
+  World w;
+  const char *reason = "";
+  SECTION("not JSON") {
+    w.plugin.tools = "[{";
+    reason = "is not valid JSON";
+  }
+  SECTION("an error") {
+    w.plugin.listing = BH_E_UNAVAILABLE;
+    reason = "the folder has gone";
+  }
+  w.lane->start();
+  CHECK(w.lane->state() == LaneState::waiting);
+  CHECK(w.lane->settled());
+  CHECK_FALSE(w.lane->listed());
+  w.call();
+  REQUIRE(w.failures.size() == 1);
+  CHECK(w.failures[0].text.find(reason) != std::string::npos);
+  CHECK(w.plugin.calls.empty());
+}
+
+TEST_CASE("a list that cannot be read again stays") {
+  World w;
+  w.lane->start();
+  w.plugin.listing = BH_E_UNAVAILABLE;
+  w.lane->list_changed(ItemKind::tool);
+  CHECK(w.lane->state() == LaneState::ready);
+  CHECK(w.lane->items(ItemKind::tool).items.size() == 1);
+  CHECK(w.lane->reason().find("the folder has gone") != std::string::npos);
+  CHECK(w.lines.size() == 1);
+}
+
+TEST_CASE("a call has its arguments, or those of a policy") {
+  World w;
+  w.lane->start();
+  Call &call = w.call();
+  CHECK(w.plugin.calls.back() == R"(tools/call x {"a":1})");
+  CHECK(w.lane->in_flight == 1);
+  w.drop(*std::exchange(call.exchange, nullptr));
+  w.call(R"({"b":2})");
+  CHECK(w.plugin.calls.back() == R"(tools/call x {"b":2})");
+}
+
+TEST_CASE("a plugin's bound, its refusal and its word that a call is done") {
+  World w;
+  w.lane->start();
+  SECTION("busy") {
+    w.call();
+    w.call();
+    REQUIRE(w.failures.size() == 1);
+    CHECK(w.failures[0].error_code == code::timeout);
+    CHECK(w.plugin.calls.size() == 1);
+  }
+  SECTION("refused") {
+    w.plugin.begins = BH_E_INVALID;
+    w.call();
+    REQUIRE(w.refusals.size() == 1);
+    CHECK(w.refusals[0].code == BH_E_INVALID);
+    CHECK(w.lane->in_flight == 0);
+  }
+  SECTION("done") {
+    w.plugin.begins = BH_OK;
+    w.call();
+    CHECK(w.to_complete.size() == 1);
+  }
+  SECTION("the call ends inside of its beginning") {
+    w.plugin.inside = [&] { w.drop(*w.table.get(w.plugin.ids[0])); };
+    w.call();
+    CHECK(w.lane->in_flight == 0);
+    CHECK(w.lane->exchanges.size == 0);
+  }
+}
+
+TEST_CASE("subscriptions are asked of a plugin that has them, and take no place of a call") {
+  World w;
+  w.lane->start();
+  w.lane->request_quietly(mcp::Method::resources_subscribe, R"({"uri":"note:\/\/\/1"})");
+  CHECK(w.plugin.calls.empty());
+  w.plugin.features = BH_TOOLS_SUBSCRIBE;
+  w.lane->began();
+  CHECK(w.count("ready") == 2);
+  w.lane->request_quietly(mcp::Method::resources_subscribe, R"({"uri":"note:\/\/\/1"})");
+  CHECK(w.plugin.calls == std::vector<std::string>{"resources/subscribe note:///1 "});
+  CHECK(w.lane->in_flight == 0);
+  w.plugin.begins = BH_E_LIMIT;
+  w.lane->request_quietly(mcp::Method::resources_subscribe, R"({"uri":"note:///2"})");
+  CHECK(w.refusals.size() == 1);
+  w.lane->close();
+  CHECK(w.table.size() == 0);
+}
+
+TEST_CASE("watches of a plugin that begins anew without subscriptions end") {
+  World w;
+  w.plugin.features = BH_TOOLS_SUBSCRIBE;
+  w.lane->start();
+  w.lane->watches["note:///1"].on = true;
+  w.plugin.features = 0;
+  w.lane->began();
+  CHECK_FALSE(w.lane->watches["note:///1"].on);
+  CHECK(w.lines.size() == 1);
+}

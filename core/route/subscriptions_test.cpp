@@ -1,0 +1,167 @@
+// Resource subscriptions: who watches what, and what the server hears of it.
+#include "route/subscriptions.hpp"
+
+#include <catch2/catch.hpp>
+
+#include "route/message_world.hpp"
+
+using namespace bulkhead;
+
+namespace {
+
+using Texts = std::vector<std::string>;
+
+struct World : MessageWorld {
+  // A call that the policy has allowed; true: answered by the gateway.
+  bool begin(Session &s, mcp::Method method, const std::string &uri, const std::string &token) {
+    call = &call_of(s, method);
+    call->name = uri;
+    return subscriptions.begin(*call, lane, token);
+  }
+  bool subscribe(Session &s, const std::string &uri = "note:///1") {
+    return begin(s, mcp::Method::resources_subscribe, uri, "\"" + uri + "\"");
+  }
+  bool unsubscribe(Session &s, const std::string &uri = "note:///1") {
+    return begin(s, mcp::Method::resources_unsubscribe, uri, "\"" + uri + "\"");
+  }
+  bool ended(std::uint32_t outcome = BH_OUTCOME_OK) {
+    return call->watches != nullptr && subscriptions.ended(*call, outcome);
+  }
+  std::string updated(const std::string &uri, const Session &s) {
+    client.sent.clear();
+    const Scanned m(R"({"jsonrpc":"2.0","method":"notifications/resources/updated","params":)"
+                    R"({"uri":")" +
+                    uri + "\"}}");
+    subscriptions.updated(lane, m.get());
+    const auto sent = sent_to(s, BH_OUT_EVENT);
+    return sent.empty() ? "" : std::string(at(sent[0], {"params", "uri"}));
+  }
+  Call *call = nullptr;
+};
+
+}  // namespace
+
+TEST_CASE("the server gets the first subscription and the last unsubscription") {
+  World w;
+  CHECK_FALSE(w.subscribe(w.first));
+  CHECK_FALSE(w.subscribe(w.second));  // not accepted yet: it is sent, too
+  CHECK_FALSE(w.ended());
+  CHECK(w.subscribe(w.second));
+  CHECK(w.updated("note:///1", w.first) == "\"note:///1\"");
+  CHECK(w.unsubscribe(w.first));
+  CHECK(w.updated("note:///1", w.first).empty());
+  CHECK(w.updated("note:///1", w.second) == "\"note:///1\"");
+  CHECK_FALSE(w.unsubscribe(w.second));
+  CHECK(w.lane.watches.empty());
+  CHECK(w.first.subscriptions.empty());
+  CHECK(w.changes > 0);
+}
+
+TEST_CASE("a subscription that the server refuses is none, one that may stand is undone") {
+  World w;
+  w.subscribe(w.first);
+  SECTION("refused") {
+    CHECK_FALSE(w.ended(BH_OUTCOME_ERROR));
+  }
+  SECTION("cancelled, or timed out: the server may have accepted it") {
+    CHECK(
+        w.ended(GENERATE(std::uint32_t{BH_OUTCOME_CANCELLED}, std::uint32_t{BH_OUTCOME_TIMEOUT})));
+  }
+  CHECK(w.lane.watches.empty());
+  CHECK(w.first.subscriptions.empty());
+}
+
+TEST_CASE("a refusal of one client does not end what the server has accepted for another") {
+  World w;
+  w.subscribe(w.first);
+  Call *of_first = w.call;
+  w.subscribe(w.second);
+  CHECK_FALSE(w.ended());
+  w.call = of_first;
+  CHECK_FALSE(w.ended(BH_OUTCOME_ERROR));
+  CHECK(w.updated("note:///1", w.first).empty());
+  CHECK_FALSE(w.updated("note:///1", w.second).empty());
+}
+
+TEST_CASE("updates of parts reach those who watch the whole, siblings do not") {
+  World w;
+  w.subscribe(w.first, "note:///a");
+  w.ended();
+  CHECK(w.updated("note:///a/b", w.first) == "\"bulkhead://s/note:///a/b\"");
+  CHECK(w.updated("note:///ab", w.first).empty());
+  CHECK(w.updated("note:///", w.first).empty());
+  CHECK(w.updated("", w.first).empty());
+}
+
+TEST_CASE("a client that goes takes its subscriptions with it") {
+  World w;
+  w.subscribe(w.first, "note:///1");
+  w.ended();
+  w.subscribe(w.first, "note:///2");
+  w.ended();
+  w.subscribe(w.second, "note:///2");
+  w.subscriptions.forget_all(w.first);
+  CHECK(w.lane.quiet == Texts{R"(resources/unsubscribe {"uri":"note:///1"})"});
+  CHECK(w.lane.watches.size() == 1);
+  w.subscriptions.forget(w.first, "\"nothing\"");
+}
+
+TEST_CASE("subscriptions move to the replacement of their lane, which subscribes") {
+  World w;
+  w.subscribe(w.first);
+  w.ended();
+  FakeLane next(w, w.upstream, 0, 0);
+  w.subscriptions.move(w.first, "\"note:///1\"", &next);
+  CHECK(w.lane.watches.empty());
+  Subscriptions::lane_ready(next);
+  CHECK(next.quiet == Texts{R"(resources/subscribe {"uri":"note:///1"})"});
+  w.subscriptions.move(w.first, "\"note:///1\"", nullptr);
+  CHECK(next.watches.empty());
+  CHECK(w.first.subscriptions.empty());
+}
+
+TEST_CASE("a lane that ends leaves nothing behind") {
+  World w;
+  w.subscribe(w.first);
+  w.subscriptions.forget_lane(w.lane);
+  CHECK(w.first.subscriptions.empty());
+  CHECK(w.call->watches == nullptr);
+  w.subscriptions.forget_lane(w.lane);
+}
+
+TEST_CASE("who cannot subscribe is refused before a call begins") {
+  World w;
+  const auto refusal = [&](mcp::Method method) {
+    return w.subscriptions.refusal(w.first, w.lane, method).error_code;
+  };
+  using enum mcp::Method;
+  CHECK(refusal(resources_subscribe) == 0);  // it may turn out to have them
+  w.lane.set_state(LaneState::ready);
+  CHECK(refusal(resources_subscribe) == code::method_not_found);
+  ServerCaps caps;
+  caps.subscribe = true;
+  w.lane.set_caps(caps);
+  CHECK(refusal(resources_subscribe) == 0);
+  w.own_limits.subscriptions_per_session = 1;
+  w.subscribe(w.first);
+  CHECK(refusal(resources_subscribe) == code::timeout);
+  CHECK(refusal(resources_unsubscribe) == 0);
+}
+
+TEST_CASE("changed rules end the subscriptions that they refuse") {
+  World w;
+  w.policy.needs = BH_POLICY_DECIDES;
+  w.gate.use(&policy_table, &w.policy);
+  w.subscribe(w.first);
+  w.ended();
+  w.subscriptions.judge_again(w.first.handle);
+  CHECK(w.refusals.empty());
+  w.policy.verdict = BH_VERDICT_BLOCK;
+  w.subscriptions.judge_again(w.first.handle);
+  REQUIRE(w.refusals.size() == 1);
+  w.subscriptions.refused(w.refusals[0]);
+  CHECK(w.first.subscriptions.empty());
+  CHECK(w.lane.quiet == Texts{R"(resources/unsubscribe {"uri":"note:///1"})"});
+  w.subscriptions.refused(w.refusals[0]);  // once more is nothing
+  CHECK(w.lane.quiet.size() == 1);
+}

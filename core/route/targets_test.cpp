@@ -1,0 +1,132 @@
+// From the name that a client calls to the lane and the server's own name, or to an error that says
+// what is wrong.
+#include "route/targets.hpp"
+
+#include <catch2/catch.hpp>
+
+#include "route/list_world.hpp"
+
+using namespace bulkhead;
+
+namespace {
+
+struct World : ListWorld {
+  Targets targets{{upstreams, views, names, gate, answers}};
+  Session *session = nullptr;
+  Target found;
+
+  World() {
+    policy.needs = 0;
+    gate.use(&policy_table, &policy);
+  }
+  bool find(const std::string &method, const std::string &params) {
+    client.sent.clear();
+    Request request(*session, R"({"jsonrpc":"2.0","id":1,"method":")" + method + R"(","params":)" +
+                                  params + "}");
+    found = {};
+    return targets.find(*session, request.incoming, &found);
+  }
+  bool find_tool(const std::string &name) {
+    return find("tools/call", R"({"name":")" + name + R"("})");
+  }
+  // "code text" of the error that was sent; empty: none.
+  std::string error() const {
+    if (client.sent.empty()) return {};
+    const std::string_view error = mcp::member(client.sent[0].text, "error");
+    return std::string(mcp::member(error, "code")) + " " +
+           std::string(mcp::member(error, "message"));
+  }
+};
+
+}  // namespace
+
+TEST_CASE("a listed name has a lane and an original name") {
+  World w;
+  w.add("a", R"([{"name":"x"}])");
+  w.add("b", R"([{"name":"x"}])");
+  w.session = &w.joined();
+  REQUIRE(w.find_tool("b__x"));
+  CHECK(w.found.lane == w.session->view->lanes[1]);
+  CHECK(w.found.resolved.original_token == "\"x\"");
+  CHECK(w.error().empty());
+  REQUIRE(w.find_tool("a_\\u005fx"));  // spelled in another way
+  CHECK(w.found.lane == w.session->view->lanes[0]);
+}
+
+TEST_CASE("what cannot be called has an error that names it") {
+  World w;
+  w.add("a", R"([{"name":"x"}])");
+  ServerDef off = server_named("off");
+  off.disabled = true;
+  off.disabled_reason = "no token";
+  w.upstreams.add(w.made(off, "[]"));
+  w.session = &w.joined();
+  struct Case {
+    const char *method, *params, *error;
+  };
+  for (const Case &c : {
+           Case{"tools/call", R"({"name":"a__z"})", "-32601 \"Tool not found: a__z"},
+           Case{"tools/call", R"({"name":"x"})", "-32602 \"Tool name must be prefixed"},
+           Case{"tools/call", R"({})", "-32602 \"tools/call needs params.name"},
+           Case{"tools/call", R"({"name":7})", "-32602 \"tools/call needs params.name"},
+           Case{"tools/call", R"({"name":"off__x"})",
+                "-32603 \"server \\\"off\\\" is disabled: no token"},
+           Case{"prompts/get", R"({"name":"a__p"})", "-32602 \"Prompt not found: a__p"},
+           Case{"resources/read", R"({"uri":"bulkhead://none/f"})",
+                "-32002 \"Resource not found: bulkhead://none/f"},
+           Case{"resources/read", R"({})", "-32602 \"params.uri (a string) is missing"},
+           Case{"completion/complete", R"({"ref":{"type":"ref/other","name":"a__p"}})",
+                "-32602 \"completion/complete needs params.ref"},
+       }) {
+    INFO(c.params);
+    CHECK_FALSE(w.find(c.method, c.params));
+    CHECK(w.error().substr(0, std::string(c.error).size()) == c.error);
+  }
+}
+
+TEST_CASE("a long name is cut in the error") {
+  World w;
+  w.add("a", "[]");
+  w.session = &w.joined();
+  CHECK_FALSE(w.find_tool("a__" + std::string(5'000, 'y')));
+  CHECK(w.error().size() < 400);
+}
+
+TEST_CASE("a server that is down is named, with its reason unless a policy reads results") {
+  World w;
+  w.add("a", "[]");
+  w.plugins["a"].listing = BH_E_UNAVAILABLE;
+  w.session = &w.joined();
+  CHECK_FALSE(w.find_tool("a__x"));
+  CHECK(w.error().find("is not available: cannot list its tools: the folder has gone") !=
+        std::string::npos);
+  w.policy.needs = BH_POLICY_DECIDES | BH_POLICY_READS_RESULTS;
+  w.gate.use(&policy_table, &w.policy);
+  CHECK_FALSE(w.find_tool("a__x"));
+  CHECK(w.error().find("the folder has gone") == std::string::npos);
+  CHECK(w.error().find("status") != std::string::npos);
+}
+
+TEST_CASE("a name that a starting server may have waits for its list") {
+  World w;
+  w.add("a", "");
+  w.session = &w.joined();
+  CHECK_FALSE(w.find_tool("a__x"));
+  CHECK(w.error().empty());
+  CHECK(w.session->view->waiters.size() == 1);
+  w.lists("a", R"([{"name":"x"}])");
+  CHECK(w.handled.size() == 1);
+  CHECK(w.find_tool("a__x"));
+}
+
+TEST_CASE("without prefix a name of two servers is refused, of one it is that one's") {
+  World w;
+  w.profile.naming.prefix = false;
+  w.names = Names(w.profile.naming);
+  w.add("a", R"([{"name":"x"},{"name":"only"}])");
+  w.add("b", R"([{"name":"x"}])");
+  w.session = &w.joined();
+  CHECK(w.find_tool("only"));
+  CHECK_FALSE(w.find_tool("x"));
+  CHECK(w.error().find("have the same name") != std::string::npos);
+}

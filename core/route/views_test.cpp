@@ -1,0 +1,193 @@
+// Views: whose lanes a client sees, requests that wait for lists, and changed lists.
+#include "route/views.hpp"
+
+#include <catch2/catch.hpp>
+
+#include "route/list_world.hpp"
+
+using namespace bulkhead;
+
+namespace {
+
+using Texts = std::vector<std::string>;
+
+void wait(ListWorld &w, Session &s, const std::string &id) {
+  Request request(s, R"({"jsonrpc":"2.0","id":)" + id + R"(,"method":"tools/list"})");
+  w.views.wait(*s.view, request.incoming);
+}
+
+std::size_t changes_told(const ListWorld &w, const Session &s) {
+  std::size_t told = 0;
+  for (const FakeClient::Sent &sent : w.client.sent) {
+    const bool list = sent.text.find("notifications/tools/list_changed") != std::string::npos;
+    told += list && sent.session == s.handle ? 1 : 0;
+  }
+  return told;
+}
+
+}  // namespace
+
+TEST_CASE("clients with the same capabilities share a view") {
+  ListWorld w;
+  w.add("a", "[]");
+  const Session &one = w.joined(), &two = w.joined(cap::roots), &three = w.joined(cap::sampling);
+  CHECK(one.view == two.view);  // roots are not declared to servers that clients share
+  CHECK(one.view != three.view);
+  CHECK(one.view->clients.size() == 2);
+  CHECK(one.view->lanes == three.view->lanes);  // a tools plugin asks clients nothing
+}
+
+TEST_CASE("a view without clients ends after a while, and its lanes with it") {
+  ListWorld w;
+  w.add("a", "[]");
+  w.profile.limits.idle_view_ms = 1;
+  Session &s = w.joined();
+  w.views.leave(s);
+  CHECK(s.view == nullptr);
+  CHECK(w.going.empty());
+  CHECK(wait_for(*w.loop, [&] { return w.going.size() == 1; }));
+  CHECK(w.count("ends") == 1);
+}
+
+TEST_CASE("requests wait until every server has answered or failed") {
+  ListWorld w;
+  w.add("a", "[]");
+  w.add("b", "");
+  Session &s = w.joined();
+  CHECK_FALSE(Views::is_ready(*s.view));
+  s.process_name = "then";
+  wait(w, s, "1");
+  wait(w, s, "2");
+  s.process_name = "now";
+  CHECK(w.views.anybody_waits());
+  Texts process_names;
+  w.handle = [&](Session &session, Incoming &) { process_names.push_back(session.process_name); };
+  SECTION("answered") {
+    w.lists("b", "[]");
+  }
+  SECTION("failed") {
+    w.plugins["b"].listing = BH_E_UNAVAILABLE;
+    static_cast<PlaceLane &>(*s.view->lanes[1]).list_changed(ItemKind::tool);
+  }
+  CHECK(w.handled == Texts{"1", "2"});
+  CHECK(process_names == Texts{"then", "then"});
+  CHECK(s.process_name == "now");
+  CHECK_FALSE(w.views.anybody_waits());
+}
+
+TEST_CASE("requests wait no longer than the profile says") {
+  ListWorld w;
+  w.profile.limits.first_list_wait_ms = 1;
+  w.add("b", "");
+  Session &s = w.joined();
+  wait(w, s, "1");
+  CHECK(wait_for(*w.loop, [&] { return !w.handled.empty(); }));
+  CHECK(Views::is_ready(*s.view));
+  CHECK_FALSE(is_settled(*s.view));
+}
+
+TEST_CASE("waiting requests are limited, in number for each client and in bytes") {
+  ListWorld w;
+  w.add("b", "");
+  Session &s = w.joined();
+  SECTION("number") {
+    w.profile.limits.in_flight_per_session = 2;
+    for (const char *id : {"1", "2", "3"}) wait(w, s, id);
+    Session &other = w.joined();
+    wait(w, other, "4");
+    CHECK(s.view->waiters.size() == 3);
+  }
+  SECTION("bytes") {
+    w.profile.limits.message_bytes = 100;  // two of about 46
+    for (const char *id : {"1", "2", "3"}) wait(w, s, id);
+    CHECK(s.view->waiters.size() == 2);
+  }
+  REQUIRE(w.client.sent.size() == 1);
+  CHECK(mcp::member(w.client.sent[0].text, "id") == "3");
+  CHECK(mcp::member(mcp::member(w.client.sent[0].text, "error"), "code") == "-32000");
+}
+
+TEST_CASE("a waiting request ends with a cancellation, or with its client") {
+  ListWorld w;
+  w.add("b", "");
+  Session &s = w.joined(), &other = w.joined();
+  wait(w, s, "1");
+  wait(w, s, "2");
+  wait(w, other, "1");
+  CHECK_FALSE(w.views.cancel_waiting(s, "7").has_value());
+  const auto reply = w.views.cancel_waiting(s, "1");
+  REQUIRE(reply.has_value());
+  CHECK(reply->session == s.handle);
+  w.views.drop_waiters(s);
+  REQUIRE(s.view->waiters.size() == 1);
+  w.lists("b", "[]");
+  CHECK(w.handled == Texts{"1"});
+}
+
+TEST_CASE("a session that ends while requests are served is not served any more") {
+  ListWorld w;
+  w.add("b", "");
+  Session &s = w.joined();
+  wait(w, s, "1");
+  wait(w, s, "2");
+  w.handle = [&](Session &session, Incoming &) {
+    w.views.leave(session);
+    w.sessions.erase(session.handle);
+  };
+  w.lists("b", "[]");
+  CHECK(w.handled == Texts{"1"});
+}
+
+TEST_CASE("a changed list is announced once, to clients that have seen it") {
+  ListWorld w;
+  w.add("a", R"([{"name":"x"}])");
+  Session &seen = w.joined(), &unseen = w.joined();
+  w.loop->poll(0);
+  CHECK(w.views.catalogue(*seen.view).count(ItemKind::tool) == 1);
+  w.views.mark_shown(*seen.view);
+  seen.listed = 1u << static_cast<unsigned>(ItemKind::tool);
+  const std::uint64_t version = seen.view->version;
+  w.lists("a", R"([{"name":"x"},{"name":"y"}])");
+  w.lists("a", R"([{"name":"x"},{"name":"z"}])");
+  CHECK(changes_told(w, seen) == 0);  // in a later turn
+  w.loop->poll(0);
+  CHECK(changes_told(w, seen) == 1);
+  CHECK(changes_told(w, unseen) == 0);
+  CHECK(seen.view->version > version);
+  SECTION("and not if it is the same again") {
+    w.lists("a", R"([{"name":"x"},{"name":"z"}])");
+  }
+  SECTION("and not if the profile does not offer that") {
+    w.profile.expose.list_changed = false;
+    w.lists("a", "[]");
+  }
+  w.loop->poll(0);
+  CHECK(changes_told(w, seen) == 1);
+}
+
+TEST_CASE("a removed server leaves every view at once, a new one is in its place of the profile") {
+  ListWorld w;
+  w.add("a", R"([{"name":"x"}])");
+  w.add("b", R"([{"name":"y"}])");
+  const Session &s = w.joined();
+  REQUIRE(s.view->lanes.size() == 2);
+  Upstreams::List all = w.upstreams.take_all(), gone;
+  gone.push_back(std::move(all[0]));
+  w.upstreams.add(w.made(server_named("c"), R"([{"name":"z"}])"));
+  w.upstreams.add(std::move(all[1]));
+  bool moved = false;
+  w.views.exchange(gone, [&] {
+    moved = true;
+    CHECK(s.view->lanes.size() == 2);
+  });
+  CHECK(moved);
+  CHECK(gone[0]->lanes()[0]->draining());
+  CHECK(gone[0]->lanes()[0]->views.empty());
+  REQUIRE(s.view->lanes.size() == 2);
+  CHECK(s.view->lanes[0]->upstream().name() == "c");
+  CHECK(s.view->lanes[1]->upstream().name() == "b");
+  const std::string names = w.names_of(&w.views.catalogue(*s.view));
+  CHECK(names.find("c__z") != std::string::npos);
+  CHECK(names.find("a__x") == std::string::npos);
+  for (auto &upstream : gone) upstream->remove(upstream->lanes()[0].get());
+}
