@@ -4,12 +4,12 @@
 #include <sys/stat.h>
 
 #include <algorithm>
-#include <charconv>
 #include <cstdlib>
 #include <filesystem>
 #include <optional>
 #include <utility>
 
+#include "bulkhead/cpp/url.hpp"
 #include "common/paths.hpp"
 #include "embed/profile_prints.hpp"
 #include "mcp/scan.hpp"
@@ -181,16 +181,11 @@ std::vector<std::uint16_t> ports_of(std::string_view url) {
     if (const char *value = std::getenv(name); value != nullptr && *value != '\0') return {};
   }
   std::vector<std::uint16_t> out = {53, 80, 443};
-  const std::size_t scheme = url.find("://");
-  if (scheme == std::string_view::npos) return {};
-  url.remove_prefix(scheme + 3);
-  url = url.substr(0, url.find_first_of("/?#"));
-  const std::size_t colon = url.rfind(':');
-  if (colon == std::string_view::npos || url.ends_with(']')) return out;
-  std::uint16_t port = 0;
-  const char *const end = url.data() + url.size();
-  const auto [at, error] = std::from_chars(url.data() + colon + 1, end, port);
-  if (error != std::errc() || at != end) return {};
+  const auto parts = bh::split_url(url);
+  if (!parts) return {};
+  if (parts->port.empty()) return out;
+  const std::uint16_t port = bh::port_of(*parts);
+  if (port == 0) return {};
   if (std::find(out.begin(), out.end(), port) == out.end()) out.push_back(port);
   return out;
 }

@@ -1,7 +1,9 @@
 #include "url.hpp"
 
+#include <bulkhead/cpp/text.hpp>
+#include <bulkhead/cpp/url.hpp>
+
 #include <algorithm>
-#include <charconv>
 #include <vector>
 
 namespace connector_http {
@@ -14,16 +16,6 @@ std::optional<Url> refuse(std::string *why, const char *text) {
   return std::nullopt;
 }
 
-char lower(char c) noexcept {
-  return c >= 'A' && c <= 'Z' ? static_cast<char>(c + 32) : c;
-}
-
-std::string lowered(std::string_view s) {
-  std::string out(s);
-  std::transform(out.begin(), out.end(), out.begin(), lower);
-  return out;
-}
-
 bool printable(std::string_view s) noexcept {
   return std::all_of(s.begin(), s.end(), [](char c) { return c > 0x20 && c < 0x7F && c != '\\'; });
 }
@@ -31,48 +23,25 @@ bool printable(std::string_view s) noexcept {
 bool host_bytes_ok(std::string_view host, bool v6) noexcept {
   if (host.empty() || host.size() > 253) return false;
   return std::all_of(host.begin(), host.end(), [v6](char c) {
-    const char l = lower(c);
+    const char l = bh::lower(c);
     const bool name = (l >= 'a' && l <= 'z') || (c >= '0' && c <= '9') || c == '-' || c == '.';
     return v6 ? (l >= 'a' && l <= 'f') || (c >= '0' && c <= '9') || c == ':' || c == '.'
               : name || c == '_';
   });
 }
 
-bool starts_with_scheme(std::string_view s, std::string_view scheme) {
-  return s.size() >= scheme.size() && lowered(s.substr(0, scheme.size())) == scheme;
-}
-
-// authority = host [":" port]
-bool parse_authority(std::string_view authority, Url *url, std::string *why) {
-  if (authority.find('@') != std::string_view::npos) {
+bool read_authority(const bh::UrlParts &parts, Url *url, std::string *why) {
+  if (parts.has_credentials) {
     refuse(why, "the URL holds a user name or password; put credentials into headers");
     return false;
   }
-  std::string_view host = authority, port;
-  bool v6 = false;
-  if (!authority.empty() && authority.front() == '[') {
-    const std::size_t end = authority.find(']');
-    if (end == std::string_view::npos) return refuse(why, "the URL's host lacks its ]"), false;
-    v6 = true;
-    host = authority.substr(1, end - 1);
-    std::string_view rest = authority.substr(end + 1);
-    if (!rest.empty() && rest.front() != ':') return refuse(why, "the URL's port is wrong"), false;
-    if (!rest.empty()) port = rest.substr(1);
-  } else if (const std::size_t colon = authority.find(':'); colon != std::string_view::npos) {
-    host = authority.substr(0, colon);
-    port = authority.substr(colon + 1);
+  if (!host_bytes_ok(parts.host, parts.in_brackets)) {
+    return refuse(why, "the URL's host is missing or malformed"), false;
   }
-  if (!host_bytes_ok(host, v6)) return refuse(why, "the URL's host is missing or malformed"), false;
-  url->host = lowered(host);
+  url->host = bh::lowered(parts.host);
   url->port = url->tls ? 443 : 80;
-  if (!port.empty()) {
-    unsigned value = 0;
-    auto [end, ec] = std::from_chars(port.data(), port.data() + port.size(), value);
-    if (ec != std::errc{} || end != port.data() + port.size() || value == 0 || value > 65535) {
-      return refuse(why, "the URL's port is wrong"), false;
-    }
-    url->port = static_cast<std::uint16_t>(value);
-  }
+  if (!parts.port.empty()) url->port = bh::port_of(parts);
+  if (url->port == 0) return refuse(why, "the URL's port is wrong"), false;
   return true;
 }
 
@@ -127,20 +96,15 @@ std::optional<Url> parse_url(std::string_view text, std::string *why) {
   if (text.size() > url_bytes_max) return refuse(why, "the URL is longer than 8192 bytes");
   if (!printable(text)) return refuse(why, "the URL holds spaces, control or non-ASCII bytes");
   Url url;
-  std::size_t skip = 7;
-  if (starts_with_scheme(text, "https://")) {
-    url.tls = true;
-    skip = 8;
-  } else if (!starts_with_scheme(text, "http://")) {
+  url.tls = bh::starts_with_ignoring_case(text, "https://");
+  if (!url.tls && !bh::starts_with_ignoring_case(text, "http://")) {
     return refuse(why, "the URL does not start with http:// or https://");
   }
-  std::string_view rest = text.substr(skip);
-  rest = rest.substr(0, rest.find('#'));
-  const std::size_t end = std::min(rest.find('/'), rest.find('?'));
-  if (!parse_authority(rest.substr(0, end), &url, why)) return std::nullopt;
-  const std::string_view tail =
-      end == std::string_view::npos ? std::string_view{} : rest.substr(end);
-  url.target = tail.empty() || tail.front() != '/' ? "/" + std::string(tail) : std::string(tail);
+  const auto parts = bh::split_url(text);
+  if (!parts) return refuse(why, "the brackets of the URL's host do not match");
+  if (!read_authority(*parts, &url, why)) return std::nullopt;
+  const std::string_view target = parts->target();
+  url.target = target.starts_with('/') ? std::string(target) : "/" + std::string(target);
   return url;
 }
 

@@ -1,5 +1,8 @@
 #include "egress-kit/endpoint.hpp"
 
+#include <bulkhead/cpp/text.hpp>
+#include <bulkhead/cpp/url.hpp>
+
 #include <arpa/inet.h>
 #include <sys/un.h>
 
@@ -19,36 +22,24 @@ bool has_control(std::string_view s) {
   });
 }
 
-std::string_view authority_of(std::string_view url) {
-  url.remove_prefix(url.find("//") + 2);
-  return url.substr(0, url.find_first_of("/?#"));
-}
-
-std::string_view host_of(std::string_view authority) {
-  if (authority.starts_with('[')) {
-    return authority.substr(1, std::min(authority.find(']'), authority.size()) - 1);
-  }
-  return authority.substr(0, authority.rfind(':'));
-}
-
 std::string bad_url(std::string_view url, bool by_socket) {
   const bool plain = url.starts_with(http);
   if (url.size() > Endpoint::max_url || (!plain && !url.starts_with(https))) {
     return "url: an address that begins with https:// is needed, or http:// on this machine";
   }
-  const std::string_view authority = authority_of(url);
-  const std::string_view host = host_of(authority);
-  if (host.empty() || has_control(url) || url.find(' ') != std::string_view::npos) {
+  const auto parts = bh::split_url(url);
+  if (!parts || parts->host.empty() || has_control(url) ||
+      url.find(' ') != std::string_view::npos) {
     return "url: it is malformed";
   }
   if (url.find('#') != std::string_view::npos) {
     return "url: it holds a '#', and what is behind that is never sent; leave it out";
   }
-  if (authority.find('@') != std::string_view::npos) {
+  if (parts->has_credentials) {
     return "url: it holds a user name; credentials belong into headers";
   }
   if (by_socket && !plain) return "url: with a socket it begins with http://";
-  if (plain && !by_socket && host != "localhost" && !is_loopback_address(host)) {
+  if (plain && !by_socket && parts->host != "localhost" && !is_loopback_address(parts->host)) {
     return "url: http:// is for this machine only (127.0.0.1, [::1], localhost); use https://";
   }
   return {};
@@ -61,9 +52,7 @@ std::string bad_header(std::string_view name, std::string_view value) {
   };
   const bool token = !name.empty() && std::all_of(name.begin(), name.end(), in_token);
   if (!token || name.size() > 128) return "headers: a name is malformed";
-  std::string low(name);
-  std::transform(low.begin(), low.end(), low.begin(),
-                 [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c + 32) : c; });
+  const std::string low = bh::lowered(name);
   for (const std::string_view ours :
        {"content-type", "content-length", "host", "connection", "transfer-encoding", "expect"}) {
     if (low == ours) return "headers: " + low + " is not yours to set";

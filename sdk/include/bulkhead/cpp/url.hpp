@@ -1,0 +1,98 @@
+// The parts of an absolute URL (RFC 3986) as slices of its text. What each part may hold is the
+// caller's rule: a client of http refuses more than a mask of credentials does.
+// Header only; C++20.
+//
+// The splitter is our own since Boost.URL is no header-only library: it adds a shared library to
+// each process and a package to each system, for the three places of a colon, an at sign and a
+// bracket.
+//
+// Thread: any. Never allocates.
+#pragma once
+
+#include <charconv>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string_view>
+#include <system_error>
+
+namespace bh {
+
+struct UrlParts {
+  std::string_view scheme;       // before "://", as written
+  std::string_view authority;    // everything up to the path, the query or the fragment
+  std::string_view credentials;  // before the last '@' of the authority, if has_credentials
+  std::string_view host;         // without brackets
+  std::string_view port;         // behind the colon, if has_port; may be empty
+  std::string_view path;         // "" or from its slash
+  std::string_view query;        // behind '?'
+  std::string_view fragment;     // behind '#'
+  bool has_credentials = false;
+  bool in_brackets = false;  // the host: an IPv6 address
+  bool has_port = false;
+
+  // Path and query as a request line has them, without a slash where the URL has none.
+  std::string_view target() const noexcept {
+    const char *const end =
+        query.data() == nullptr ? path.data() + path.size() : query.data() + query.size();
+    return {path.data(), static_cast<std::size_t>(end - path.data())};
+  }
+};
+
+// nullopt: there is no "://" with a scheme in front, or the brackets of the host do not match.
+// Accepts any bytes in the parts.
+inline std::optional<UrlParts> split_url(std::string_view url) noexcept {
+  UrlParts out;
+  const std::size_t scheme = url.find("://");
+  if (scheme == url.npos || scheme == 0 || url.substr(0, scheme).find_first_of("/?#") != url.npos) {
+    return std::nullopt;
+  }
+  out.scheme = url.substr(0, scheme);
+  std::string_view rest = url.substr(scheme + 3);
+  if (const std::size_t mark = rest.find('#'); mark != rest.npos) {
+    out.fragment = rest.substr(mark + 1);
+    rest = rest.substr(0, mark);
+  }
+  const std::size_t end = rest.find_first_of("/?");
+  out.authority = rest.substr(0, end);
+  rest.remove_prefix(out.authority.size());
+  const std::size_t mark = rest.find('?');
+  out.path = rest.substr(0, mark);
+  if (mark != rest.npos) out.query = rest.substr(mark + 1);
+
+  std::string_view place = out.authority;
+  if (const std::size_t at = place.rfind('@'); at != place.npos) {
+    out.has_credentials = true;
+    out.credentials = place.substr(0, at);
+    place.remove_prefix(at + 1);
+  }
+  std::size_t host_end = place.find(':');
+  if (place.starts_with('[')) {
+    const std::size_t close = place.find(']');
+    if (close == place.npos) return std::nullopt;
+    out.in_brackets = true;
+    host_end = close + 1;
+    if (host_end != place.size() && place[host_end] != ':') return std::nullopt;
+  } else if (place.find_first_of("[]") != place.npos) {
+    return std::nullopt;
+  }
+  out.host = place.substr(0, host_end);
+  if (out.in_brackets) out.host = out.host.substr(1, out.host.size() - 2);
+  if (host_end < place.size()) {
+    out.has_port = true;
+    out.port = place.substr(host_end + 1);
+  }
+  return out;
+}
+
+// The port that a client connects to: the one that is written, or the scheme's (http, https: both
+// in lower case). 0: it is not a number from 1 to 65535, or the scheme has none.
+inline std::uint16_t port_of(const UrlParts &url) noexcept {
+  if (url.port.empty()) return url.scheme == "https" ? 443 : url.scheme == "http" ? 80 : 0;
+  std::uint16_t port = 0;
+  const char *const end = url.port.data() + url.port.size();
+  const auto [stop, error] = std::from_chars(url.port.data(), end, port);
+  return error == std::errc() && stop == end ? port : 0;
+}
+
+}  // namespace bh
