@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <cstdio>
 
+#include "bulkhead/cpp/json_writer.hpp"
+#include "bulkhead/cpp/text.hpp"
 #include "mcp/description_audit.hpp"
 #include "mcp/json_names.hpp"
 
@@ -33,7 +35,7 @@ struct Hidden {
 };
 std::optional<Hidden> hidden_at(std::string_view text) {
   std::size_t size = 0;
-  const char32_t code = mcp::first_character(text, &size);
+  const char32_t code = bh::first_character(text, &size);
   if (!mcp::hidden_character(code)) return std::nullopt;
   return Hidden{code, size};
 }
@@ -45,12 +47,6 @@ bool has_hidden(std::string_view name) {
   return false;
 }
 
-void append_escape(unsigned unit, std::string *out) {
-  char escaped[8];
-  std::snprintf(escaped, sizeof escaped, "\\u%04x", unit & 0xFFFFu);
-  *out += escaped;
-}
-
 // Replaces hidden characters by their JSON escapes.
 std::string without_hidden(std::string_view name) {
   std::string out;
@@ -58,11 +54,8 @@ std::string without_hidden(std::string_view name) {
     const std::optional<Hidden> found = hidden_at(name);
     if (!found) {
       out += name.front();
-    } else if (found->code < 0x10000) {
-      append_escape(found->code, &out);
     } else {
-      append_escape(0xD7C0 + (found->code >> 10), &out);
-      append_escape(0xDC00 | (found->code & 0x3FF), &out);
+      bh::json::append_escaped(&out, found->code);
     }
     name.remove_prefix(found ? found->size : 1);
   }
@@ -142,10 +135,7 @@ DefinitionHash definition_hash(std::string_view raw) {
 }
 
 std::string to_hex(const DefinitionHash &hash) {
-  std::string hex(2 * hash.size() + 1, '\0');
-  sodium_bin2hex(hex.data(), hex.size(), hash.data(), hash.size());
-  hex.pop_back();
-  return hex;
+  return bh::hex({reinterpret_cast<const char *>(hash.data()), hash.size()});
 }
 
 const ItemKindFacts &facts(ItemKind kind) noexcept {

@@ -3,6 +3,8 @@
 #include <cstdint>
 #include <cstdio>
 
+#include "bulkhead/cpp/text.hpp"
+
 namespace bulkhead {
 namespace {
 
@@ -15,11 +17,6 @@ std::string hash_suffix(std::string_view text) {
   char hex[17];
   std::snprintf(hex, sizeof hex, "%016llx", static_cast<unsigned long long>(h));
   return std::string(hex, hash_chars);
-}
-
-std::size_t character_boundary(std::string_view text, std::size_t n) {
-  while (n > 0 && n < text.size() && (static_cast<unsigned char>(text[n]) & 0xC0) == 0x80) --n;
-  return n;
 }
 
 }  // namespace
@@ -35,7 +32,7 @@ std::optional<std::string> Names::compose(std::string_view server,
   if (!naming_.shorten) return std::nullopt;
   const std::string hash = hash_suffix(name);
   const std::size_t room = naming_.max_length - hash_chars - 1;
-  name.resize(character_boundary(name, room));
+  name.resize(bh::character_boundary(name, room));
   return name + "_" + hash;
 }
 

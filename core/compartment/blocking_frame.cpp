@@ -2,23 +2,18 @@
 
 #include <poll.h>
 #include <sys/socket.h>
-#include <time.h>
 
 #include <cerrno>
 #include <cstring>
 
+#include "bulkhead/cpp/clock.hpp"
+
 namespace bulkhead {
 namespace {
 
-std::int64_t now_ms() {
-  timespec now{};
-  ::clock_gettime(CLOCK_MONOTONIC, &now);
-  return static_cast<std::int64_t>(now.tv_sec) * 1000 + now.tv_nsec / 1'000'000;
-}
-
 bool wait_for(int socket, short events, std::int64_t deadline) {
   for (;;) {
-    const std::int64_t left = deadline - now_ms();
+    const std::int64_t left = deadline - static_cast<std::int64_t>(bh::monotonic_ms());
     if (left <= 0) return false;
     pollfd one{socket, events, 0};
     const int ready = ::poll(&one, 1, static_cast<int>(left));
@@ -62,7 +57,7 @@ bool send_frame(int socket, link::Frame frame, std::string_view payload) {
   frame.has_fd = 0;
   std::string whole(reinterpret_cast<const char *>(&frame), sizeof frame);
   whole.append(payload);
-  const std::int64_t deadline = now_ms() + 5'000;
+  const std::int64_t deadline = static_cast<std::int64_t>(bh::monotonic_ms()) + 5'000;
   for (std::string_view left = whole; !left.empty();) {
     const ssize_t sent = ::send(socket, left.data(), left.size(), MSG_NOSIGNAL | MSG_DONTWAIT);
     if (sent >= 0) {
@@ -76,7 +71,7 @@ bool send_frame(int socket, link::Frame frame, std::string_view payload) {
 
 bool receive_frame(int socket, int timeout_ms, std::uint64_t max_bytes, link::Frame *frame,
                    std::string *payload, OwnedFd *fd) {
-  const std::int64_t deadline = now_ms() + timeout_ms;
+  const std::int64_t deadline = static_cast<std::int64_t>(bh::monotonic_ms()) + timeout_ms;
   char head[sizeof(link::Frame)];
   if (!receive_all(socket, deadline, head, sizeof head, fd)) return false;
   std::memcpy(frame, head, sizeof *frame);

@@ -11,6 +11,8 @@
 #include <mutex>
 #include <vector>
 
+#include "bulkhead/cpp/text.hpp"
+
 namespace bulkhead::link {
 namespace {
 
@@ -38,11 +40,6 @@ char *scratch() {
     mine = all->emplace_back(new char[scratch_bytes]).get();
   }
   return mine;
-}
-
-std::string errno_text(int error) {
-  char buffer[128];
-  return ::strerror_r(error, buffer, sizeof buffer);
 }
 
 // One sendmsg; a descriptor goes with its first byte. Returns what sendmsg returns.
@@ -85,7 +82,7 @@ void collect_fds(msghdr *message, std::deque<OwnedFd> *out) {
 Result<std::pair<OwnedFd, OwnedFd>> socket_pair() {
   int fds[2];
   if (::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, fds) != 0) {
-    return bulkhead::fail(BH_E_IO, "cannot make a socket pair: " + errno_text(errno));
+    return bulkhead::fail(BH_E_IO, "cannot make a socket pair: " + bh::error_name(errno));
   }
   return std::pair{OwnedFd(fds[0]), OwnedFd(fds[1])};
 }
@@ -262,7 +259,7 @@ void Channel::read() {
   if (direct) in_.resize(had + (got > 0 ? static_cast<std::size_t>(got) : 0));
   if (got < 0) {
     if (error == EAGAIN || error == EINTR) return;
-    return fail(error == ECONNRESET ? "the other process has ended" : errno_text(error));
+    return fail(error == ECONNRESET ? "the other process has ended" : bh::error_name(error));
   }
   if (with_fds_) collect_fds(&message, &in_fds_);
   if (got == 0) return fail("the other process has ended");

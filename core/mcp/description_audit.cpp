@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstdint>
 
+#include "bulkhead/cpp/text.hpp"
 #include "mcp/scan.hpp"
 
 namespace bulkhead::mcp {
@@ -73,7 +74,7 @@ class Audit {
     std::size_t characters = 0;
     for (; !text.empty(); ++characters) {
       std::size_t size = 0;
-      const char32_t c = first_character(text, &size);
+      const char32_t c = bh::first_character(text, &size);
       append(c, text.substr(0, size));
       text.remove_prefix(size);
     }
@@ -127,8 +128,8 @@ class Audit {
       if (!plain_.ends_with(' ')) plain_ += ' ';
     } else if (hidden_character(c)) {
       hidden_ = true;
-    } else if (c >= 'A' && c <= 'Z') {
-      plain_ += static_cast<char>(c - 'A' + 'a');
+    } else if (c < 0x80) {
+      plain_ += bh::lower(static_cast<char>(c));
     } else {
       plain_ += bytes;
     }
@@ -140,25 +141,6 @@ class Audit {
 };
 
 }  // namespace
-
-char32_t first_character(std::string_view text, std::size_t *size) noexcept {
-  const auto byte = [&](std::size_t i) { return static_cast<unsigned char>(text[i]); };
-  const unsigned lead = byte(0);
-  *size = 1;
-  if (lead < 0x80) return lead;
-  const std::size_t length = lead >= 0xF0 ? 4 : lead >= 0xE0 ? 3 : 2;
-  if (lead < 0xC2 || lead > 0xF4 || text.size() < length) return 0xFFFD;
-  char32_t value = lead & (0x7Fu >> length);
-  for (std::size_t i = 1; i < length; ++i) {
-    if ((byte(i) & 0xC0) != 0x80) return 0xFFFD;
-    value = value << 6 | (byte(i) & 0x3F);
-  }
-  constexpr char32_t kLeast[] = {0, 0, 0x80, 0x800, 0x10000};
-  if (value < kLeast[length] || value > 0x10FFFF || (value >= 0xD800 && value <= 0xDFFF))
-    return 0xFFFD;
-  *size = length;
-  return value;
-}
 
 bool hidden_character(char32_t c) noexcept {
   const auto in = [c](char32_t first, char32_t last) { return c >= first && c <= last; };

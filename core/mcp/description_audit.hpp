@@ -27,8 +27,4 @@ std::vector<std::string_view> audit_tool(std::string_view tool_json);
 // characters, zero-width characters, direction marks, tags, variation selectors.
 bool hidden_character(char32_t c) noexcept;
 
-// The code point at the start of `text`; *size receives its length in bytes. Invalid UTF-8 gives
-// U+FFFD with size 1.
-char32_t first_character(std::string_view text, std::size_t *size) noexcept;
-
 }  // namespace bulkhead::mcp

@@ -2,6 +2,7 @@
 // name.
 #include <string>
 
+#include "bulkhead/cpp/text.hpp"
 #include "mcp/known_params.hpp"
 #include "mcp/scan.hpp"
 #include "mcp/trace_context.hpp"
@@ -84,12 +85,7 @@ std::string unknown_param_names(std::string_view message, const Scan &scan) {
       std::string_view name = unquote(key, &scratch);
       const bool cut = name.size() > most_bytes;
       if (cut) {
-        name = name.substr(0, most_bytes);
-        while (!name.empty() && (static_cast<unsigned char>(name.back()) & 0xC0) == 0x80) {
-          name.remove_suffix(1);
-        }
-        // The first byte of a multi-byte character, or a whole character.
-        if (!name.empty()) name.remove_suffix(1);
+        name = bh::cut_text(name, most_bytes);
       }
       out.append(out.empty() ? "" : ", ");
       append_quoted(&out, std::string(name) + (cut ? "..." : ""));

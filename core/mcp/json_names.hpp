@@ -7,6 +7,8 @@
 #include <cstring>
 #include <string_view>
 
+#include "bulkhead/cpp/text.hpp"
+
 namespace bulkhead::mcp::json {
 
 // Yields the unescaped characters of a validated string token (without quotes). A lone surrogate
@@ -89,30 +91,6 @@ inline char32_t Unescape::next() noexcept {
   return c;
 }
 
-// Writes c as UTF-8 and returns the number of bytes, at most 4.
-inline unsigned encode_utf8(char32_t c, char *out) noexcept {
-  if (c < 0x80) {
-    out[0] = static_cast<char>(c);
-    return 1;
-  }
-  if (c < 0x800) {
-    out[0] = static_cast<char>(0xC0 | c >> 6);
-    out[1] = static_cast<char>(0x80 | (c & 0x3F));
-    return 2;
-  }
-  if (c < 0x10000) {
-    out[0] = static_cast<char>(0xE0 | c >> 12);
-    out[1] = static_cast<char>(0x80 | (c >> 6 & 0x3F));
-    out[2] = static_cast<char>(0x80 | (c & 0x3F));
-    return 3;
-  }
-  out[0] = static_cast<char>(0xF0 | c >> 18);
-  out[1] = static_cast<char>(0x80 | (c >> 12 & 0x3F));
-  out[2] = static_cast<char>(0x80 | (c >> 6 & 0x3F));
-  out[3] = static_cast<char>(0x80 | (c & 0x3F));
-  return 4;
-}
-
 constexpr char32_t fold(char32_t c) noexcept {
   if (c >= 'A' && c <= 'Z') return c + ('a' - 'A');
   if (c == 0x17F) return 's';
@@ -170,8 +148,8 @@ inline std::uint64_t folded_hash_slow(std::string_view inside) noexcept {
   NameHash hash;
   for (Unescape text(inside); !text.done();) {
     char bytes[4];
-    const unsigned n = encode_utf8(fold(text.next()), bytes);
-    for (unsigned i = 0; i < n; ++i) hash.add_byte(static_cast<unsigned char>(bytes[i]));
+    const std::size_t n = bh::encode_utf8(fold(text.next()), bytes);
+    for (std::size_t i = 0; i < n; ++i) hash.add_byte(static_cast<unsigned char>(bytes[i]));
   }
   return hash.value();
 }
@@ -217,7 +195,7 @@ inline bool same_text(std::string_view inside, std::string_view text) noexcept {
   std::size_t at = 0;
   for (Unescape a(inside); !a.done();) {
     char bytes[4];
-    const unsigned n = encode_utf8(a.next(), bytes);
+    const std::size_t n = bh::encode_utf8(a.next(), bytes);
     if (text.size() - at < n || std::memcmp(text.data() + at, bytes, n) != 0) return false;
     at += n;
   }

@@ -5,6 +5,8 @@
 
 #if BULKHEAD_SSE2
 #include <immintrin.h>
+
+#include "bulkhead/cpp/text.hpp"
 #endif
 
 namespace bulkhead::mcp::json {
@@ -15,10 +17,6 @@ using u8 = unsigned char;
 const char *fail(Fault *fault, const char *what, const char *at) noexcept {
   *fault = {what, at};
   return nullptr;
-}
-
-bool is_hex(char c) noexcept {
-  return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'f') || (c >= 'A' && c <= 'F');
 }
 
 // p: at the backslash. Returns the position after the escape.
@@ -39,7 +37,8 @@ inline const char *escape_end(const char *p, const char *end, Fault *fault) noex
     default:
       return fail(fault, "unknown escape in a string", p);
   }
-  if (end - p < 6 || !is_hex(p[2]) || !is_hex(p[3]) || !is_hex(p[4]) || !is_hex(p[5])) {
+  if (end - p < 6 || bh::hex_value(p[2]) < 0 || bh::hex_value(p[3]) < 0 ||
+      bh::hex_value(p[4]) < 0 || bh::hex_value(p[5]) < 0) {
     return fail(fault, "\\u needs four hexadecimal digits", p);
   }
   return p + 6;
@@ -49,7 +48,7 @@ inline const char *escape_end(const char *p, const char *end, Fault *fault) noex
 inline const char *step_special(const char *p, const char *end, Fault *fault) noexcept {
   if (*p == '\\') return escape_end(p, end, fault);
   if (static_cast<u8>(*p) < 0x20) return fail(fault, "control character in a string", p);
-  const unsigned n = utf8_length(p, end);
+  const std::size_t n = bh::utf8_length({p, static_cast<std::size_t>(end - p)});
   if (n == 0) return fail(fault, "not valid UTF-8", p);
   return p + n;
 }
@@ -299,40 +298,6 @@ const char *choose_and_run(const char *p, const char *end, Fault *fault) noexcep
 }
 
 }  // namespace
-
-unsigned utf8_length(const char *p, const char *end) noexcept {
-  const auto at = [p](int i) { return static_cast<u8>(p[i]); };
-  const auto follows = [&](int i) { return (at(i) & 0xC0) == 0x80; };
-  const auto left = end - p;
-  if (left < 1) return 0;
-  const u8 a = at(0);
-  if (a < 0x80) return 1;
-  if (a < 0xC2 || a > 0xF4) return 0;
-  if (left < 2 || !follows(1)) return 0;
-  if (a < 0xE0) return 2;
-  if (left < 3 || !follows(2)) return 0;
-  if (a < 0xF0) {
-    const bool overlong = a == 0xE0 && at(1) < 0xA0;
-    const bool surrogate = a == 0xED && at(1) > 0x9F;
-    return overlong || surrogate ? 0 : 3;
-  }
-  if (left < 4 || !follows(3)) return 0;
-  const bool overlong = a == 0xF0 && at(1) < 0x90;
-  const bool too_large = a == 0xF4 && at(1) > 0x8F;
-  return overlong || too_large ? 0 : 4;
-}
-
-std::size_t plain_prefix(const char *p, const char *end) noexcept {
-  const char *start = p;
-#if BULKHEAD_SSE2
-  for (; end - p >= 16; p += 16) {
-    const unsigned bits = special_bits(p);
-    if (bits != 0) return static_cast<std::size_t>(p - start) + __builtin_ctz(bits);
-  }
-#endif
-  while (p < end && is_plain(*p)) ++p;
-  return static_cast<std::size_t>(p - start);
-}
 
 const char *string_end_long(const char *p, const char *end, Fault *fault) noexcept {
   if (end - p < 16) return string_end_scalar(p, end, fault);

@@ -65,11 +65,4 @@ struct StringEndVariants {
 };
 StringEndVariants string_end_variants() noexcept;
 
-// The length of the well-formed UTF-8 sequence at p (1 to 4), or 0 if it is malformed (RFC 3629).
-unsigned utf8_length(const char *p, const char *end) noexcept;
-
-// The number of bytes from p on that need no escape in a JSON string: printable ASCII except `"`
-// and `\`.
-std::size_t plain_prefix(const char *p, const char *end) noexcept;
-
 }  // namespace bulkhead::mcp::json

@@ -1,6 +1,7 @@
 // The functions of scan.hpp that operate on JSON values rather than messages.
 #include <vector>
 
+#include "bulkhead/cpp/json_writer.hpp"
 #include "mcp/json_cursor.hpp"
 #include "mcp/json_names.hpp"
 #include "mcp/open_names.hpp"
@@ -10,8 +11,6 @@ namespace bulkhead::mcp {
 namespace {
 
 using json::Cursor;
-
-constexpr char replacement[] = "\xEF\xBF\xBD";  // U+FFFD
 
 std::string_view between(const char *begin, const char *end) noexcept {
   return {begin, static_cast<std::size_t>(end - begin)};
@@ -120,53 +119,13 @@ std::string_view unquote(std::string_view token, std::string *scratch) {
   scratch->reserve(inside.size());
   json::Unescape text(inside.substr(slash));
   while (!text.done()) {
-    char bytes[4];
-    scratch->append(bytes, json::encode_utf8(text.next(), bytes));
+    bh::append_utf8(scratch, text.next());
   }
   return *scratch;
 }
 
 void append_quoted(std::string *out, std::string_view text) {
-  static constexpr char digits[] = "0123456789abcdef";
-  const char *p = text.data();
-  const char *end = p + text.size();
-  out->push_back('"');
-  while (p < end) {
-    const std::size_t plain = json::plain_prefix(p, end);
-    out->append(p, plain);
-    p += plain;
-    if (p == end) break;
-    const auto c = static_cast<unsigned char>(*p);
-    if (c >= 0x80) {
-      const unsigned n = json::utf8_length(p, end);
-      out->append(n == 0 ? replacement : p, n == 0 ? 3 : n);
-      p += n == 0 ? 1 : n;
-      continue;
-    }
-    ++p;
-    switch (c) {
-      case '"':
-        out->append("\\\"");
-        break;
-      case '\\':
-        out->append("\\\\");
-        break;
-      case '\n':
-        out->append("\\n");
-        break;
-      case '\r':
-        out->append("\\r");
-        break;
-      case '\t':
-        out->append("\\t");
-        break;
-      default:
-        out->append("\\u00");
-        out->push_back(digits[c >> 4]);
-        out->push_back(digits[c & 15]);
-    }
-  }
-  out->push_back('"');
+  bh::json::append_quoted(out, text);
 }
 
 }  // namespace bulkhead::mcp

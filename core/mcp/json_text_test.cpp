@@ -163,7 +163,7 @@ static int wrong_utf8(json::StringEnd function, const std::string &sequence, std
   const char *close = text.data() + before + sequence.size();
   bool expected = true;
   for (const char *p = text.data() + before; p < close && expected;) {
-    const unsigned n = json::utf8_length(p, end);
+    const std::size_t n = bh::utf8_length({p, static_cast<std::size_t>(end - p)});
     expected = n != 0;
     p += n;
   }

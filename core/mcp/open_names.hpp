@@ -8,6 +8,7 @@
 #include <string_view>
 #include <vector>
 
+#include "bulkhead/cpp/text.hpp"
 #include "mcp/json_names.hpp"
 
 namespace bulkhead::mcp::json {
@@ -46,7 +47,7 @@ class OpenNames {
     char *at = begin;
     for (Unescape name(inside); !name.done(); ++characters_) {
       char bytes[4];
-      const unsigned n = encode_utf8(name.next(), bytes);
+      const std::size_t n = bh::encode_utf8(name.next(), bytes);
       std::memcpy(at, bytes, n);
       at += n;
     }

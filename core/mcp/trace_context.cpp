@@ -2,25 +2,18 @@
 
 #include <algorithm>
 
+#include "bulkhead/cpp/text.hpp"
 #include "mcp/json_names.hpp"
 
 namespace bulkhead::mcp {
 namespace {
 
-bool is_lower(char c) noexcept {
-  return c >= 'a' && c <= 'z';
-}
-bool is_digit(char c) noexcept {
-  return c >= '0' && c <= '9';
+bool is_lower_or_digit(char c) noexcept {
+  return bh::is_digit(c) || (c >= 'a' && c <= 'z');
 }
 
-// Lowercase hexadecimal digits.
-bool is_hex(std::string_view text) noexcept {
-  return std::all_of(text.begin(), text.end(),
-                     [](char c) { return is_digit(c) || (c >= 'a' && c <= 'f'); });
-}
 bool is_id(std::string_view text) noexcept {
-  return is_hex(text) && text.find_first_not_of('0') != std::string_view::npos;
+  return bh::is_lower_hex(text) && text.find_first_not_of('0') != std::string_view::npos;
 }
 
 std::string_view trimmed(std::string_view text) noexcept {
@@ -46,10 +39,10 @@ bool valid_state_member(std::string_view member) noexcept {
   if (equals == std::string_view::npos) return false;
   const std::string_view key = member.substr(0, equals), value = member.substr(equals + 1);
   const auto in_key = [](char c) {
-    return is_lower(c) || is_digit(c) || c == '_' || c == '-' || c == '*' || c == '/' || c == '@';
+    return is_lower_or_digit(c) || c == '_' || c == '-' || c == '*' || c == '/' || c == '@';
   };
   const auto in_value = [](char c) { return c >= ' ' && c <= '~' && c != ',' && c != '='; };
-  return !key.empty() && key.size() <= most && (is_lower(key[0]) || is_digit(key[0])) &&
+  return !key.empty() && key.size() <= most && is_lower_or_digit(key[0]) &&
          std::count(key.begin(), key.end(), '@') <= 1 && key.back() != '@' &&
          std::all_of(key.begin(), key.end(), in_key) && !value.empty() && value.size() <= most &&
          std::all_of(value.begin(), value.end(), in_value);
@@ -59,8 +52,7 @@ bool valid_state_member(std::string_view member) noexcept {
 bool is_token(std::string_view text) noexcept {
   constexpr std::string_view marks = "!#$%&'*+-.^_`|~";
   return !text.empty() && std::all_of(text.begin(), text.end(), [&](char c) {
-    return is_lower(c) || is_digit(c) || (c >= 'A' && c <= 'Z') ||
-           marks.find(c) != std::string_view::npos;
+    return bh::is_letter_or_digit(c) || marks.find(c) != std::string_view::npos;
   });
 }
 
@@ -85,12 +77,13 @@ bool valid_traceparent(std::string_view text) noexcept {
   if (text.size() < size || text.size() > most) return false;
   if (text[2] != '-' || text[35] != '-' || text[52] != '-') return false;
   const std::string_view version = text.substr(0, 2);
-  if (!is_hex(version) || version == "ff" || !is_hex(text.substr(53, 2))) return false;
+  if (!bh::is_lower_hex(version) || version == "ff" || !bh::is_lower_hex(text.substr(53, 2)))
+    return false;
   if (!is_id(text.substr(3, 32)) || !is_id(text.substr(36, 16))) return false;
   if (text.size() == size) return true;
   return version != "00" && text[size] == '-' &&
          std::all_of(text.begin() + size, text.end(),
-                     [](char c) { return is_lower(c) || is_digit(c) || c == '-'; });
+                     [](char c) { return is_lower_or_digit(c) || c == '-'; });
 }
 
 bool valid_tracestate(std::string_view text) noexcept {

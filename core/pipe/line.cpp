@@ -1,5 +1,6 @@
 #include "pipe/line.hpp"
 
+#include "bulkhead/cpp/text.hpp"
 #include "mcp/json_names.hpp"
 #include "mcp/scan.hpp"
 
@@ -59,13 +60,7 @@ std::string lost_answer(std::string_view id, std::string_view message) {
 std::string method_name(std::string_view token) {
   if (token.size() < 2 || token.front() != '"') return "request";
   std::string scratch;
-  std::string_view name = mcp::unquote(token, &scratch);
-  if (name.size() > max_method_bytes) {
-    std::size_t n = max_method_bytes;
-    while (n > 0 && (static_cast<unsigned char>(name[n]) & 0xC0) == 0x80) --n;
-    name = name.substr(0, n);
-  }
-  return std::string(name);
+  return std::string(bh::cut_text(mcp::unquote(token, &scratch), max_method_bytes));
 }
 
 }  // namespace bulkhead::pipe

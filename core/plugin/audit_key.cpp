@@ -17,6 +17,8 @@
 #include <utility>
 
 #include "base/owned_fd.hpp"
+#include "bulkhead/cpp/clock.hpp"
+#include "bulkhead/cpp/text.hpp"
 #include "plugin/secrets.hpp"
 #include "plugin/text.hpp"
 
@@ -25,21 +27,13 @@ namespace {
 
 constexpr std::string_view key_name = "ed25519";
 
-std::string hex_of(std::string_view bytes) {
-  std::string out(2 * bytes.size() + 1, '\0');
-  sodium_bin2hex(out.data(), out.size(), reinterpret_cast<const unsigned char *>(bytes.data()),
-                 bytes.size());
-  out.pop_back();
-  return out;
-}
-
 bool is_statement(std::string_view text) noexcept {
   return !text.empty() && text.size() <= max_statement_bytes &&
          std::all_of(text.begin(), text.end(), [](char c) { return c >= ' ' && c <= '~'; });
 }
 
 std::unexpected<Error> failed(const std::string &path) {
-  return fail(BH_E_IO, path + ": " + error_name(errno));
+  return fail(BH_E_IO, path + ": " + bh::error_name(errno));
 }
 
 // Held while the key is made or the list is written: gateways share both.
@@ -170,7 +164,7 @@ Result<void> append_line(const std::string &path, std::string line) {
   }
   const int error = errno == 0 ? ENOSPC : errno;
   if (::ftruncate(fd.get(), status.st_size) != 0) return failed(path);
-  return fail(BH_E_IO, path + ": " + error_name(error));
+  return fail(BH_E_IO, path + ": " + bh::error_name(error));
 }
 
 std::string read_from(const std::string &path, std::uint64_t most, bool *all) {
@@ -241,7 +235,7 @@ Result<void> publish(const std::string &state_dir, const AuditSignature &made) {
   const auto held = lock(*folder);
   if (!held) return std::unexpected(held.error());
   const auto kept = read_secret(*folder, "public-key", 256);
-  const std::string hex = hex_of(made.public_key) + "\n";
+  const std::string hex = bh::hex(made.public_key) + "\n";
   if (kept && *kept == hex) return {};
   return write_secret(*folder, "public-key", hex);
 }
@@ -258,7 +252,7 @@ Result<AuditSignature> sign_for_audit(const std::string &state_dir, const std::s
   auto key = audit_key(state_dir);
   if (!key) return std::unexpected(key.error());
   AuditSignature out;
-  out.unix_s = static_cast<std::uint64_t>(std::time(nullptr));
+  out.unix_s = bh::unix_s();
   out.public_key = key->substr(crypto_sign_SECRETKEYBYTES - crypto_sign_PUBLICKEYBYTES);
   out.signature.resize(crypto_sign_BYTES);
   const std::string message = "bulkhead.audit/1\n" + instance + "\n" + std::to_string(out.unix_s) +

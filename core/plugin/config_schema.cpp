@@ -59,14 +59,14 @@ std::string text_of(const rapidjson::Value &value) {
   rapidjson::StringBuffer buffer;
   rapidjson::Writer<rapidjson::StringBuffer> writer(buffer);
   value.Accept(writer);
-  return clean_text({buffer.GetString(), buffer.GetSize()}, 200);
+  return bh::one_line({buffer.GetString(), buffer.GetSize()}, 200);
 }
 
 template <class Pointer>
 std::string text_of(const Pointer &pointer) {
   rapidjson::StringBuffer buffer;
   pointer.Stringify(buffer);
-  return clean_text({buffer.GetString(), buffer.GetSize()}, 200);
+  return bh::one_line({buffer.GetString(), buffer.GetSize()}, 200);
 }
 
 // The members that a schema knows, for people.
@@ -80,7 +80,7 @@ std::string known_members(const rapidjson::Value *schema) {
       }
     }
   }
-  return known.empty() ? "none" : clean_text(known, 500);
+  return known.empty() ? "none" : bh::one_line(known, 500);
 }
 
 const rapidjson::Value *find(const rapidjson::Value *object, std::string_view name) {
@@ -109,7 +109,8 @@ std::string allowed(const std::string &keyword, const rapidjson::Value *rule) {
   const rapidjson::Value *wanted = find(rule, keyword);
   const rapidjson::Value *description = find(rule, "description");
   if (keyword == "pattern" && description != nullptr && description->IsString()) {
-    return "must be " + clean_text({description->GetString(), description->GetStringLength()}, 300);
+    return "must be " +
+           bh::one_line({description->GetString(), description->GetStringLength()}, 300);
   }
   return "must match " + keyword + (wanted == nullptr ? "" : " " + text_of(*wanted));
 }
@@ -133,7 +134,7 @@ std::string path_of(const Pointer &pointer, const rapidjson::Value &root) {
       path += '[' + name + ']';
       at = token.index < at->Size() ? &(*at)[token.index] : nullptr;
     } else {
-      path += (path.empty() ? "" : ".") + clean_text(name, 80);
+      path += (path.empty() ? "" : ".") + bh::one_line(name, 80);
       at = find(at, name);
     }
   }

@@ -17,7 +17,7 @@ std::string version(std::uint32_t major, std::uint32_t minor) {
 }
 
 std::string text_of(bh_str s, std::uint64_t max_bytes) {
-  return s.p == nullptr ? std::string() : clean_text({s.p, std::min(s.n, max_bytes)}, max_bytes);
+  return s.p == nullptr ? std::string() : bh::one_line({s.p, std::min(s.n, max_bytes)}, max_bytes);
 }
 
 Result<PluginDescription> check_descriptor(const bh_descriptor *d, std::uint32_t i) {
@@ -33,7 +33,7 @@ Result<PluginDescription> check_descriptor(const bh_descriptor *d, std::uint32_t
   if (d->provides == nullptr) return fail(BH_E_ABI, which + " provides nothing");
   for (std::size_t n = 0; d->provides[n] != nullptr; ++n) {
     if (n == max_provides) return fail(BH_E_ABI, which + " provides more than 64 extensions");
-    out.provides.push_back(clean_text({d->provides[n], ::strnlen(d->provides[n], 128)}, 128));
+    out.provides.push_back(bh::one_line({d->provides[n], ::strnlen(d->provides[n], 128)}, 128));
   }
   if (BH_HAS(bh_descriptor, d, name)) out.name = text_of(d->name, 256);
   if (BH_HAS(bh_descriptor, d, version)) out.version = text_of(d->version, 256);

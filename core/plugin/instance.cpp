@@ -70,7 +70,7 @@ Result<std::unique_ptr<Instance>> Instance::create(std::string id, std::shared_p
     return fail(BH_E_INVALID, "an instance needs a library and a reactor");
   }
   if (!is_instance_id(id)) {
-    return fail(BH_E_INVALID, "instance id \"" + clean_text(id, 64) +
+    return fail(BH_E_INVALID, "instance id \"" + bh::one_line(id, 64) +
                                   "\": 1 to 64 characters of A-Z, a-z, 0-9, '_', '.' and '-'");
   }
   std::unique_ptr<Instance> made(new Instance);
@@ -232,7 +232,7 @@ void Instance::end() noexcept {
 
 void Instance::log(std::int32_t level, std::string_view text) const noexcept {
   try {
-    if (context_->log) context_->log(level, id_, clean_text(text, max_log_bytes));
+    if (context_->log) context_->log(level, id_, bh::one_line(text, max_log_bytes));
   } catch (...) {
     // A log line is not worth the program.
   }

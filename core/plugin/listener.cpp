@@ -41,7 +41,7 @@ std::string failure(int error, std::string_view as_configured, const sockaddr_st
   if (family == AF_VSOCK && error == EADDRNOTAVAIL) {
     return text + "that context id is not this machine's; leave it out to listen on all";
   }
-  if (error != EADDRINUSE) return text + error_name(error);
+  if (error != EADDRINUSE) return text + bh::error_name(error);
   if (family == AF_UNIX) return text + in_the_way(reinterpret_cast<const sockaddr_un &>(address));
   if (family == AF_VSOCK) return text + "another program has that port; stop it, or choose another";
   return text +
@@ -66,8 +66,8 @@ bool known(const sockaddr_storage &address, std::size_t size) {
 }
 
 std::string no_socket(int family, int error) {
-  if (family != AF_VSOCK) return "socket: " + error_name(error);
-  return "this kernel has no AF_VSOCK sockets (" + error_name(error) +
+  if (family != AF_VSOCK) return "socket: " + bh::error_name(error);
+  return "this kernel has no AF_VSOCK sockets (" + bh::error_name(error) +
          "): load the module vsock and its transport (vhost_vsock on a host with KVM), or listen "
          "on the Unix socket of the virtual machine's monitor";
 }

@@ -109,7 +109,8 @@ void run_attempt(Attempt &a) {
   try {
     error = run_steps(a);
   } catch (const std::exception &e) {
-    error = Error{BH_E_INTERNAL, "threw an exception while loading: " + clean_text(e.what(), 256)};
+    error =
+        Error{BH_E_INTERNAL, "threw an exception while loading: " + bh::one_line(e.what(), 256)};
   } catch (...) {
     error = Error{BH_E_INTERNAL, "threw an exception while loading"};
   }
@@ -159,8 +160,8 @@ Result<void> attempt(const std::shared_ptr<Attempt> &a, std::uint64_t timeout_ms
 std::unexpected<Error> about(const std::string &plugin, const std::string &path,
                              const Error &error) {
   const bool said = path.empty() || error.text.find(path) != std::string::npos;
-  return fail(error.code, "plugin " + clean_text(plugin, 256) +
-                              (said ? "" : " (" + clean_text(path, 1024) + ")") + ": " +
+  return fail(error.code, "plugin " + bh::one_line(plugin, 256) +
+                              (said ? "" : " (" + bh::one_line(path, 1024) + ")") + ": " +
                               error.text);
 }
 
@@ -190,7 +191,7 @@ Result<Place> place_of(const std::string &plugin, const LoadOptions &options) {
     struct stat status{};
     // Not followed: a symbolic link is found here and refused later, never passed over.
     if (::lstat(place.path().c_str(), &status) == 0) return place;
-    looked += (looked.empty() ? "" : ", ") + clean_text(dir, 256);
+    looked += (looked.empty() ? "" : ", ") + bh::one_line(dir, 256);
   }
   return fail(BH_E_NOT_FOUND,
               "there is no " + plugin + ".so in " + (looked.empty() ? "any folder" : looked));
@@ -208,7 +209,7 @@ Result<void> check_exports(const std::vector<std::string> &exports) {
   std::string others;
   for (const std::string &name : exports) {
     if (name == BH_PLUGIN_ENTRY_SYMBOL) return {};
-    if (name.starts_with(prefix)) others += (others.empty() ? "" : ", ") + clean_text(name, 64);
+    if (name.starts_with(prefix)) others += (others.empty() ? "" : ", ") + bh::one_line(name, 64);
   }
   if (others.empty()) {
     return fail(BH_E_INVALID, "is not a Bulkhead plugin: it exports no " BH_PLUGIN_ENTRY_SYMBOL);
@@ -226,7 +227,7 @@ Result<void> check_digest(int fd, std::string wanted) {
   if (!digest) return std::unexpected(digest.error());
   if (*digest == wanted) return {};
   return fail(BH_E_DENIED, "is not the pinned file: its sha256 is " + *digest +
-                               ", the profile has " + clean_text(wanted, 64));
+                               ", the profile has " + bh::one_line(wanted, 64));
 }
 
 // Everything that is known without running the plugin's code.

@@ -7,6 +7,7 @@
 #include <cstring>
 #include <filesystem>
 
+#include "bulkhead/cpp/text.hpp"
 #include "plugin/loader.hpp"
 #include "plugin/plugin_file.hpp"
 #include "plugin/text.hpp"
@@ -29,7 +30,7 @@ Result<std::string> read_all(int fd, const std::string &path) {
   for (;;) {
     const ssize_t n = ::read(fd, piece, sizeof piece);
     if (n < 0 && errno == EINTR) continue;
-    if (n < 0) return fail(BH_E_IO, path + ": " + std::strerror(errno));
+    if (n < 0) return fail(BH_E_IO, path + ": " + bh::error_name(errno));
     if (n == 0) return text;
     text.append(piece, static_cast<std::size_t>(n));
     if (text.size() > max_manifest_bytes) return bad(path, "is larger than 64 KiB");
@@ -40,7 +41,7 @@ Result<std::string> read_all(int fd, const std::string &path) {
 bool take(const toml::table &table, const char *key, std::string *out) {
   const auto *value = table[key].as_string();
   if (value == nullptr) return false;
-  *out = clean_text(value->get(), 1024);
+  *out = bh::one_line(value->get(), 1024);
   return true;
 }
 bool take(const toml::table &table, const char *key, std::uint32_t *out) {
@@ -63,7 +64,7 @@ Result<Manifest> parse(const std::string &path, const std::string &text) {
   const toml::parse_result result = toml::parse(text, path);
   if (!result) {
     return bad(path + ":" + std::to_string(result.error().source().begin.line),
-               clean_text(result.error().description(), 256));
+               bh::one_line(result.error().description(), 256));
   }
   const toml::table &table = result.table();
   Manifest manifest;
@@ -86,7 +87,7 @@ Result<Manifest> parse(const std::string &path, const std::string &text) {
   for (const auto &item : *provides) {
     const auto *id = item.as_string();
     if (id == nullptr || id->get().empty()) return bad(path, "provides must hold texts only");
-    manifest.provides.push_back(clean_text(id->get(), 128));
+    manifest.provides.push_back(bh::one_line(id->get(), 128));
   }
   return manifest;
 }

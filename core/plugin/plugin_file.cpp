@@ -11,11 +11,13 @@
 #include <cstring>
 #include <exception>
 
+#include "bulkhead/cpp/text.hpp"
+
 namespace bulkhead {
 namespace {
 
 std::unexpected<Error> io_error(const std::string &what, int error) {
-  return fail(error == ENOENT ? BH_E_NOT_FOUND : BH_E_IO, what + ": " + std::strerror(error));
+  return fail(error == ENOENT ? BH_E_NOT_FOUND : BH_E_IO, what + ": " + bh::error_name(error));
 }
 
 // What is wrong with the owner or mode, or empty.
@@ -177,13 +179,7 @@ Result<std::string> sha256_of(int fd) {
   }
   std::array<unsigned char, crypto_hash_sha256_BYTES> digest;
   crypto_hash_sha256_final(&state, digest.data());
-  static constexpr char hex[] = "0123456789abcdef";
-  std::string out;
-  for (const unsigned char byte : digest) {
-    out.push_back(hex[byte >> 4]);
-    out.push_back(hex[byte & 15]);
-  }
-  return out;
+  return bh::hex({reinterpret_cast<const char *>(digest.data()), digest.size()});
 }
 
 }  // namespace bulkhead

@@ -10,6 +10,7 @@
 #include <cstring>
 #include <filesystem>
 
+#include "bulkhead/cpp/text.hpp"
 #include "plugin/plugin_file.hpp"
 
 namespace bulkhead {
@@ -17,7 +18,7 @@ namespace {
 
 std::unexpected<Error> failed(const std::string &what) {
   const int error = errno;
-  return fail(error == ENOENT ? BH_E_NOT_FOUND : BH_E_IO, what + ": " + std::strerror(error));
+  return fail(error == ENOENT ? BH_E_NOT_FOUND : BH_E_IO, what + ": " + bh::error_name(error));
 }
 
 Result<OwnedFd> open_private_folder(const std::string &path) {

@@ -8,25 +8,19 @@
 #include <atomic>
 #include <cerrno>
 #include <cstring>
-#include <ctime>
 #include <mutex>
 #include <thread>
 #include <vector>
 
 #include "base/slots.hpp"
+#include "bulkhead/cpp/clock.hpp"
+#include "bulkhead/cpp/text.hpp"
 #include "reactor/blocking_pool.hpp"
 
 namespace bulkhead {
 namespace {
 
 constexpr int events_per_turn = 256;
-
-std::uint64_t monotonic_ns() {
-  timespec t{};
-  clock_gettime(CLOCK_MONOTONIC, &t);
-  return static_cast<std::uint64_t>(t.tv_sec) * 1'000'000'000u +
-         static_cast<std::uint64_t>(t.tv_nsec);
-}
 
 struct Watch {
   const void *owner = nullptr;
@@ -76,7 +70,7 @@ struct Reactor::State {
   int event_fd = -1;
   std::atomic<bool> stopping{false};
   std::atomic<std::thread::id> loop_thread{};
-  std::uint64_t now = monotonic_ns();
+  std::uint64_t now = bh::monotonic_ns();
 
   Slots<Watch> watches;
   Slots<Timer> timers;
@@ -127,7 +121,7 @@ struct Reactor::State {
     drop_stale_due();
     if (heap.empty()) return timeout_ms;
     const std::uint64_t at = heap.front().at_ns;
-    now = monotonic_ns();
+    now = bh::monotonic_ns();
     if (at <= now) return 0;
     const std::uint64_t ms = (at - now + 999'999) / 1'000'000;
     const int due_ms = static_cast<int>(std::min<std::uint64_t>(ms, 3'600'000));
@@ -234,7 +228,7 @@ Result<std::unique_ptr<Reactor>> Reactor::create() {
   event.data.u64 = 0;
   if (state->epoll_fd < 0 || state->event_fd < 0 ||
       ::epoll_ctl(state->epoll_fd, EPOLL_CTL_ADD, state->event_fd, &event) != 0) {
-    return fail(BH_E_IO, std::string("cannot create the event loop: ") + std::strerror(errno));
+    return fail(BH_E_IO, std::string("cannot create the event loop: ") + bh::error_name(errno));
   }
   State *raw = state.get();
   state->pool = std::make_unique<BlockingPool>(
@@ -254,7 +248,7 @@ void Reactor::poll(int timeout_ms) {
   s.loop_thread.store(std::this_thread::get_id(), std::memory_order_relaxed);
   epoll_event events[events_per_turn];
   const int n = ::epoll_wait(s.epoll_fd, events, events_per_turn, s.wait_ms(timeout_ms));
-  s.now = monotonic_ns();
+  s.now = bh::monotonic_ns();
   s.run_timers();
   if (n > 0) s.run_events(events, n);
   s.run_posted();

@@ -1,20 +1,15 @@
 #include "route/approval_desk.hpp"
 
-#include <chrono>
 #include <utility>
 
 #include "bulkhead/cpp/basics.hpp"
+#include "bulkhead/cpp/clock.hpp"
+#include "bulkhead/cpp/json_writer.hpp"
 #include "route/approval_form.hpp"
 #include "route/shown_json.hpp"
 
 namespace bulkhead {
 namespace {
-
-std::uint64_t unix_ms() {
-  return static_cast<std::uint64_t>(std::chrono::duration_cast<std::chrono::milliseconds>(
-                                        std::chrono::system_clock::now().time_since_epoch())
-                                        .count());
-}
 
 // What the policy judged, and what an approval is bound to. Of a completion it is all that is
 // asked.
@@ -38,12 +33,6 @@ std::string shown_text(std::string_view text, std::size_t max) {
 
 std::string_view status_of(ApprovalEnd end) {
   return end == ApprovalEnd::allowed ? std::string_view("approved") : to_string(end);
-}
-
-void add_member(std::string *json, std::string_view name, std::string_view value) {
-  *json += json->empty() ? '{' : ',';
-  json->append("\"").append(name).append("\":");
-  mcp::append_quoted(json, value);
 }
 
 }  // namespace
@@ -130,7 +119,7 @@ ApprovalDesk::Asked ApprovalDesk::ask(Call &call, const Message &message,
   q.arguments_bytes = arguments.size();
   q.meta = shown_part(meta, ApprovalQuestion::max_meta);
   q.extra = shown_part(extra, ApprovalQuestion::max_extra);
-  q.asked_unix_ms = unix_ms();
+  q.asked_unix_ms = bh::unix_ms();
   q.expires_unix_ms = q.asked_unix_ms + limits.approval_timeout_ms;
   const ApprovalQuestion *asked = approvals_.add(std::move(waiting));
   if (asked == nullptr) {
@@ -182,7 +171,7 @@ std::optional<ApprovalQuestion> ApprovalDesk::close(const Call &call, ApprovalEn
   auto waiting = approvals_.take(call.id);
   if (!waiting.has_value()) return std::nullopt;
   needs_.asks.close_form(call.id);
-  const ApprovalOutcome outcome{waiting->question, end, surface, scope, unix_ms()};
+  const ApprovalOutcome outcome{waiting->question, end, surface, scope, bh::unix_ms()};
   if (needs_.on_outcome) needs_.on_outcome(outcome);
   record(call, waiting->question, &outcome);
   return std::move(waiting->question);
@@ -191,14 +180,15 @@ std::optional<ApprovalQuestion> ApprovalDesk::close(const Call &call, ApprovalEn
 void ApprovalDesk::record(const Call &call, const ApprovalQuestion &question,
                           const ApprovalOutcome *outcome) {
   if (!needs_.recorder.wants_events()) return;
-  std::string detail;
-  add_member(&detail, "id", question.id);
-  add_member(&detail, "status", outcome == nullptr ? "pending" : status_of(outcome->end));
-  add_member(&detail, "digest", question.digest);
+  std::string detail = "{";
+  bh::json::append_member(&detail, "id", question.id);
+  bh::json::append_member(&detail, "status",
+                          outcome == nullptr ? "pending" : status_of(outcome->end));
+  bh::json::append_member(&detail, "digest", question.digest);
   const bool answered = outcome != nullptr && outcome->surface != ApprovalSurface::none;
-  if (answered) add_member(&detail, "surface", to_string(outcome->surface));
+  if (answered) bh::json::append_member(&detail, "surface", to_string(outcome->surface));
   if (outcome != nullptr && outcome->end == ApprovalEnd::allowed) {
-    add_member(&detail, "scope", to_string(outcome->scope));
+    bh::json::append_member(&detail, "scope", to_string(outcome->scope));
   }
   needs_.recorder.event(call, BH_RECORD_APPROVAL, detail + "}");
 }

@@ -1,5 +1,7 @@
 #include "route/approval_form.hpp"
 
+#include "bulkhead/cpp/text.hpp"
+
 namespace bulkhead {
 namespace {
 
@@ -22,11 +24,8 @@ std::string message_text(const ApprovalQuestion &q, std::uint64_t timeout_ms) {
   line("Server", q.server);
   line(q.method == "tools/call" ? std::string_view("Tool") : std::string_view(q.method), q.name);
   if (q.arguments.size() > max_arguments || q.arguments_cut) {
-    std::string_view part = std::string_view(q.arguments).substr(0, max_arguments);
-    while (!part.empty() && (static_cast<unsigned char>(part.back()) & 0xC0) == 0x80) {
-      part.remove_suffix(1);
-    }
-    line("Arguments (the beginning of " + std::to_string(q.arguments_bytes) + " bytes)", part);
+    line("Arguments (the beginning of " + std::to_string(q.arguments_bytes) + " bytes)",
+         bh::cut_text(q.arguments, max_arguments));
   } else {
     line("Arguments", q.arguments);
   }

@@ -7,6 +7,7 @@
 #include <iterator>
 #include <utility>
 
+#include "bulkhead/cpp/text.hpp"
 #include "mcp/scan.hpp"
 #include "profile/sha256.hpp"
 
@@ -17,13 +18,7 @@ namespace {
 std::string new_id() {
   std::array<unsigned char, 16> bytes;
   if (::getrandom(bytes.data(), bytes.size(), 0) != static_cast<ssize_t>(bytes.size())) return {};
-  constexpr std::string_view digits = "0123456789abcdef";
-  std::string out;
-  for (const unsigned char byte : bytes) {
-    out += digits[byte >> 4];
-    out += digits[byte & 15];
-  }
-  return out;
+  return bh::hex({reinterpret_cast<const char *>(bytes.data()), bytes.size()});
 }
 
 std::size_t size_of(const ApprovalQuestion &q) {

@@ -4,6 +4,7 @@
 
 #include "bulkhead/cpp/basics.hpp"
 #include "bulkhead/cpp/messages.hpp"
+#include "bulkhead/cpp/text.hpp"
 
 namespace bulkhead {
 namespace {
@@ -18,10 +19,7 @@ class NoClient final : public ClientEnd {
 std::string new_trace_id() {
   unsigned char bytes[16];
   if (::getrandom(bytes, sizeof bytes, 0) != sizeof bytes) return {};
-  constexpr char digits[] = "0123456789abcdef";
-  std::string out;
-  for (const unsigned char byte : bytes) out.append({digits[byte >> 4], digits[byte & 15]});
-  return out;
+  return bh::hex({reinterpret_cast<const char *>(bytes), sizeof bytes});
 }
 
 bool is_peer_of(const Session &s, const bh_peer &peer) {

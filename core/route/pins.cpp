@@ -4,6 +4,7 @@
 #include <set>
 
 #include "bulkhead/abi/ext/policy.h"
+#include "bulkhead/cpp/text.hpp"
 
 namespace bulkhead {
 namespace {
@@ -20,13 +21,7 @@ std::string description_of(const ItemList &tools, const ItemList::Item &item) {
   const std::string_view token = mcp::member(item.raw.in(tools.bytes), "description");
   if (!token.starts_with('"')) return {};
   std::string scratch;
-  std::string_view text = mcp::unquote(token, &scratch);
-  if (text.size() > max_pin_text_bytes) {
-    std::size_t end = max_pin_text_bytes;
-    while (end > 0 && (static_cast<unsigned char>(text[end]) & 0xC0) == 0x80) --end;
-    text = text.substr(0, end);
-  }
-  return std::string(text);
+  return std::string(bh::cut_text(mcp::unquote(token, &scratch), max_pin_text_bytes));
 }
 
 }  // namespace

@@ -8,6 +8,9 @@
 #include <utility>
 #include <vector>
 
+#include "bulkhead/cpp/basics.hpp"
+#include "bulkhead/cpp/text.hpp"
+
 namespace bulkhead {
 namespace {
 
@@ -46,9 +49,7 @@ inline void each_field(F f) noexcept {
 // How much of it is kept: at most max_text, cut on a character boundary.
 std::uint64_t kept_size(bh_str text) noexcept {
   if (text.n <= RecordRing::max_text) return text.n;
-  std::uint64_t n = RecordRing::max_text;
-  while (n > 0 && (static_cast<unsigned char>(text.p[n]) & 0xC0) == 0x80) --n;
-  return n;
+  return bh::character_boundary(bh::view(text), RecordRing::max_text);
 }
 
 // Most are a few bytes long.

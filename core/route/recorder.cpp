@@ -1,11 +1,12 @@
 #include "route/recorder.hpp"
 
 #include <algorithm>
-#include <chrono>
 #include <utility>
 
 #include "bulkhead/abi/ext/policy.h"
 #include "bulkhead/cpp/basics.hpp"
+#include "bulkhead/cpp/clock.hpp"
+#include "bulkhead/cpp/text.hpp"
 #include "route/session.hpp"
 
 namespace bulkhead {
@@ -16,27 +17,6 @@ namespace {
 constexpr std::size_t max_kept_capacity = 4096;
 
 constexpr std::uint32_t never_without = BH_TELEMETRY_BLOCKS | BH_TELEMETRY_COMMITS;
-
-std::uint64_t unix_ns() {
-  return static_cast<std::uint64_t>(std::chrono::duration_cast<std::chrono::nanoseconds>(
-                                        std::chrono::system_clock::now().time_since_epoch())
-                                        .count());
-}
-
-bool is_hex(std::string_view text) noexcept {
-  return std::all_of(text.begin(), text.end(),
-                     [](char c) { return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'f'); });
-}
-
-// At most `bytes` of it, cut on a character boundary.
-std::string_view cut(std::string_view text, std::size_t bytes) noexcept {
-  std::string_view part = text.substr(0, bytes);
-  while (part.size() < text.size() && !part.empty() &&
-         (static_cast<unsigned char>(text[part.size()]) & 0xC0) == 0x80) {
-    part.remove_suffix(1);
-  }
-  return part;
-}
 
 // The trace of _meta.traceparent, else the session's.
 std::string trace_id(std::string_view message, const mcp::Scan &scan, const Session *session) {
@@ -66,15 +46,15 @@ std::string redacted(std::string_view params, std::uint64_t begin, std::uint64_t
 std::string_view trace_of(std::string_view parent) noexcept {
   // version "-" trace-id "-" parent-id "-" flags, and what later versions append.
   if (parent.size() < 55 || parent[2] != '-' || parent[35] != '-' || parent[52] != '-') return {};
-  if (!is_hex(parent.substr(0, 2)) || parent.starts_with("ff")) return {};
+  if (!bh::is_lower_hex(parent.substr(0, 2)) || parent.starts_with("ff")) return {};
   if (parent.size() > 55 && parent[55] != '-') return {};
   const std::string_view trace = parent.substr(3, 32);
   const bool any = trace.find_first_not_of('0') != std::string_view::npos;
-  return any && is_hex(trace) ? trace : std::string_view{};
+  return any && bh::is_lower_hex(trace) ? trace : std::string_view{};
 }
 
 // Nobody makes a record in every microsecond, so numbers go on growing in the next process.
-Recorder::Recorder(Reactor &reactor) : reactor_(reactor), next_number_(unix_ns() / 1000) {}
+Recorder::Recorder(Reactor &reactor) : reactor_(reactor), next_number_(bh::unix_ns() / 1000) {}
 
 Recorder::~Recorder() {
   reactor_.timer_cancel(timer_);
@@ -180,7 +160,7 @@ void Recorder::set_committed(const void *self, std::uint64_t below) {
 // A copy of the text as far as it is to be kept; counted until it goes.
 std::string Recorder::kept(std::string_view json, std::uint32_t cut_flag, std::uint32_t *flags) {
   if (json.empty() || !any_needs(BH_TELEMETRY_TEXTS)) return {};
-  std::string_view part = cut(json, BH_RECORD_TEXT_BYTES);
+  std::string_view part = bh::cut_text(json, BH_RECORD_TEXT_BYTES);
   if (text_bytes_ + part.size() > max_text_bytes) part = {};
   if (part.size() < json.size()) *flags |= cut_flag;
   text_bytes_ += part.size();
@@ -210,7 +190,7 @@ void Recorder::note_rewritten(Call &call, std::string_view arguments) {
   std::string out = account.request.substr(0, begin);
   out += arguments;
   if (end <= account.request.size()) out += std::string_view(account.request).substr(end);
-  account.request = cut(out, BH_RECORD_TEXT_BYTES);
+  account.request = bh::cut_text(out, BH_RECORD_TEXT_BYTES);
   if (account.request.size() < out.size()) account.flags |= BH_RECORD_REQUEST_CUT;
   account.arguments_end = begin + arguments.size();
   text_bytes_ += account.request.size();
@@ -255,10 +235,10 @@ Recorder::Entry *Recorder::new_entry(const End &end, std::uint64_t start_ns, boo
   barrier_ = number + 1;
   entry.facts.outcome = end.outcome;
   entry.facts.duration_ns = end.now_ns - start_ns;
-  entry.facts.start_unix_ns = unix_ns() - entry.facts.duration_ns;
+  entry.facts.start_unix_ns = bh::unix_ns() - entry.facts.duration_ns;
   entry.facts.bytes_out = end.bytes_out;
-  entry.rule = cut(end.rule, max_text);
-  entry.error = cut(end.error, max_text);
+  entry.rule = bh::cut_text(end.rule, max_text);
+  entry.error = bh::cut_text(end.error, max_text);
   // Many at a time are fewer wake-ups; far more than these would only be out of the caches again.
   if (waiting_.size() % flush_records == 0 || any_needs(BH_TELEMETRY_COMMITS)) {
     flush_soon();
@@ -281,10 +261,10 @@ void Recorder::describe(const Call &call, Entry *entry) {
   entry->process_name = call.request.process_name;
   entry->method = mcp::to_string(call.method);
   entry->server = call.server;
-  entry->name = cut(call.name, max_text);
-  entry->request_id = cut(call.request.id, max_text);
-  entry->rule = cut(call.account.rule, max_text);
-  entry->reason = cut(call.account.reason, max_text);
+  entry->name = bh::cut_text(call.name, max_text);
+  entry->request_id = bh::cut_text(call.request.id, max_text);
+  entry->rule = bh::cut_text(call.account.rule, max_text);
+  entry->reason = bh::cut_text(call.account.reason, max_text);
   entry->trace_id = call.account.trace_id;
 }
 
@@ -341,7 +321,7 @@ void Recorder::record(Call &call, const End &end, bool has_place) {
   Account &account = call.account;
   entry->rule.clear();
   describe(call, entry);
-  if (!end.rule.empty()) entry->rule = cut(end.rule, max_text);
+  if (!end.rule.empty()) entry->rule = bh::cut_text(end.rule, max_text);
   entry->facts.intent = account.intent;
   entry->facts.bytes_in = call.bytes_in;
   entry->facts.params_bytes = account.params_bytes;
@@ -383,11 +363,12 @@ void Recorder::record(const Message &message, const End &end) {
     entry->process_name = message.session->process_name;
   }
   entry->method = scan.method == mcp::Method::other
-                      ? cut(mcp::unquote(scan.method_text.in(message.text), &scratch), 128)
+                      ? bh::cut_text(mcp::unquote(scan.method_text.in(message.text), &scratch), 128)
                       : mcp::to_string(scan.method);
   const mcp::Range named = scan.name.empty() ? scan.uri : scan.name;
-  if (!named.empty()) entry->name = cut(mcp::unquote(named.in(message.text), &scratch), max_text);
-  entry->request_id = cut(scan.id.in(message.text), max_text);
+  if (!named.empty())
+    entry->name = bh::cut_text(mcp::unquote(named.in(message.text), &scratch), max_text);
+  entry->request_id = bh::cut_text(scan.id.in(message.text), max_text);
   entry->trace_id = trace_id(message.text, scan, message.session);
   entry->request = kept(params, BH_RECORD_REQUEST_CUT, &entry->facts.flags);
   entry->response = kept(end.response, BH_RECORD_RESPONSE_CUT, &entry->facts.flags);

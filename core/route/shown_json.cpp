@@ -2,9 +2,10 @@
 
 #include <algorithm>
 #include <cstdint>
-#include <cstdio>
 
 #include "bulkhead/cpp/decoded.hpp"
+#include "bulkhead/cpp/json_writer.hpp"
+#include "bulkhead/cpp/text.hpp"
 #include "mcp/description_audit.hpp"
 #include "mcp/scan.hpp"
 #include "profile/secrets.hpp"
@@ -24,14 +25,7 @@ constexpr std::string_view spaces = " \t\r\n";
 constexpr std::string_view delimiters = "\"'`=:,;&?()<>[]{}|";
 
 bool is_scheme(std::string_view word) {
-  const auto same = [&](std::string_view name) {
-    if (word.size() != name.size()) return false;
-    for (std::size_t i = 0; i < name.size(); ++i) {
-      if ((word[i] | 0x20) != name[i]) return false;
-    }
-    return true;
-  };
-  return same("bearer") || same("basic");
+  return bh::equal_ignoring_case(word, "bearer") || bh::equal_ignoring_case(word, "basic");
 }
 
 // Words of prose begin as these do, too ("Basically"); what counts is the word behind the scheme.
@@ -93,26 +87,18 @@ std::string unquoted_word(std::string_view word) {
 void add_character(std::string *out, char32_t c, std::string_view bytes) {
   if (!mcp::hidden_character(c) || c == '\n' || c == '\t') {
     out->append(bytes);
-    return;
-  }
-  char text[16];
-  if (c < 0x10000) {
-    std::snprintf(text, sizeof text, "\\u%04x", static_cast<unsigned>(c));
   } else {
-    const auto rest = static_cast<unsigned>(c - 0x10000);
-    std::snprintf(text, sizeof text, "\\u%04x\\u%04x", 0xd800 + (rest >> 10),
-                  0xdc00 + (rest & 0x3ff));
+    bh::json::append_escaped(out, c);
   }
-  out->append(text);
 }
 
 // As it stands in JSON, so that hidden characters can be written as escapes.
 std::string quoted_visible(std::string_view text) {
-  std::string quoted, out;
-  mcp::append_quoted(&quoted, text);
+  const std::string quoted = bh::json::quoted(text);
+  std::string out;
   for (std::string_view rest = quoted; !rest.empty();) {
     std::size_t size = 0;
-    const char32_t c = mcp::first_character(rest, &size);
+    const char32_t c = bh::first_character(rest, &size);
     add_character(&out, c, rest.substr(0, size));
     rest.remove_prefix(size);
   }
@@ -277,10 +263,10 @@ std::string visible_text(std::string_view text, std::size_t max_bytes) {
   std::string out;
   while (!text.empty()) {
     std::size_t size = 0;
-    const char32_t c = mcp::first_character(text, &size);
+    const char32_t c = bh::first_character(text, &size);
     std::string one;
     if (c == 0xFFFD && size == 1) {
-      one = "\xEF\xBF\xBD";
+      one = bh::replacement_utf8;
     } else {
       add_character(&one, c, text.substr(0, size));
     }

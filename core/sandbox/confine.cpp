@@ -10,9 +10,9 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <cstring>
 
 #include "base/owned_fd.hpp"
+#include "bulkhead/cpp/text.hpp"
 #include "sandbox/landlock.hpp"
 #include "sandbox/seccomp.hpp"
 #include "sandbox/steps.hpp"
@@ -90,7 +90,7 @@ class ConfineRun {
 
   std::unexpected<Error> os_error(const std::string &what, int error) const {
     return fail(BH_E_IO, confinement_.role + ": cannot confine this process: " + what + ": " +
-                             std::strerror(error));
+                             bh::error_name(error));
   }
 
   std::unexpected<Error> refused() const {

@@ -7,6 +7,8 @@
 #include <cerrno>
 #include <cstring>
 
+#include "bulkhead/cpp/text.hpp"
+
 namespace bulkhead {
 namespace {
 
@@ -81,12 +83,12 @@ Result<OwnedFd> landlock_ruleset(const LandlockRules &rules) {
   }
   OwnedFd ruleset(static_cast<int>(::syscall(nr_create_ruleset, &attr, attr_size(abi), 0U)));
   if (ruleset.get() < 0) {
-    return fail(BH_E_IO, std::string("cannot create a Landlock ruleset: ") + std::strerror(errno));
+    return fail(BH_E_IO, std::string("cannot create a Landlock ruleset: ") + bh::error_name(errno));
   }
   for (const LandlockPath &path : rules.paths) {
     if (const int error = add_path(ruleset.get(), path.fd, path.rights & attr.fs); error != 0) {
       return fail(BH_E_IO,
-                  "cannot add a Landlock rule for a path: " + std::string(std::strerror(error)));
+                  "cannot add a Landlock rule for a path: " + std::string(bh::error_name(error)));
     }
   }
   for (const LandlockPort &port : rules.ports) {
@@ -94,7 +96,7 @@ Result<OwnedFd> landlock_ruleset(const LandlockRules &rules) {
     if (rule.rights == 0) continue;
     if (::syscall(nr_add_rule, ruleset.get(), rule_port, &rule, 0U) != 0) {
       return fail(BH_E_IO, "cannot add a Landlock rule for TCP port " + std::to_string(port.port) +
-                               ": " + std::strerror(errno));
+                               ": " + bh::error_name(errno));
     }
   }
   return ruleset;

@@ -14,6 +14,7 @@
 #include <utility>
 
 #include "bulkhead/cpp/basics.hpp"
+#include "bulkhead/cpp/text.hpp"
 #include "reactor/reactor.hpp"
 #include "sandbox/cache_bounds.hpp"
 #include "sandbox/child_view.hpp"
@@ -128,7 +129,7 @@ bool Spawner::may_retry_without_namespaces(Launch &launch) {
       launch.plan.error == EAGAIN)
     return false;
   namespaces_ = false;
-  report_missing("namespaces", name_of(launch.plan.error));
+  report_missing("namespaces", bh::error_name(launch.plan.error));
   return true;
 }
 
@@ -180,7 +181,8 @@ bh_status Spawner::start(std::unique_ptr<Launch> &launch, bh_child *out, bh_erro
   ChildPlan &plan = launch->plan;
   launch->exit_report = above_standard(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
   if (!launch->exit_report) {
-    return bh::fail(error, BH_E_LIMIT, launch->who() + "cannot be started: " + name_of(errno));
+    return bh::fail(error, BH_E_LIMIT,
+                    launch->who() + "cannot be started: " + bh::error_name(errno));
   }
   fill_plan(*launch);
   const bool on_its_own = begin(*launch);
@@ -201,7 +203,7 @@ bh_status Spawner::hand_out(std::unique_ptr<Launch> launch, bool ready, bh_child
   const int shared = ::fcntl(launch->plan.pidfd, F_DUPFD_CLOEXEC, 3);
   if (shared < 0) {
     const int number = errno;
-    bh::fail(error, BH_E_LIMIT, launch->who() + "cannot be watched: " + name_of(number));
+    bh::fail(error, BH_E_LIMIT, launch->who() + "cannot be watched: " + bh::error_name(number));
   }
   // The child has its own copies.
   for (OwnedFd *fd : {&launch->child_in, &launch->child_out, &launch->child_err, &launch->landlock})
@@ -240,8 +242,8 @@ void Spawner::report_missing_parts(const ChildPlan &plan) {
   if (plan.groups_failed) report_missing("process-limit", "its control group cannot be entered");
   if (plan.namespaces && plan.failed == SpawnStep::none && !plan.processes_hidden)
     report_missing("own-proc", "/proc cannot be mounted here");
-  if (plan.ipc_error != 0) report_missing("ipc-namespace", name_of(plan.ipc_error));
-  if (plan.uts_error != 0) report_missing("uts-namespace", name_of(plan.uts_error));
+  if (plan.ipc_error != 0) report_missing("ipc-namespace", bh::error_name(plan.ipc_error));
+  if (plan.uts_error != 0) report_missing("uts-namespace", bh::error_name(plan.uts_error));
 }
 
 // Called when a start is over.
@@ -267,7 +269,7 @@ void Spawner::on_finished() {
 bh_status Spawner::failure(const Launch &launch, bh_error *error) const {
   const ChildPlan &plan = launch.plan;
   const int number = plan.error;
-  const std::string who = launch.who(), why = name_of(number);
+  const std::string who = launch.who(), why = bh::error_name(number);
   switch (plan.failed) {
     case SpawnStep::folder:
       return bh::fail(error, BH_E_NOT_FOUND,

@@ -35,11 +35,6 @@ struct Spawner::Launch {
   }
 };
 
-inline std::string name_of(int error) {
-  const char *text = ::strerrordesc_np(error);
-  return text != nullptr ? text : "error " + std::to_string(error);
-}
-
 // Returns a descriptor above 2, so that dup2() onto a standard descriptor neither overwrites it
 // nor is a no-op.
 inline OwnedFd above_standard(int fd) {

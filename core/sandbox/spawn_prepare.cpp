@@ -6,11 +6,12 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <ctime>
 #include <filesystem>
 #include <utility>
 
 #include "bulkhead/cpp/basics.hpp"
+#include "bulkhead/cpp/clock.hpp"
+#include "bulkhead/cpp/text.hpp"
 #include "sandbox/cache_bounds.hpp"
 #include "sandbox/child_filter.hpp"
 #include "sandbox/child_image.hpp"
@@ -37,13 +38,6 @@ bool make_pipe(OwnedFd *ours, OwnedFd *theirs, bool we_write) {
   *theirs = std::move(we_write ? read : write);
   return *ours && *theirs &&
          ::fcntl(ours->get(), F_SETFL, ::fcntl(ours->get(), F_GETFL) | O_NONBLOCK) == 0;
-}
-
-std::uint64_t monotonic_ns() {
-  timespec t{};
-  ::clock_gettime(CLOCK_MONOTONIC, &t);
-  return static_cast<std::uint64_t>(t.tv_sec) * 1'000'000'000 +
-         static_cast<std::uint64_t>(t.tv_nsec);
 }
 
 std::string own_map(std::uint64_t id) {
@@ -120,7 +114,7 @@ bh_status Spawner::prepare_sandbox(Launch &launch, bh_error *error) {
   if (caches_ && launch.policy.cache_bytes != 0) caches_->make_room(launch.server);
   view.cache = make_cache_folder(options_.state_dir, launch.server);
   view.user = ::geteuid();
-  places_->refresh(monotonic_ns());
+  places_->refresh(bh::monotonic_ns());
   view.places = places_.get();
   view.own = options_.own;
   if (!options_.state_dir.empty()) view.own.push_back(options_.state_dir);
@@ -151,8 +145,9 @@ bh_status Spawner::prepare(Launch &launch, bh_error *error) {
       !make_pipe(&launch.out, &launch.child_out, false) ||
       !make_pipe(&launch.err, &launch.child_err, false)) {
     const int number = errno;
-    return bh::fail(error, number == EMFILE || number == ENFILE ? BH_E_LIMIT : BH_E_IO,
-                    "server \"" + launch.server + "\": cannot make pipes: " + name_of(number));
+    return bh::fail(
+        error, number == EMFILE || number == ENFILE ? BH_E_LIMIT : BH_E_IO,
+        "server \"" + launch.server + "\": cannot make pipes: " + bh::error_name(number));
   }
   ChildPlan &plan = launch.plan;
   plan.confined = launch.policy.mode != Mode::off;

@@ -6,11 +6,16 @@
 #include <array>
 
 #include "approve/approve_value.hpp"
+#include "bulkhead/cpp/json_writer.hpp"
+#include "bulkhead/cpp/text.hpp"
 #include "mcp/description_audit.hpp"
 #include "mcp/scan.hpp"
 
 namespace bulkhead::program {
 namespace {
+
+using bh::json::append_member;
+using bh::json::Raw;
 
 constexpr std::size_t max_tools = 1000;  // kept and shown
 
@@ -21,28 +26,16 @@ void line(std::string *out, std::string_view label, std::string_view text) {
   *out += head + std::string(text) + "\n";
 }
 
-void append_unit(std::string *out, unsigned unit) {
-  constexpr char hex[] = "0123456789abcdef";
-  *out += "\\u";
-  for (int shift = 12; shift >= 0; shift -= 4) *out += hex[unit >> shift & 15u];
-}
-
-void append_escaped(std::string *out, char32_t c) {
-  if (c < 0x10000) return append_unit(out, static_cast<unsigned>(c));
-  append_unit(out, 0xD800u + static_cast<unsigned>((c - 0x10000) >> 10));
-  append_unit(out, 0xDC00u + static_cast<unsigned>((c - 0x10000) & 0x3FF));
-}
-
 // Hidden characters as \u escapes; with `quotes`, as the inside of a JSON string.
 void append_visible(std::string *out, std::string_view text, bool quotes) {
   while (!text.empty()) {
     std::size_t size = 0;
-    const char32_t c = mcp::first_character(text, &size);
+    const char32_t c = bh::first_character(text, &size);
     if (quotes && (c == '"' || c == '\\')) {
       *out += '\\';
       *out += static_cast<char>(c);
     } else if (mcp::hidden_character(c) || c == 0xFFFD) {
-      append_escaped(out, c);
+      bh::json::append_escaped(out, c);
     } else {
       *out += text.substr(0, size);
     }
@@ -143,36 +136,18 @@ void describe_known(std::string *out, const Approval *known) {
   for (const auto &finding : known->findings) line(out, "FINDING", verbatim(finding));
 }
 
-void add_member(std::string *out, std::string_view key, std::string_view json) {
-  if (!out->ends_with('{')) *out += ',';
-  mcp::append_quoted(out, key);
-  out->append(":").append(json);
-}
-
-std::string quoted(std::string_view text) {
-  std::string out;
-  mcp::append_quoted(&out, text);
-  return out;
-}
-
 std::string env_json(const ProjectEntry &entry) {
   std::string out = "{";
   for (const auto &[name, value] : entry.env)
-    add_member(&out, name, quoted(value.empty() ? "" : masked_value(value)));
+    append_member(&out, name, value.empty() ? "" : masked_value(value));
   return out + "}";
 }
 
 std::string headers_json(const ProjectEntry &entry) {
   std::string out = "{";
   for (const auto &[name, value] : entry.headers)
-    add_member(&out, name, quoted(masked_header(name, value).value_or(without_passwords(value))));
+    append_member(&out, name, masked_header(name, value).value_or(without_passwords(value)));
   return out + "}";
-}
-
-std::string texts_json(const std::vector<std::string> &texts) {
-  std::string out = "[";
-  for (const auto &text : texts) out += (out.size() > 1 ? "," : "") + quoted(text);
-  return out + "]";
 }
 
 }  // namespace
@@ -223,30 +198,31 @@ std::string describe_entry(const ProjectEntry &entry, const Approval *known) {
 }
 
 std::string entry_json(const ProjectEntry &entry, const Approval *known) {
-  std::string out = "{";
-  add_member(&out, "name", quoted(entry.name));
-  add_member(&out, "state", quoted(to_string(approval_state(entry, known))));
-  add_member(&out, "sha256", quoted(entry.digest));
-  add_member(&out, "line", std::to_string(entry.line));
-  add_member(&out, "command", quoted(without_passwords(entry.command)));
-  add_member(&out, "args", texts_json(args_without_passwords(entry.args)));
-  add_member(&out, "cwd", quoted(entry.cwd));
-  add_member(&out, "env", env_json(entry));
-  const bool sandboxed = sandbox_mode(entry) != "\"off\"";
-  add_member(&out, "opens",
-             texts_json(sandboxed ? named_paths(entry) : std::vector<std::string>{}));
-  add_member(&out, "url", quoted(without_passwords(entry.url)));
-  add_member(&out, "headers", headers_json(entry));
+  const std::vector<std::string> none;
   std::string others = "{";
   for (const auto &[key, json] : entry.others)
-    if (!key.empty()) add_member(&others, key, without_passwords(json));
-  add_member(&out, "others", others + "}");
-  add_member(&out, "variables", texts_json(entry.variables));
-  add_member(&out, "tools",
-             texts_json(known != nullptr ? known->tools : std::vector<std::string>{}));
-  add_member(&out, "findings",
-             texts_json(known != nullptr ? known->findings : std::vector<std::string>{}));
-  return out + "}";
+    if (!key.empty()) append_member(&others, key, Raw{without_passwords(json)});
+  others += '}';
+  std::string out;
+  bh::json::Writer(&out)
+      .begin_object()
+      .member("name", entry.name)
+      .member("state", to_string(approval_state(entry, known)))
+      .member("sha256", entry.digest)
+      .member("line", entry.line)
+      .member("command", without_passwords(entry.command))
+      .member("args", args_without_passwords(entry.args))
+      .member("cwd", entry.cwd)
+      .member("env", Raw{env_json(entry)})
+      .member("opens", sandbox_mode(entry) != "\"off\"" ? named_paths(entry) : none)
+      .member("url", without_passwords(entry.url))
+      .member("headers", Raw{headers_json(entry)})
+      .member("others", Raw{others})
+      .member("variables", entry.variables)
+      .member("tools", known != nullptr ? known->tools : none)
+      .member("findings", known != nullptr ? known->findings : none)
+      .end_object();
+  return out;
 }
 
 SeenTools look_at_tools(const std::vector<std::string> &tool_definitions) {

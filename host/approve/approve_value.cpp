@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "approve/approve_text.hpp"
+#include "bulkhead/cpp/text.hpp"
 #include "mcp/description_audit.hpp"
 #include "profile/secrets.hpp"
 
@@ -53,7 +54,7 @@ std::string visible(std::string_view text) {
 std::string masked_piece(std::string_view text, bool *shows) {
   std::size_t characters = 0, end = 0;
   for (std::size_t at = 0, size = 0; at < text.size() && characters <= hidden_to; at += size) {
-    mcp::first_character(text.substr(at), &size);
+    bh::first_character(text.substr(at), &size);
     if (++characters == shown_characters) end = at + size;
   }
   if (characters <= hidden_to || !std::exchange(*shows, false)) return "***";
@@ -148,9 +149,7 @@ constexpr std::string_view code_characters = "$`|<>(){}!\\\n\r";
 // A name such as "token", not "credential.helper" or "key-file": where something lies, or what is
 // run, has to be seen.
 bool names_secret(std::string_view name) {
-  std::string lower(name);
-  for (char &c : lower)
-    if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
+  const std::string lower = bh::lowered(name);
   for (const std::string_view end :
        {"helper", "command", "cmd", "program", "exec", "script", "file", "path", "dir", "folder",
         "url", "host", "server", "store"}) {

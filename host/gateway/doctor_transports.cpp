@@ -150,7 +150,7 @@ class GuestSockets {
     findings_.bad(
         name_ + ": " + tilde(path) +
             (error == 0 ? " is in use by another program"
-                        : " exists and cannot be checked: " + error_name(error)),
+                        : " exists and cannot be checked: " + bh::error_name(error)),
         "Stop that program, or choose another path: a gateway does not replace a socket in use.");
   }
 
@@ -166,8 +166,9 @@ class GuestSockets {
       return false;
     }
     if (::access(in.c_str(), W_OK | X_OK) != 0) {
-      findings_.bad(name_ + ": cannot create a socket in " + tilde(in) + ": " + error_name(errno),
-                    "The user that runs the gateway needs write permission.");
+      findings_.bad(
+          name_ + ": cannot create a socket in " + tilde(in) + ": " + bh::error_name(errno),
+          "The user that runs the gateway needs write permission.");
       return false;
     }
     if ((status.st_mode & S_IWOTH) != 0 && (status.st_mode & S_ISVTX) == 0) {
@@ -185,17 +186,17 @@ class GuestSockets {
   void dialled(const std::string &path) {
     const int error = try_connect(path);
     if (error == 0) return findings_.good(name_ + ": the monitor's socket " + tilde(path));
-    findings_.doubtful(name_ + ": no monitor at " + tilde(path) + ": " + error_name(error),
+    findings_.doubtful(name_ + ": no monitor at " + tilde(path) + ": " + bh::error_name(error),
                        "The gateway retries until the virtual machine runs; check the path.");
   }
 
   void service() {
     const int error = try_service(handoff_);
     if (error == 0) return findings_.good(name_ + ": the hand-off service " + handoff_);
-    findings_.doubtful(
-        name_ + ": the hand-off service " + handoff_ + " cannot be reached: " + error_name(error),
-        "Until it is reachable, connections that are not MCP are closed and counted "
-        "(vsock.handoff_failed).");
+    findings_.doubtful(name_ + ": the hand-off service " + handoff_ +
+                           " cannot be reached: " + bh::error_name(error),
+                       "Until it is reachable, connections that are not MCP are closed and counted "
+                       "(vsock.handoff_failed).");
   }
 
   const std::string name_;
