@@ -4,6 +4,7 @@
 
 #include <chrono>
 
+#include "bulkhead/cpp/text.hpp"
 #include "mcp/scan.hpp"
 #include "record-store/chain.hpp"
 #include "record-store/schema.hpp"
@@ -233,7 +234,7 @@ std::string text_value(sqlite3_stmt *row, int column) {
   if (type == SQLITE_NULL) return {};
   if (type == SQLITE_BLOB) {
     const auto *p = static_cast<const char *>(sqlite3_column_blob(row, column));
-    return record_store::hex_of(
+    return bh::hex(
         {p, p == nullptr ? 0 : static_cast<std::size_t>(sqlite3_column_bytes(row, column))});
   }
   const auto *p = reinterpret_cast<const char *>(sqlite3_column_text(row, column));

@@ -1,20 +1,13 @@
 // Functions shared by all tools.
-#include <time.h>
+#include <bulkhead/cpp/clock.hpp>
+#include <bulkhead/cpp/json_writer.hpp>
 
 #include <algorithm>
 
 #include "builtin-files/tools.hpp"
-#include "tool-kit/results.hpp"
 
 namespace builtin_files {
 namespace {
-
-std::uint64_t monotonic_ns() noexcept {
-  timespec now{};
-  ::clock_gettime(CLOCK_MONOTONIC, &now);
-  return static_cast<std::uint64_t>(now.tv_sec) * 1'000'000'000 +
-         static_cast<std::uint64_t>(now.tv_nsec);
-}
 
 const Workspace &named(const Call &call, const std::vector<std::string_view> &names) {
   const std::string name = call.arguments.choice("workspace", names);
@@ -40,7 +33,7 @@ const Workspace &Call::workspace_to_change() const {
 
 bool Call::must_stop() const noexcept {
   if (cancelled.load(std::memory_order_relaxed)) return true;
-  return deadline_ns != 0 && monotonic_ns() >= deadline_ns;
+  return deadline_ns != 0 && bh::monotonic_ns() >= deadline_ns;
 }
 
 std::string_view Call::stop_reason() const noexcept {
@@ -51,7 +44,7 @@ std::string_view Call::stop_reason() const noexcept {
 void Call::report(double done, double total, std::string_view unit) const {
   if (progress == nullptr) return;
   progress->last = progress->base + done;
-  const std::uint64_t now = monotonic_ns();
+  const std::uint64_t now = bh::monotonic_ns();
   if (now < progress->next_ns) return;
   progress->next_ns = now + progress->between_ns;
   progress->send(progress->last, total == 0 ? 0 : progress->base + total, unit);
@@ -63,8 +56,8 @@ void Call::next_phase() const noexcept {
 
 void Call::note(std::string_view action, std::string_view path, std::uint64_t size) const {
   if (events == nullptr) return;
-  events->push_back("{\"action\":" + tool_kit::quoted(action) +
-                    ",\"path\":" + tool_kit::quoted(path.substr(0, 2000)) +
+  events->push_back("{\"action\":" + bh::json::quoted(action) +
+                    ",\"path\":" + bh::json::quoted(path.substr(0, 2000)) +
                     ",\"size\":" + std::to_string(size) + "}");
 }
 

@@ -1,4 +1,7 @@
 // dir_list and file_info.
+#include <bulkhead/cpp/json_writer.hpp>
+#include <bulkhead/cpp/text.hpp>
+
 #include <dirent.h>
 #include <fcntl.h>
 #include <sys/stat.h>
@@ -42,7 +45,7 @@ std::string target_of(int fd) {
 }  // namespace
 
 std::string entry_json(std::string_view key, const std::string &name, const struct stat &s) {
-  std::string out = "{\"" + std::string(key) + "\":" + tool_kit::quoted(name);
+  std::string out = "{\"" + std::string(key) + "\":" + bh::json::quoted(name);
   out += ",\"type\":\"" + std::string(type_name(s.st_mode)) + "\"";
   out += ",\"size\":" + std::to_string(s.st_size);
   return out + ",\"modified\":\"" + utc_time(s.st_mtim.tv_sec) + "\"";
@@ -81,7 +84,7 @@ std::string dir_list(const Call &call) {
   if (!opened.fd.valid()) return tool_kit::error_result(opened.problem);
   const int fd = opened.fd.get();
   const std::unique_ptr<DIR, CloseDir> dir(::fdopendir(fd));
-  if (!dir) return tool_kit::error_result(error_name(errno));
+  if (!dir) return tool_kit::error_result(bh::error_name(errno));
   opened.fd.release();
 
   std::vector<std::string> names;
@@ -96,7 +99,7 @@ std::string dir_list(const Call &call) {
   const std::size_t more = names.size() - shown;
 
   std::string text;
-  std::string json = "{\"path\":" + tool_kit::quoted(path) + ",\"entries\":[";
+  std::string json = "{\"path\":" + bh::json::quoted(path) + ",\"entries\":[";
   for (std::size_t i = 0; i < shown; ++i) {
     struct stat s{};
     // The file may be gone; then only its name is known.
@@ -122,7 +125,7 @@ std::string file_info(const Call &call) {
   const Opened opened = workspace.open(path, O_PATH | O_NOFOLLOW);
   if (!opened.fd.valid()) return tool_kit::error_result(opened.problem);
   struct stat s{};
-  if (::fstat(opened.fd.get(), &s) != 0) return tool_kit::error_result(error_name(errno));
+  if (::fstat(opened.fd.get(), &s) != 0) return tool_kit::error_result(bh::error_name(errno));
   std::string json = entry_json("path", path, s);
   std::string text = path + ": " + std::string(type_name(s.st_mode)) + ", " +
                      std::to_string(s.st_size) + " bytes, changed " + utc_time(s.st_mtim.tv_sec) +
@@ -130,7 +133,7 @@ std::string file_info(const Call &call) {
   json += ",\"mode\":\"" + mode_text(s.st_mode) + "\"";
   if (S_ISLNK(s.st_mode)) {
     const std::string target = target_of(opened.fd.get());
-    json += ",\"target\":" + tool_kit::quoted(target);
+    json += ",\"target\":" + bh::json::quoted(target);
     text += ", points to " + target;
   }
   return tool_kit::text_result(text, json + "}");

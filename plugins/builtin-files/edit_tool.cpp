@@ -1,4 +1,7 @@
 // file_edit: replaces one text in a file by another, exactly as given.
+#include <bulkhead/cpp/json_writer.hpp>
+#include <bulkhead/cpp/text.hpp>
+
 #include <fcntl.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -39,8 +42,9 @@ Content read_content(const Place &place, const std::string &path) {
   if (!fd.valid() && errno == ENOENT) {
     out.problem = "there is no " + shown(path) + "; create it with file_write";
   } else if (!fd.valid()) {
-    out.problem = shown(path) + " cannot be opened: " +
-                  (errno == ELOOP ? "it is a symbolic link; edit its target" : error_name(errno));
+    out.problem =
+        shown(path) + " cannot be opened: " +
+        (errno == ELOOP ? "it is a symbolic link; edit its target" : bh::error_name(errno));
   } else if (::fstat(fd.get(), &out.status) != 0 || !S_ISREG(out.status.st_mode)) {
     out.problem = shown(path) + " is not a regular file";
   } else if (static_cast<std::uint64_t>(out.status.st_size) > max_edit_bytes) {
@@ -53,7 +57,7 @@ Content read_content(const Place &place, const std::string &path) {
   while (size < out.text.size()) {
     const ssize_t n = ::read(fd.get(), out.text.data() + size, out.text.size() - size);
     if (n < 0 && errno == EINTR) continue;
-    if (n < 0) out.problem = "reading " + shown(path) + " failed: " + error_name(errno);
+    if (n < 0) out.problem = "reading " + shown(path) + " failed: " + bh::error_name(errno);
     if (n <= 0) break;
     size += static_cast<std::size_t>(n);
   }
@@ -114,10 +118,10 @@ std::string put(const Workspace &workspace, const Place &place, Replacement *fil
 }
 
 std::string success(const Edit &edit, std::size_t count, const std::string &diff) {
-  std::string json = "{\"path\":" + tool_kit::quoted(edit.path);
+  std::string json = "{\"path\":" + bh::json::quoted(edit.path);
   json += ",\"replacements\":" + std::to_string(count);
   json += std::string(",\"dry_run\":") + (edit.dry_run ? "true" : "false");
-  json += ",\"diff\":" + tool_kit::quoted(diff) + "}";
+  json += ",\"diff\":" + bh::json::quoted(diff) + "}";
   const std::string head = edit.dry_run ? "Nothing was written; this would change:\n" : "";
   return tool_kit::text_result(head + diff, json);
 }

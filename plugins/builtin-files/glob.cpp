@@ -1,5 +1,7 @@
 #include "builtin-files/glob.hpp"
 
+#include <bulkhead/cpp/text.hpp>
+
 #include <string>
 #include <vector>
 
@@ -50,7 +52,7 @@ bool component_matches(std::string_view pattern, std::string_view name) {
       const bool any = pattern[p] == '?';
       ++p;
       ++n;
-      while (any && n < name.size() && (static_cast<unsigned char>(name[n]) & 0xC0) == 0x80) ++n;
+      while (any && n < name.size() && bh::is_utf8_tail(name[n])) ++n;
     } else if (star != pattern.npos) {
       p = star + 1;
       n = ++from;

@@ -1,4 +1,7 @@
 // file_move and file_delete.
+#include <bulkhead/cpp/json_writer.hpp>
+#include <bulkhead/cpp/text.hpp>
+
 #include <fcntl.h>
 #include <linux/fs.h>
 #include <sys/stat.h>
@@ -35,7 +38,7 @@ std::string move_problem(int error, const std::string &from, const std::string &
     case EXDEV:
       return shown(to) + " is on another file system; copy it and delete the original";
     default:
-      return shown(from) + " cannot be moved to " + shown(to) + ": " + error_name(error);
+      return shown(from) + " cannot be moved to " + shown(to) + ": " + bh::error_name(error);
   }
 }
 
@@ -51,7 +54,7 @@ std::string deleted(const Call &call, const std::string &path, std::uint64_t fil
   const std::string count = std::to_string(files);
   return tool_kit::text_result(
       "Deleted " + path + (files > 1 ? " (" + count + " files and folders)" : "") + ".\n",
-      "{\"path\":" + tool_kit::quoted(path) + ",\"deleted\":" + count + "}");
+      "{\"path\":" + bh::json::quoted(path) + ",\"deleted\":" + count + "}");
 }
 
 // For a folder, unlinkat fails with EISDIR or EPERM, depending on the file system.
@@ -72,7 +75,7 @@ std::string delete_one(const Call &call, const Place &place, const std::string &
     return tool_kit::error_result("the folder " + shown(path) +
                                   " is not empty; set recursive to true to delete its contents");
   }
-  return tool_kit::error_result(shown(path) + " cannot be deleted: " + error_name(errno));
+  return tool_kit::error_result(shown(path) + " cannot be deleted: " + bh::error_name(errno));
 }
 
 std::string delete_tree(const Call &call, const Place &place, const std::string &path) {
@@ -109,7 +112,7 @@ std::string file_move(const Call &call) {
   call.note("created", to, size);
   return tool_kit::text_result(
       "Moved " + from + " to " + to + ".\n",
-      "{\"from\":" + tool_kit::quoted(from) + ",\"to\":" + tool_kit::quoted(to) + "}");
+      "{\"from\":" + bh::json::quoted(from) + ",\"to\":" + bh::json::quoted(to) + "}");
 }
 
 std::string file_delete(const Call &call) {

@@ -1,4 +1,7 @@
 // file_read: returns lines of a text file, or a small file as base64.
+#include <bulkhead/cpp/json_writer.hpp>
+#include <bulkhead/cpp/text.hpp>
+
 #include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -47,7 +50,7 @@ bool take(Lines *lines, std::string_view chunk) {
       lines->cut = lines->line_start == 0;
       if (lines->cut) {
         lines->text.append(piece.substr(0, max_text_bytes + 4 - lines->text.size()));
-        lines->text.resize(tool_kit::cut_at(lines->text, max_text_bytes));
+        lines->text.resize(bh::character_boundary(lines->text, max_text_bytes));
       } else {
         lines->text.resize(lines->line_start);
       }
@@ -90,9 +93,9 @@ struct Page {
 // of the file.
 std::string lines_result(const Page &page, Lines *lines) {
   if (page.line_numbers) lines->text = numbered(lines->text, lines->first);
-  const std::string text = tool_kit::quoted(lines->text);
+  const std::string text = bh::json::quoted(lines->text);
   std::string out = "{\"content\":[{\"type\":\"text\",\"text\":" + text + "}";
-  std::string structured = "{\"path\":" + tool_kit::quoted(page.path) +
+  std::string structured = "{\"path\":" + bh::json::quoted(page.path) +
                            ",\"size\":" + std::to_string(page.size) +
                            ",\"first_line\":" + std::to_string(lines->first);
   if (lines->more) {
@@ -100,7 +103,7 @@ std::string lines_result(const Page &page, Lines *lines) {
     std::string note = "Lines " + std::to_string(lines->first) + " to " + std::to_string(next - 1) +
                        "; the file continues: next offset " + std::to_string(next) + ".";
     if (lines->cut) note += " The line is longer than 1 MiB and was truncated.";
-    out += ",{\"type\":\"text\",\"text\":" + tool_kit::quoted(note) + "}";
+    out += ",{\"type\":\"text\",\"text\":" + bh::json::quoted(note) + "}";
     structured += ",\"next_offset\":" + std::to_string(next);
   }
   return out + "],\"structuredContent\":" + structured + ",\"text\":" + text + "}}";
@@ -115,7 +118,7 @@ std::string read_lines(const Call &call, const Page &page, int fd, Lines lines) 
     const ssize_t n = ::read(fd, chunk->data(), chunk->size());
     if (n < 0 && errno == EINTR) continue;
     if (n < 0) {
-      return tool_kit::error_result("reading \"" + path + "\" failed: " + error_name(errno));
+      return tool_kit::error_result("reading \"" + path + "\" failed: " + bh::error_name(errno));
     }
     const std::string_view piece(chunk->data(), static_cast<std::size_t>(n));
     if (piece.find('\0') != piece.npos) return not_text(path, page.size);
@@ -126,7 +129,7 @@ std::string read_lines(const Call &call, const Page &page, int fd, Lines lines) 
                                     "\" is more than 256 MiB into the file");
     }
   }
-  if (!tool_kit::is_utf8(lines.text)) return not_text(path, page.size);
+  if (!bh::is_utf8(lines.text)) return not_text(path, page.size);
   if (lines.text.empty() && lines.first > 1) {
     return tool_kit::error_result("\"" + path + "\" has no line " + std::to_string(lines.first));
   }
@@ -150,7 +153,7 @@ std::string read_base64(const Workspace &workspace, const std::string &path, int
   for (ssize_t n = 1; n > 0 && size < bytes.size();) {
     n = ::read(fd, bytes.data() + size, bytes.size() - size);
     if (n < 0) {
-      return tool_kit::error_result("reading \"" + path + "\" failed: " + error_name(errno));
+      return tool_kit::error_result("reading \"" + path + "\" failed: " + bh::error_name(errno));
     }
     size += static_cast<std::size_t>(n);
   }
@@ -165,10 +168,10 @@ std::string read_base64(const Workspace &workspace, const std::string &path, int
     out += std::string(type) + "\"}";
   } else {
     const std::string uri = file_uri(workspace, path);
-    out += "{\"type\":\"resource\",\"resource\":{\"uri\":" + tool_kit::quoted(uri);
+    out += "{\"type\":\"resource\",\"resource\":{\"uri\":" + bh::json::quoted(uri);
     out += ",\"mimeType\":\"" + std::string(type) + "\",\"blob\":\"" + base64(bytes) + "\"}}";
   }
-  return out + "],\"structuredContent\":{\"path\":" + tool_kit::quoted(path) +
+  return out + "],\"structuredContent\":{\"path\":" + bh::json::quoted(path) +
          ",\"size\":" + std::to_string(size) + "}}";
 }
 
@@ -186,7 +189,7 @@ std::string file_read(const Call &call) {
   const Opened opened = workspace.open(path, O_RDONLY);
   if (!opened.fd.valid()) return tool_kit::error_result(opened.problem);
   struct stat status{};
-  if (::fstat(opened.fd.get(), &status) != 0) return tool_kit::error_result(error_name(errno));
+  if (::fstat(opened.fd.get(), &status) != 0) return tool_kit::error_result(bh::error_name(errno));
   if (S_ISDIR(status.st_mode)) {
     return tool_kit::error_result("\"" + path + "\" is a folder; list it with dir_list");
   }

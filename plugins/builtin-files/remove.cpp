@@ -1,5 +1,7 @@
 #include "builtin-files/remove.hpp"
 
+#include <bulkhead/cpp/text.hpp>
+
 #include <dirent.h>
 #include <fcntl.h>
 #include <unistd.h>
@@ -54,7 +56,7 @@ class Remover {
   }
   void count() { ++removed_.files; }
   void fail_at(const std::string &name) {
-    fail(shown(name) + " cannot be removed: " + error_name(errno));
+    fail(shown(name) + " cannot be removed: " + bh::error_name(errno));
   }
   void fail(std::string problem) { removed_.problem = std::move(problem); }
 

@@ -1,5 +1,7 @@
 #include "builtin-files/replacement.hpp"
 
+#include <bulkhead/cpp/text.hpp>
+
 #include <fcntl.h>
 #include <linux/fs.h>
 #include <sys/file.h>
@@ -26,7 +28,7 @@ std::string write_problem(const std::string &name, int error) {
   if (error == EACCES || error == EPERM || error == EROFS) {
     return "writing " + shown(name) + " is not permitted here";
   }
-  return "writing " + shown(name) + " failed: " + error_name(error);
+  return "writing " + shown(name) + " failed: " + bh::error_name(error);
 }
 
 }  // namespace

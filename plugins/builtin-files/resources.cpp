@@ -1,5 +1,8 @@
 #include "builtin-files/resources.hpp"
 
+#include <bulkhead/cpp/json_writer.hpp>
+#include <bulkhead/cpp/text.hpp>
+
 #include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -7,7 +10,6 @@
 #include <cerrno>
 
 #include "builtin-files/encoding.hpp"
-#include "tool-kit/results.hpp"
 
 namespace builtin_files {
 namespace {
@@ -56,7 +58,7 @@ bool percent_decoded(std::string_view text, std::string *out) {
 
 std::string error(bool *failed, std::string_view sentence) {
   *failed = true;
-  return "{\"code\":" + std::to_string(not_found) + ",\"message\":" + tool_kit::quoted(sentence) +
+  return "{\"code\":" + std::to_string(not_found) + ",\"message\":" + bh::json::quoted(sentence) +
          "}";
 }
 
@@ -76,7 +78,7 @@ std::string read_whole(const Located &file, std::string *out) {
   while (size < out->size()) {
     const ssize_t n = ::read(opened.fd.get(), out->data() + size, out->size() - size);
     if (n < 0 && errno == EINTR) continue;
-    if (n < 0) return "reading " + shown(file.path) + " failed: " + error_name(errno);
+    if (n < 0) return "reading " + shown(file.path) + " failed: " + bh::error_name(errno);
     if (n == 0) break;
     size += static_cast<std::size_t>(n);
   }
@@ -96,8 +98,8 @@ std::string resource_templates(const std::vector<Workspace> &workspaces) {
   for (const Workspace &w : workspaces) {
     const std::string title = "Files of the workspace " + w.name();
     out += (out.size() > 1 ? "," : "") + std::string("{\"uriTemplate\":") +
-           tool_kit::quoted(file_uri(w, "") + "{+path}") +
-           ",\"name\":" + tool_kit::quoted(w.name()) + ",\"title\":" + tool_kit::quoted(title) +
+           bh::json::quoted(file_uri(w, "") + "{+path}") +
+           ",\"name\":" + bh::json::quoted(w.name()) + ",\"title\":" + bh::json::quoted(title) +
            ",\"description\":\"A file by its path in the workspace, up to 1 MiB\"}";
   }
   return out + "]";
@@ -127,9 +129,9 @@ std::string read_resource(const std::vector<Workspace> &workspaces, std::string_
   if (std::string problem = read_whole(file, &bytes); !problem.empty()) {
     return error(failed, problem);
   }
-  const bool is_text = bytes.find('\0') == bytes.npos && tool_kit::is_utf8(bytes);
-  std::string out = "{\"contents\":[{\"uri\":" + tool_kit::quoted(uri);
-  out += is_text ? ",\"mimeType\":\"text/plain\",\"text\":" + tool_kit::quoted(bytes)
+  const bool is_text = bytes.find('\0') == bytes.npos && bh::is_utf8(bytes);
+  std::string out = "{\"contents\":[{\"uri\":" + bh::json::quoted(uri);
+  out += is_text ? ",\"mimeType\":\"text/plain\",\"text\":" + bh::json::quoted(bytes)
                  : ",\"mimeType\":\"application/octet-stream\",\"blob\":\"" + base64(bytes) + "\"";
   return out + "}]}";
 }

@@ -1,4 +1,7 @@
 // file_search: finds files by name and lines by content.
+#include <bulkhead/cpp/json_writer.hpp>
+#include <bulkhead/cpp/text.hpp>
+
 #include <fcntl.h>
 #include <sys/stat.h>
 #include <time.h>
@@ -21,10 +24,6 @@ constexpr std::int64_t max_content_bytes = 4u << 20;  // larger files are not se
 constexpr std::size_t max_line_bytes = 300;           // per line in the answer
 constexpr std::size_t max_answer_bytes = max_text_bytes;
 constexpr std::uint64_t lines_between_looks = 64;  // between checks whether the call must stop
-
-char lower(char c) {
-  return c >= 'A' && c <= 'Z' ? static_cast<char>(c + 32) : c;
-}
 
 struct Search {
   const Call &call;
@@ -49,11 +48,11 @@ struct Search {
 void add_match(Search *search, const std::string &path, std::uint64_t line, std::string_view text) {
   ++search->matches;
   if (!search->json.empty()) search->json += ',';
-  search->json += "{\"path\":" + tool_kit::quoted(path);
+  search->json += "{\"path\":" + bh::json::quoted(path);
   search->text += path;
   if (line != 0) {
-    text = text.substr(0, tool_kit::cut_at(text, max_line_bytes));
-    search->json += ",\"line\":" + std::to_string(line) + ",\"text\":" + tool_kit::quoted(text);
+    text = bh::cut_text(text, max_line_bytes);
+    search->json += ",\"line\":" + std::to_string(line) + ",\"text\":" + bh::json::quoted(text);
     search->text += ":" + std::to_string(line) + ": " + std::string(text);
   }
   search->json += '}';
@@ -117,7 +116,7 @@ bool search_lines(Search *search, const Found &found) {
   std::string folded;
   if (search->ignore_case) {
     folded = bytes;
-    std::transform(folded.begin(), folded.end(), folded.begin(), lower);
+    std::transform(folded.begin(), folded.end(), folded.begin(), bh::lower);
   }
   const std::string_view where = search->ignore_case ? folded : bytes;
   std::uint64_t line = 1;
@@ -158,7 +157,7 @@ std::string result(Search *search) {
   const bool complete = search->reason.empty();
   if (!complete) text += "The search is not complete: " + search->reason + ".\n";
   std::string json = "{\"matches\":[" + search->json + "],\"complete\":";
-  json += complete ? "true" : "false,\"reason\":" + tool_kit::quoted(search->reason);
+  json += complete ? "true" : "false,\"reason\":" + bh::json::quoted(search->reason);
   return tool_kit::text_result(text, json + "}");
 }
 
@@ -196,7 +195,7 @@ std::string file_search(const Call &call) {
       return tool_kit::error_result(problem);
     }
   } else if (search.ignore_case) {
-    std::transform(search.content.begin(), search.content.end(), search.content.begin(), lower);
+    std::transform(search.content.begin(), search.content.end(), search.content.begin(), bh::lower);
   }
   Opened opened = workspace.open(path, O_RDONLY | O_DIRECTORY);
   if (!opened.fd.valid()) return tool_kit::error_result(opened.problem);

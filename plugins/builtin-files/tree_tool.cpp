@@ -1,4 +1,7 @@
 // dir_tree: shows nested folders.
+#include <bulkhead/cpp/json_writer.hpp>
+#include <bulkhead/cpp/text.hpp>
+
 #include <fcntl.h>
 #include <sys/stat.h>
 
@@ -25,7 +28,7 @@ bool add(Tree *tree, const Found &found) {
   // Removed in the meantime.
   if (::fstatat(found.folder, found.name, &s, AT_SYMLINK_NOFOLLOW) != 0) return true;
   ++tree->count;
-  tree->text.append(2 * found.level, ' ').append(tool_kit::repaired(found.name));
+  tree->text.append(2 * found.level, ' ').append(bh::repaired_utf8(found.name));
   if (found.is_folder) tree->text += '/';
   tree->text += '\n';
   if (!tree->json.empty()) tree->json += ',';
@@ -48,9 +51,9 @@ std::string dir_tree(const Call &call) {
   const auto on_entry = [&](const Found &found) { return !(full = !add(&tree, found)); };
   std::string reason = walk(call, std::move(opened.fd), path, on_entry, options);
   if (full) reason = "there are more than " + std::to_string(tree.limit) + " entries";
-  std::string json = "{\"path\":" + tool_kit::quoted(path) + ",\"entries\":[" + tree.json + "]";
+  std::string json = "{\"path\":" + bh::json::quoted(path) + ",\"entries\":[" + tree.json + "]";
   json += std::string(",\"complete\":") + (reason.empty() ? "true" : "false");
-  if (!reason.empty()) json += ",\"reason\":" + tool_kit::quoted(reason);
+  if (!reason.empty()) json += ",\"reason\":" + bh::json::quoted(reason);
   if (tree.text.empty()) tree.text = "The folder is empty.\n";
   if (!reason.empty()) tree.text += "The tree is not complete: " + reason + ".\n";
   return tool_kit::text_result(tree.text, json + "}");

@@ -1,5 +1,7 @@
 #include "builtin-files/watcher.hpp"
 
+#include <bulkhead/cpp/text.hpp>
+
 #include <fcntl.h>
 #include <sys/inotify.h>
 #include <sys/stat.h>
@@ -31,7 +33,7 @@ std::string watch_problem(int error) {
     return "the inotify limit of this user is reached (fs.inotify.max_user_watches)";
   }
   if (error == EACCES) return "a parent folder is not readable";
-  return std::string("cannot watch it: ") + error_name(error);
+  return std::string("cannot watch it: ") + bh::error_name(error);
 }
 
 // The components without empty ones and ".".
@@ -141,7 +143,7 @@ class Rollback {
 
 std::string Watcher::open(const std::vector<Workspace> &workspaces) {
   inotify_ = Fd(::inotify_init1(IN_NONBLOCK | IN_CLOEXEC));
-  if (!inotify_.valid()) return std::string("inotify: ") + error_name(errno);
+  if (!inotify_.valid()) return std::string("inotify: ") + bh::error_name(errno);
   for (const Workspace &workspace : workspaces) {
     const Opened root = workspace.open(".", O_PATH | O_DIRECTORY);
     if (!root.fd.valid()) return root.problem;

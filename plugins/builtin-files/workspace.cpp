@@ -1,5 +1,7 @@
 #include "builtin-files/workspace.hpp"
 
+#include <bulkhead/cpp/text.hpp>
+
 #include <fcntl.h>
 #include <linux/openat2.h>
 #include <sys/stat.h>
@@ -75,7 +77,7 @@ std::string open_problem(int error, std::string_view path, const std::string &wo
     case ENAMETOOLONG:
       return shown(path) + " has a name of more than 255 bytes";
     default:
-      return shown(path) + " cannot be opened: " + error_name(error);
+      return shown(path) + " cannot be opened: " + bh::error_name(error);
   }
 }
 
@@ -90,11 +92,6 @@ Fd::~Fd() {
   if (fd_ >= 0) ::close(fd_);
 }
 
-std::string error_name(int error) {
-  char buffer[128];
-  return ::strerror_r(error, buffer, sizeof buffer);
-}
-
 std::string shown(std::string_view path) {
   return "\"" + std::string(path.substr(0, shown_path)) + (path.size() > shown_path ? "..." : "") +
          "\"";
@@ -106,11 +103,11 @@ bool is_temporary_name(std::string_view name) noexcept {
 }
 
 std::string temporary_name(std::string_view name) {
-  static constexpr char digits[] = "0123456789abcdef";
   std::uint64_t hash = 0xcbf29ce484222325;  // FNV-1a
   for (const char c : name) hash = (hash ^ static_cast<unsigned char>(c)) * 0x100000001b3;
   std::string out(temporary_head);
-  for (int shift = 60; shift >= 0; shift -= 4) out += digits[hash >> shift & 15];
+  hash = __builtin_bswap64(hash);
+  out += bh::hex({reinterpret_cast<const char *>(&hash), sizeof hash});
   return out.append(temporary_tail);
 }
 
@@ -119,7 +116,7 @@ bool Workspace::open(std::string name, const std::string &path, Workspace *out,
   Fd root(::open(path.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
   if (!root.valid()) {
     *problem = "the folder " + shown(path) + " of the workspace \"" + name +
-               "\" cannot be opened: " + error_name(errno);
+               "\" cannot be opened: " + bh::error_name(errno);
     return false;
   }
   const Fd probe(open_beneath(root.get(), ".", O_PATH | O_DIRECTORY, 0));
@@ -170,7 +167,7 @@ Opened Workspace::open_folder(const std::string &path, bool make, Links links) c
     at = slash + 1;
     if (name.empty() || name == ".") continue;
     if (::mkdirat(fd.get(), name.c_str(), 0777) != 0 && errno != EEXIST) {
-      return {Fd(), "the folder " + shown(path) + " cannot be created: " + error_name(errno)};
+      return {Fd(), "the folder " + shown(path) + " cannot be created: " + bh::error_name(errno)};
     }
     // Resolved from the root, so that links inside the workspace are followed.
     fd = open_at(path.substr(0, slash));

@@ -88,9 +88,6 @@ class Workspace {
   std::unique_ptr<std::atomic<std::uint64_t>> left_;
 };
 
-// Thread-safe strerror.
-std::string error_name(int error);
-
 // A path for error texts: quoted and limited in length.
 std::string shown(std::string_view path);
 

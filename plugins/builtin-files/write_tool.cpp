@@ -1,4 +1,6 @@
 // file_write: replaces the whole content of a file atomically.
+#include <bulkhead/cpp/json_writer.hpp>
+
 #include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -45,7 +47,7 @@ std::string replace_problem(const Place &place, const Wanted &wanted, bool *exis
 
 std::string success(const Wanted &wanted, bool existed) {
   const std::string bytes = std::to_string(wanted.content.size());
-  const std::string json = "{\"path\":" + tool_kit::quoted(wanted.path) + ",\"bytes\":" + bytes +
+  const std::string json = "{\"path\":" + bh::json::quoted(wanted.path) + ",\"bytes\":" + bytes +
                            ",\"created\":" + (existed ? "false" : "true") + "}";
   return tool_kit::text_result(
       (existed ? "Replaced " : "Created ") + wanted.path + " (" + bytes + " bytes).\n", json);

@@ -1,5 +1,7 @@
 #include "builtin-http/charset.hpp"
 
+#include <bulkhead/cpp/text.hpp>
+
 #include <iconv.h>
 
 #include <algorithm>
@@ -7,13 +9,11 @@
 #include <memory>
 
 #include "builtin-http/content_type.hpp"
-#include "tool-kit/results.hpp"
 
 namespace builtin_http {
 namespace {
 
 constexpr std::size_t looked_for_meta = 1024;  // bytes searched for <meta>, as in browsers
-constexpr std::string_view replacement = "\xEF\xBF\xBD";
 
 // A label of the Encoding Standard and the name of its encoding in iconv. Only these names are
 // passed to iconv, whose converters for other encodings have had vulnerabilities (CVE-2024-2961).
@@ -140,7 +140,7 @@ bool convert(const char *from, std::string_view body, const std::atomic<bool> &c
     const std::size_t result = iconv(opened, &in, &left, &to, &room);
     out->append(piece, static_cast<std::size_t>(to - piece));
     if (result != static_cast<std::size_t>(-1) || errno == E2BIG) continue;
-    *out += replacement;
+    *out += bh::replacement_utf8;
     ++in;  // an invalid or truncated character
     --left;
   }
@@ -167,11 +167,11 @@ bool to_utf8(std::string &&body, std::string_view content_type, const std::atomi
       return false;
     }
   }
-  const bool good = (name == nullptr || name == utf8) && tool_kit::is_utf8(text);
+  const bool good = (name == nullptr || name == utf8) && bh::is_utf8(text);
   if (name == nullptr) name = good ? utf8 : western;
   if (name != utf8) return convert(name, text, cancelled, out, problem);
   if (!good) {
-    *out = tool_kit::repaired(text);
+    *out = bh::repaired_utf8(text);
   } else {
     *out = text.size() == body.size() ? std::move(body) : std::string(text);
   }

@@ -1,15 +1,11 @@
 #include "builtin-http/content_type.hpp"
 
+#include <bulkhead/cpp/text.hpp>
+
 #include <algorithm>
 
 namespace builtin_http {
 namespace {
-
-std::string lowered(std::string_view text) {
-  std::string out(text);
-  for (char &c : out) c = c >= 'A' && c <= 'Z' ? static_cast<char>(c + 32) : c;
-  return out;
-}
 
 std::string_view trimmed(std::string_view text) {
   const std::string_view space = " \t\r\n\"'";
@@ -21,11 +17,11 @@ std::string_view trimmed(std::string_view text) {
 }  // namespace
 
 std::string media_type(std::string_view content_type) {
-  return lowered(trimmed(content_type.substr(0, content_type.find(';'))));
+  return bh::lowered(trimmed(content_type.substr(0, content_type.find(';'))));
 }
 
 std::string charset_parameter(std::string_view text) {
-  const std::string low = lowered(text);
+  const std::string low = bh::lowered(text);
   std::size_t at = low.find("charset");
   if (at == low.npos) return {};
   at = low.find_first_not_of(" \t\r\n", at + 7);
@@ -54,7 +50,7 @@ bool is_html(std::string_view content_type, std::string_view text) {
   const std::string type = media_type(content_type);
   if (type == "text/html" || type == "application/xhtml+xml") return true;
   if (!type.empty()) return false;
-  const std::string start = lowered(text.substr(0, 1024));
+  const std::string start = bh::lowered(text.substr(0, 1024));
   return start.find("<html") != start.npos || start.find("<!doctype html") != start.npos;
 }
 

@@ -1,5 +1,8 @@
 // fetch_http: returns a page as text.
 #include "builtin-http/page.hpp"
+
+#include <bulkhead/cpp/json_writer.hpp>
+
 #include "builtin-http/paging.hpp"
 #include "builtin-http/structured.hpp"
 #include "builtin-http/tool.hpp"
@@ -50,7 +53,7 @@ class FetchTask final : public Task {
              " bytes. Use start_index=" + std::to_string(part.end) + " to continue.\n";
     }
     out += "\n" + text.substr(part.begin, part.end - part.begin);
-    return tool_kit::text_result(out, "{\"url\":" + tool_kit::quoted(response.url.text()) + "," +
+    return tool_kit::text_result(out, "{\"url\":" + bh::json::quoted(response.url.text()) + "," +
                                           part_members("text", text, part) + "}");
   }
 };

@@ -1,5 +1,8 @@
 #include "builtin-http/grep.hpp"
 
+#include <bulkhead/cpp/json_writer.hpp>
+#include <bulkhead/cpp/text.hpp>
+
 #include <algorithm>
 #include <vector>
 
@@ -29,7 +32,7 @@ void append_line(std::string *out, const char *marker, std::size_t number, std::
 void append_json(std::string *out, std::size_t number, std::string_view line) {
   if (!out->empty()) *out += ',';
   out->append("{\"line\":").append(std::to_string(number)).append(",\"text\":");
-  tool_kit::append_quoted(out, line.substr(0, tool_kit::cut_at(line, max_json_line)));
+  bh::json::append_quoted(out, bh::cut_text(line, max_json_line));
   *out += '}';
 }
 

@@ -1,5 +1,8 @@
 // grep_http: returns the lines of a page that match a regular expression.
 #include "builtin-http/grep.hpp"
+
+#include <bulkhead/cpp/json_writer.hpp>
+
 #include "builtin-http/page.hpp"
 #include "builtin-http/paging.hpp"
 #include "builtin-http/structured.hpp"
@@ -68,8 +71,8 @@ class GrepTask final : public Task {
  private:
   // Includes all matches, independently of the shown part of the text.
   std::string structured(const Response &response, const Matches &found) const {
-    return "{\"url\":" + tool_kit::quoted(response.url.text()) +
-           ",\"pattern\":" + tool_kit::quoted(pattern.text()) + ",\"matches\":[" + found.json +
+    return "{\"url\":" + bh::json::quoted(response.url.text()) +
+           ",\"pattern\":" + bh::json::quoted(pattern.text()) + ",\"matches\":[" + found.json +
            "],\"more\":" + (found.more ? "true}" : "false}");
   }
   std::string head(const Response &response, const Matches &found) const {

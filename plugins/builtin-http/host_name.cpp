@@ -1,5 +1,7 @@
 #include "builtin-http/host_name.hpp"
 
+#include <bulkhead/cpp/text.hpp>
+
 #include <arpa/inet.h>
 #include <idn2.h>
 
@@ -14,12 +16,6 @@ constexpr std::size_t max_unicode = 1024;  // bytes, before conversion to ASCII
 
 bool is_plain(char c) {
   return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '.' || c == '-' || c == '_';
-}
-
-std::string lowered(std::string_view text) {
-  std::string out(text);
-  for (char &c : out) c = c >= 'A' && c <= 'Z' ? static_cast<char>(c + 32) : c;
-  return out;
 }
 
 // The xn-- form of a non-ASCII name; empty: invalid.
@@ -51,7 +47,7 @@ bool parse_host(std::string_view text, HostName *out) {
   }
   const bool ascii = std::all_of(text.begin(), text.end(),
                                  [](char c) { return static_cast<unsigned char>(c) < 0x80; });
-  std::string name = lowered(ascii ? std::string(text) : to_ascii(text));
+  std::string name = bh::lowered(ascii ? std::string(text) : to_ascii(text));
   if (name.ends_with('.')) name.pop_back();
   if (name.empty() || name.size() > max_name || name.front() == '.' ||
       name.find("..") != name.npos || !std::all_of(name.begin(), name.end(), is_plain)) {

@@ -1,5 +1,7 @@
 #include "builtin-http/html_names.hpp"
 
+#include <bulkhead/cpp/text.hpp>
+
 #include <algorithm>
 #include <charconv>
 
@@ -12,7 +14,7 @@ std::string lowered_without_spaces(std::string_view text) {
   std::string out;
   for (const char c : text) {
     if (c != ' ' && c != '\t' && c != '\n') {
-      out += c >= 'A' && c <= 'Z' ? static_cast<char>(c + 32) : c;
+      out += bh::lower(c);
     }
   }
   return out;
@@ -107,8 +109,7 @@ std::string link_target(std::string_view href) {
   constexpr std::size_t max_href = 2000;
   while (!href.empty() && static_cast<signed char>(href.front()) <= ' ') href.remove_prefix(1);
   while (!href.empty() && static_cast<signed char>(href.back()) <= ' ') href.remove_suffix(1);
-  std::string start(href.substr(0, 11));
-  for (char &c : start) c = c >= 'A' && c <= 'Z' ? static_cast<char>(c + 32) : c;
+  const std::string start = bh::lowered(href.substr(0, 11));
   if (href.size() > max_href || start.starts_with("javascript:") || start.starts_with("data:")) {
     return {};
   }

@@ -1,13 +1,13 @@
 #include "builtin-http/message.hpp"
 
+#include <bulkhead/cpp/text.hpp>
+
 #include <algorithm>
 
 namespace builtin_http {
 
 bool same_name(std::string_view a, std::string_view b) {
-  const auto low = [](char c) { return c >= 'A' && c <= 'Z' ? c + 32 : c; };
-  return std::equal(a.begin(), a.end(), b.begin(), b.end(),
-                    [&](char x, char y) { return low(x) == low(y); });
+  return bh::equal_ignoring_case(a, b);
 }
 
 std::string_view Response::header(std::string_view name) const {

@@ -1,11 +1,12 @@
 #include "builtin-http/page.hpp"
 
+#include <bulkhead/cpp/text.hpp>
+
 #include <utility>
 
 #include "builtin-http/charset.hpp"
 #include "builtin-http/content_type.hpp"
 #include "builtin-http/html_text.hpp"
-#include "tool-kit/results.hpp"
 
 namespace builtin_http {
 
@@ -14,7 +15,7 @@ bool page_text(Response *response, Format format, const std::atomic<bool> &cance
   const std::string type(response->header("content-type"));
   const bool raw = format == Format::raw;
   if (raw && !binary_type(type).empty()) {
-    *text = tool_kit::repaired(response->body);
+    *text = bh::repaired_utf8(response->body);
     return true;
   }
   if (!to_utf8(std::move(response->body), type, cancelled, text, problem)) return false;
@@ -28,7 +29,7 @@ bool page_text(Response *response, Format format, const std::atomic<bool> &cance
   std::string out;
   if (!html_to_text(*text, format == Format::markdown, cancelled, &out, problem)) return false;
   // In the HTML parser, numeric character references that overflow become surrogates.
-  *text = tool_kit::is_utf8(out) ? std::move(out) : tool_kit::repaired(out);
+  *text = bh::is_utf8(out) ? std::move(out) : bh::repaired_utf8(out);
   return true;
 }
 

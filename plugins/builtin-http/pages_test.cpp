@@ -2,6 +2,8 @@
 // pages/*.txt as plain text. After an intended change, run
 //   builtin_http_test "[.write]"
 // and review the difference.
+#include <bulkhead/cpp/text.hpp>
+
 #include <algorithm>
 #include <catch2/catch.hpp>
 #include <filesystem>
@@ -9,7 +11,6 @@
 #include <sstream>
 
 #include "builtin-http/page.hpp"
-#include "tool-kit/results.hpp"
 
 using namespace builtin_http;
 namespace fs = std::filesystem;
@@ -73,7 +74,7 @@ TEST_CASE("character references of any length become UTF-8") {
           std::string text;
           std::string problem;
           REQUIRE(page_text(&response, format, never, &text, &problem));
-          CHECK(tool_kit::is_utf8(text));
+          CHECK(bh::is_utf8(text));
           CHECK(text.starts_with('a'));
         }
       }

@@ -1,5 +1,7 @@
 #include "builtin-http/paging.hpp"
 
+#include <bulkhead/cpp/text.hpp>
+
 #include <algorithm>
 
 #include "tool-kit/results.hpp"
@@ -32,13 +34,13 @@ bool part_of(std::string_view text, const Paging &paging, Part *out, std::string
                " is beyond the end; the text has " + std::to_string(text.size()) + " bytes";
     return false;
   }
-  out->begin = tool_kit::cut_at(text, paging.start_index);
+  out->begin = bh::character_boundary(text, paging.start_index);
   const std::size_t length = std::min<std::uint64_t>(paging.max_length, text.size() - out->begin);
-  out->end = tool_kit::cut_at(text, out->begin + length);
+  out->end = bh::character_boundary(text, out->begin + length);
   // If the first character is longer than max_length, it is returned anyway, so that each call
   // makes progress.
   for (std::size_t n = length; out->end <= out->begin && out->end < text.size(); ++n) {
-    out->end = tool_kit::cut_at(text, out->begin + n);
+    out->end = bh::character_boundary(text, out->begin + n);
   }
   return true;
 }

@@ -1,7 +1,8 @@
 #include "builtin-http/structured.hpp"
 
+#include <bulkhead/cpp/json_writer.hpp>
+
 #include "builtin-http/head_text.hpp"
-#include "tool-kit/results.hpp"
 
 namespace builtin_http {
 
@@ -17,12 +18,12 @@ const std::string_view head_properties =
     R"("value":{"type":"string"}}}})";
 
 std::string head_members(const Response &response) {
-  std::string out = "\"url\":" + tool_kit::quoted(response.url.text()) +
+  std::string out = "\"url\":" + bh::json::quoted(response.url.text()) +
                     ",\"status\":" + std::to_string(response.status) + ",\"headers\":[";
   for (const Header &h : response.headers) {
     if (!out.ends_with('[')) out += ',';
-    out += "{\"name\":" + tool_kit::quoted(h.name) +
-           ",\"value\":" + tool_kit::quoted(shown_value(h)) + "}";
+    out += "{\"name\":" + bh::json::quoted(h.name) +
+           ",\"value\":" + bh::json::quoted(shown_value(h)) + "}";
   }
   return out + "]";
 }
@@ -39,7 +40,7 @@ std::string part_members(std::string_view name, std::string_view text, const Par
                     ",\"start_index\":" + std::to_string(part.begin);
   if (!part.is_last()) out += ",\"next_start_index\":" + std::to_string(part.end);
   out.append(",\"").append(name).append("\":");
-  return out + tool_kit::quoted(text.substr(part.begin, part.end - part.begin));
+  return out + bh::json::quoted(text.substr(part.begin, part.end - part.begin));
 }
 
 }  // namespace builtin_http

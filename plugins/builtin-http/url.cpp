@@ -1,5 +1,7 @@
 #include "builtin-http/url.hpp"
 
+#include <bulkhead/cpp/text.hpp>
+
 #include <algorithm>
 #include <vector>
 
@@ -9,19 +11,6 @@ namespace {
 constexpr std::size_t max_url = 8192;
 constexpr std::size_t shown_url = 200;
 
-std::string lowered(std::string_view text) {
-  std::string out(text);
-  for (char &c : out) c = c >= 'A' && c <= 'Z' ? static_cast<char>(c + 32) : c;
-  return out;
-}
-
-bool is_digit(char c) {
-  return c >= '0' && c <= '9';
-}
-bool is_letter(char c) {
-  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
-}
-
 bool invalid(std::string_view text, std::string_view why, std::string *problem) {
   *problem = "invalid URL \"" + std::string(text.substr(0, shown_url)) + "\": " + std::string(why);
   return false;
@@ -30,7 +19,7 @@ bool invalid(std::string_view text, std::string_view why, std::string *problem) 
 bool read_port(std::string_view port, Url *out) {
   out->port = out->scheme == "http" ? 80 : 443;
   if (port.empty()) return true;
-  if (port.size() > 5 || !std::all_of(port.begin(), port.end(), is_digit)) return false;
+  if (port.size() > 5 || !std::all_of(port.begin(), port.end(), bh::is_digit)) return false;
   const int number = std::stoi(std::string(port));
   out->port = static_cast<std::uint16_t>(number);
   return number >= 1 && number <= 65535;
@@ -116,12 +105,12 @@ bool parse_url(std::string_view text, Url *out, std::string *problem) {
   }
   const std::size_t colon = text.find("://");
   const bool has_scheme =
-      colon != text.npos && colon > 0 && is_letter(text.front()) &&
+      colon != text.npos && colon > 0 && bh::is_letter(text.front()) &&
       std::all_of(text.begin(), text.begin() + static_cast<std::ptrdiff_t>(colon), [](char c) {
-        return is_letter(c) || is_digit(c) || c == '+' || c == '-' || c == '.';
+        return bh::is_letter_or_digit(c) || c == '+' || c == '-' || c == '.';
       });
   if (!has_scheme) return invalid(text, "it must begin with http:// or https://", problem);
-  out->scheme = lowered(text.substr(0, colon));
+  out->scheme = bh::lowered(text.substr(0, colon));
   if (out->scheme != "http" && out->scheme != "https") {
     *problem = "the scheme \"" + out->scheme + "\" is not supported; only http and https are";
     return false;

@@ -1,7 +1,8 @@
 #include "connector-stdio/connector_stdio.hpp"
 
+#include <bulkhead/cpp/clock.hpp>
+
 #include <csignal>
-#include <ctime>
 #include <utility>
 
 namespace connector_stdio {
@@ -49,10 +50,7 @@ bh_status ConnectorStdio::start(bh_error *) {
 
 void ConnectorStdio::stop() noexcept {
   for (const auto &lane : lanes_) lane->kill(SIGKILL);
-  timespec t{};
-  ::clock_gettime(CLOCK_MONOTONIC, &t);
-  const std::uint64_t deadline = static_cast<std::uint64_t>(t.tv_sec) * 1'000'000'000 +
-                                 static_cast<std::uint64_t>(t.tv_nsec) + stop_wait_ms * 1'000'000;
+  const std::uint64_t deadline = bh::monotonic_ns() + stop_wait_ms * 1'000'000;
   for (const auto &lane : lanes_) {
     if (!lane->reap(deadline)) host_.log(BH_LOG_ERROR, "a child process did not end after SIGKILL");
   }

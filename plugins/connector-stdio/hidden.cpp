@@ -1,5 +1,7 @@
 #include "connector-stdio/hidden.hpp"
 
+#include <bulkhead/cpp/text.hpp>
+
 #include <algorithm>
 #include <optional>
 #include <utility>
@@ -16,12 +18,8 @@ constexpr std::string_view instead = "***";
 constexpr std::size_t bytes_per_byte = 6, open_at_least = 4096;
 constexpr std::size_t base64_at_least = 12;  // minimum size of a value
 
-bool is_hex(char c) noexcept {
-  return (c >= '0' && c <= '9') || (c >= 'A' && c <= 'F') || (c >= 'a' && c <= 'f');
-}
-
 bool all_hex(std::string_view text) noexcept {
-  return std::all_of(text.begin(), text.end(), is_hex);
+  return std::all_of(text.begin(), text.end(), [](char c) { return bh::hex_value(c) >= 0; });
 }
 
 // True if the text ends with the escape of a high surrogate.

@@ -1,5 +1,8 @@
 #include "connector-stdio/lane.hpp"
 
+#include <bulkhead/cpp/clock.hpp>
+#include <bulkhead/cpp/text.hpp>
+
 #include <fcntl.h>
 #include <poll.h>
 #include <unistd.h>
@@ -8,7 +11,6 @@
 #include <cerrno>
 #include <csignal>
 #include <cstring>
-#include <ctime>
 #include <span>
 #include <utility>
 
@@ -25,13 +27,6 @@ constexpr int large_pipe = 1 << 20;
 
 void close_fd(int *fd) {
   if (*fd >= 0) ::close(std::exchange(*fd, -1));
-}
-
-std::uint64_t monotonic_ns() {
-  timespec t{};
-  ::clock_gettime(CLOCK_MONOTONIC, &t);
-  return static_cast<std::uint64_t>(t.tv_sec) * 1'000'000'000 +
-         static_cast<std::uint64_t>(t.tv_nsec);
 }
 
 }  // namespace
@@ -237,9 +232,9 @@ void Lane::keep_stderr(std::string_view masked) {
   tail_.add(masked);
   int number = 0;
   if (stderr_file_ != nullptr && !stderr_file_->write(masked, &number)) {
-    shared_.host.log(BH_LOG_WARN, quoted() +
-                                      ": its standard error cannot be written to the file: " +
-                                      stdio_lines::error_name(number));
+    shared_.host.log(
+        BH_LOG_WARN,
+        quoted() + ": its standard error cannot be written to the file: " + bh::error_name(number));
   }
 }
 
@@ -321,7 +316,7 @@ void Lane::on_exit() {
 
 bool Lane::reap(std::uint64_t deadline_ns) {
   if (child_ == 0) return true;
-  const std::uint64_t now = deadline_ns == 0 ? 0 : monotonic_ns();
+  const std::uint64_t now = deadline_ns == 0 ? 0 : bh::monotonic_ns();
   if (deadline_ns > now) {
     pollfd ready{process_.fd, POLLIN, 0};
     ::poll(&ready, 1, static_cast<int>((deadline_ns - now) / 1'000'000));

@@ -1,5 +1,7 @@
 #include "connector-vsock/dial.hpp"
 
+#include <bulkhead/cpp/text.hpp>
+
 #include <sys/socket.h>
 #include <sys/un.h>
 #include <unistd.h>
@@ -9,8 +11,6 @@
 #include <cerrno>
 #include <cstring>
 #include <utility>
-
-#include "stdio-lines/text.hpp"
 
 namespace connector_vsock {
 namespace {
@@ -66,7 +66,7 @@ Hybrid hybrid_answer(std::string_view in, std::size_t *size) noexcept {
 }
 
 std::string explain(const Definition &definition, int error) {
-  const std::string what = stdio_lines::error_name(error);
+  const std::string what = bh::error_name(error);
   const bool vm = definition.kind == AddressKind::vsock;
   if (vm && (error == EAFNOSUPPORT || error == ENODEV)) {
     return what + ": this machine has no vsock device";

@@ -1,5 +1,7 @@
 #include "connector-vsock/lane.hpp"
 
+#include <bulkhead/cpp/text.hpp>
+
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -8,7 +10,6 @@
 
 #include "connector-vsock/dial.hpp"
 #include "mcp-frame/metadata_line.hpp"
-#include "stdio-lines/text.hpp"
 
 namespace connector_vsock {
 namespace {
@@ -28,7 +29,7 @@ std::size_t total_size(const bh_lane_message &message) noexcept {
 }
 
 std::string error_text(const char *what, int error) {
-  return std::string(what) + " (" + stdio_lines::error_name(error) + ")";
+  return std::string(what) + " (" + bh::error_name(error) + ")";
 }
 
 }  // namespace

@@ -1,5 +1,7 @@
 #include "transfer.hpp"
 
+#include <bulkhead/cpp/text.hpp>
+
 #include <arpa/inet.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
@@ -34,19 +36,10 @@ constexpr std::array reserved{"host",
                               "proxy-authorization",
                               "proxy-connection"};
 
-bool equal_ignoring_case(std::string_view a, std::string_view b) {
-  return a.size() == b.size() && std::equal(a.begin(), a.end(), b.begin(), [](char x, char y) {
-           const auto low = [](char c) {
-             return c >= 'A' && c <= 'Z' ? static_cast<char>(c + 32) : c;
-           };
-           return low(x) == low(y);
-         });
-}
-
 template <class List>
 bool contains(const List &list, std::string_view name) {
   return std::any_of(list.begin(), list.end(),
-                     [&](const char *s) { return equal_ignoring_case(s, name); });
+                     [&](const char *s) { return bh::equal_ignoring_case(s, name); });
 }
 
 bool is_token(std::string_view s) {
@@ -366,7 +359,7 @@ bool Transfer::end_of_head() {
   const bool redirect =
       status_ == 301 || status_ == 302 || status_ == 303 || status_ == 307 || status_ == 308;
   const bool has_place = std::any_of(head_.begin(), head_.end(), [](const Header &h) {
-    return equal_ignoring_case(h.name, "location");
+    return bh::equal_ignoring_case(h.name, "location");
   });
   if (follow_ && redirect && has_place) return redirect_is_safe();
   return report_head();
@@ -382,7 +375,7 @@ bool Transfer::redirect_is_safe() {
   const UrlPtr to(from == nullptr ? nullptr : curl_url_dup(from.get()));
   if (to == nullptr) return stop_with(BH_E_PROTOCOL, "a redirect without a valid target");
   for (const Header &h : head_) {
-    if (!equal_ignoring_case(h.name, "location")) continue;
+    if (!bh::equal_ignoring_case(h.name, "location")) continue;
     if (curl_url_set(to.get(), CURLUPART_URL, h.value.c_str(), 0) != CURLUE_OK) {
       return stop_with(BH_E_PROTOCOL, "a redirect to a malformed URL");
     }

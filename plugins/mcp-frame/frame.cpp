@@ -1,8 +1,8 @@
 #include "mcp-frame/frame.hpp"
 
-#include <cstring>
+#include <bulkhead/cpp/text.hpp>
 
-#include "stdio-lines/text.hpp"
+#include <cstring>
 
 namespace mcp_frame {
 namespace {
@@ -23,21 +23,12 @@ void write_be(char *to, std::uint32_t value, std::size_t bytes) noexcept {
   for (std::size_t i = bytes; i-- > 0; value >>= 8) to[i] = static_cast<char>(value & 0xFF);
 }
 
-bool is_utf8(std::string_view text) noexcept {
-  for (std::size_t i = 0; i < text.size();) {
-    const std::size_t n = stdio_lines::utf8_length(text, i);
-    if (n == 0) return false;
-    i += n;
-  }
-  return true;
-}
-
 // Checks shared by encoder and decoder.
 Fault check(const Frame &frame) noexcept {
   if (frame.stream == 0 && !frame.notification) return Fault::stream_zero;
   if (frame.stream != 0 && frame.notification) return Fault::notification_stream;
   if (frame.name.size() > max_name) return Fault::name_too_long;
-  return is_utf8(frame.name) ? Fault::none : Fault::name_not_utf8;
+  return bh::is_utf8(frame.name) ? Fault::none : Fault::name_not_utf8;
 }
 
 }  // namespace

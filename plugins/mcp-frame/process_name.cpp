@@ -1,7 +1,8 @@
 #include "mcp-frame/process_name.hpp"
 
+#include <bulkhead/cpp/text.hpp>
+
 #include "mcp-frame/frame.hpp"
-#include "stdio-lines/text.hpp"
 
 namespace mcp_frame {
 namespace {
@@ -19,7 +20,7 @@ bool is_replaced(std::string_view character) noexcept {
 std::string clean_process_name(std::string_view name) {
   std::string out;
   for (std::size_t i = 0; i < name.size();) {
-    const std::size_t n = stdio_lines::utf8_length(name, i);
+    const std::size_t n = bh::utf8_length(name.substr(i));
     const std::string_view character = name.substr(i, n);
     const bool replaced = n == 0 || is_replaced(character);
     const std::string_view written = replaced ? "_" : character;

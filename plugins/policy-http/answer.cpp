@@ -1,5 +1,7 @@
 #include "policy-http/answer.hpp"
 
+#include <bulkhead/cpp/text.hpp>
+
 #include <rapidjson/document.h>
 #include <rapidjson/stringbuffer.h>
 #include <rapidjson/writer.h>
@@ -30,9 +32,7 @@ bool has_duplicates(const Value &object) {
 
 // The text without control characters, for logs, clients and terminals.
 std::string plain(std::string_view text, std::size_t max) {
-  std::size_t n = std::min(text.size(), max);
-  while (n < text.size() && n > 0 && (static_cast<unsigned char>(text[n]) & 0xC0) == 0x80) --n;
-  std::string out(text.substr(0, n));
+  std::string out(bh::cut_text(text, max));
   std::replace_if(
       out.begin(), out.end(),
       [](char c) { return static_cast<unsigned char>(c) < 0x20 || c == 0x7f; }, ' ');

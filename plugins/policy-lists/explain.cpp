@@ -1,15 +1,15 @@
 #include "explain.hpp"
 
+#include <bulkhead/cpp/json_writer.hpp>
+
 #include <rapidjson/document.h>
-#include <rapidjson/stringbuffer.h>
-#include <rapidjson/writer.h>
 
 #include <optional>
 
 namespace bulkhead::lists {
 namespace {
 
-using Writer = rapidjson::Writer<rapidjson::StringBuffer>;
+using bh::json::Writer;
 
 // The text member `key`, or `usual` if it is absent; nullopt: the member is not a string.
 std::optional<std::string> text_of(const rapidjson::Value &json, const char *key,
@@ -20,33 +20,25 @@ std::optional<std::string> text_of(const rapidjson::Value &json, const char *key
   return std::string(at->value.GetString(), at->value.GetStringLength());
 }
 
-void put(Writer &writer, const char *key, std::string_view text) {
-  writer.Key(key);
-  writer.String(text.data(), static_cast<rapidjson::SizeType>(text.size()));
-}
-
 void put_answer(Writer &writer, const char *key, const Decision &decision) {
   const bool block = decision.permission == Permission::block;
   const bool warn = decision.permission == Permission::warn;
-  writer.Key(key);
-  writer.StartObject();
-  put(writer, "decision", block ? "block" : "allow");
-  put(writer, "rule", decision.rule);
-  put(writer, "reason", "");
-  writer.Key("warned");
-  writer.Bool(warn);
-  writer.Key("rules");
-  writer.StartArray();
+  writer.key(key).begin_object();
+  writer.member("decision", block ? "block" : "allow");
+  writer.member("rule", decision.rule);
+  writer.member("reason", "");
+  writer.member("warned", warn);
+  writer.key("rules").begin_array();
   if (!decision.rule.empty()) {
-    writer.StartObject();
-    put(writer, "rule", decision.rule);
-    put(writer, "place", "");
-    put(writer, "decision", block ? "block" : warn ? "warn" : "allow");
-    put(writer, "found", "matches");
-    writer.EndObject();
+    writer.begin_object();
+    writer.member("rule", decision.rule);
+    writer.member("place", "");
+    writer.member("decision", block ? "block" : warn ? "warn" : "allow");
+    writer.member("found", "matches");
+    writer.end_object();
   }
-  writer.EndArray();
-  writer.EndObject();
+  writer.end_array();
+  writer.end_object();
 }
 
 }  // namespace
@@ -64,14 +56,14 @@ std::expected<std::string, std::string> explain(const Lists &lists, std::string_
   }
   if (server->empty()) return std::unexpected("\"server\" is missing");
   const bool judged = *on == "mcp.request";  // other events are not evaluated
-  rapidjson::StringBuffer out;
-  Writer writer(out);
-  writer.StartObject();
+  std::string out;
+  Writer writer(&out);
+  writer.begin_object();
   put_answer(writer, "request",
              judged ? lists.decide(*server, *method == "tools/call" ? *name : "") : Decision{});
   if (json.HasMember("result")) put_answer(writer, "response", {});
-  writer.EndObject();
-  return std::string(out.GetString(), out.GetSize());
+  writer.end_object();
+  return out;
 }
 
 }  // namespace bulkhead::lists

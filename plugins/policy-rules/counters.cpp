@@ -1,5 +1,7 @@
 #include "counters.hpp"
 
+#include <bulkhead/cpp/text.hpp>
+
 #include <algorithm>
 
 #include "json_text.hpp"
@@ -13,11 +15,8 @@ constexpr std::size_t kMaxHosts = 1'024;  // per call
 constexpr std::size_t kMaxHostBytes = 256;
 
 bool ends_with_word(std::string_view text, std::string_view word) {
-  if (text.size() < word.size()) return false;
-  text.remove_prefix(text.size() - word.size());
-  return std::equal(text.begin(), text.end(), word.begin(), [](char c, char small) {
-    return (c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c) == small;
-  });
+  return text.size() >= word.size() &&
+         bh::equal_ignoring_case(text.substr(text.size() - word.size()), word);
 }
 
 void add_host(std::string_view address, std::set<std::string> *hosts) {

@@ -5,10 +5,10 @@
 #endif
 #include "json_text.hpp"
 
+#include <bulkhead/cpp/text.hpp>
+
 #include <algorithm>
 #include <cstring>
-
-#include "cel/utf8.hpp"
 
 namespace bulkhead::rules {
 namespace {
@@ -77,7 +77,7 @@ const char *JsonText::parse(std::string_view text) {
   clear();
   // The parser would stop at a NUL byte and does not validate UTF-8.
   const bool whole = text.empty() || std::memchr(text.data(), 0, text.size()) == nullptr;
-  if (!whole || !cel::is_valid_utf8(text)) return "not valid JSON";
+  if (!whole || !bh::is_utf8(text)) return "not valid JSON";
   // Each value takes at least one byte and a comma.
   if (text.size() > 2 * kMaxValues && count_values(text) > kMaxValues)
     return "has more than 8,388,608 values";

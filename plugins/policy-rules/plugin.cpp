@@ -1,10 +1,10 @@
 // policy-rules: evaluates calls and results against the rules of the profile.
 #include <bulkhead/abi/ext/draft/explain.h>
 
+#include <bulkhead/cpp/clock.hpp>
 #include <bulkhead/cpp/plugin.hpp>
 #include <bulkhead/cpp/tables.hpp>
 
-#include <chrono>
 #include <memory>
 #include <string>
 
@@ -21,13 +21,6 @@ using bulkhead::rules::Judge;
 using bulkhead::rules::LargeQuestions;
 using bulkhead::rules::RuleSet;
 using bulkhead::rules::Verdict;
-
-template <class Clock>
-std::uint64_t now_ms() {
-  const auto now = Clock::now().time_since_epoch();
-  return static_cast<std::uint64_t>(
-      std::chrono::duration_cast<std::chrono::milliseconds>(now).count());
-}
 
 class PolicyRules {
  public:
@@ -104,9 +97,7 @@ class PolicyRules {
   }
   static constexpr bh_explain explain_table{sizeof(bh_explain), 0, explain};
 
-  static Judge::Clock clock() {
-    return {now_ms<std::chrono::steady_clock>, now_ms<std::chrono::system_clock>};
-  }
+  static Judge::Clock clock() { return {bh::monotonic_ms, bh::unix_ms}; }
 
   // True if a rule reads the message and it is too large for the reactor thread.
   bool reads_much(Event event, const Call &call, std::string_view result) {

@@ -1,5 +1,7 @@
 #include "uri.hpp"
 
+#include <bulkhead/cpp/text.hpp>
+
 #include <arpa/inet.h>
 
 #include <algorithm>
@@ -8,14 +10,8 @@
 namespace bulkhead::rules {
 namespace {
 
-bool is_letter(char c) noexcept {
-  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
-}
-bool is_digit(char c) noexcept {
-  return c >= '0' && c <= '9';
-}
 bool is_unreserved(char c) noexcept {
-  return is_letter(c) || is_digit(c) || c == '-' || c == '.' || c == '_' || c == '~';
+  return bh::is_letter_or_digit(c) || c == '-' || c == '.' || c == '_' || c == '~';
 }
 bool is_reserved(char c) noexcept {
   constexpr std::string_view all = ":/?#[]@!$&'()*+,;=";
@@ -23,21 +19,6 @@ bool is_reserved(char c) noexcept {
 }
 bool is_slash(char c) noexcept {
   return c == '/' || c == '\\';
-}
-char lower(char c) noexcept {
-  return c >= 'A' && c <= 'Z' ? static_cast<char>(c + ('a' - 'A')) : c;
-}
-std::string lowered(std::string_view text) {
-  std::string out(text);
-  std::transform(out.begin(), out.end(), out.begin(), lower);
-  return out;
-}
-
-// -1: not a hexadecimal digit.
-int hex(char c) noexcept {
-  if (is_digit(c)) return c - '0';
-  const char small = lower(c);
-  return small >= 'a' && small <= 'f' ? small - 'a' + 10 : -1;
 }
 
 void append_escaped(unsigned char byte, std::string *out) {
@@ -48,7 +29,7 @@ void append_escaped(unsigned char byte, std::string *out) {
 // The byte of the escape at text[at]; -1: not an escape.
 int escape_at(std::string_view text, std::size_t at) noexcept {
   if (text[at] != '%' || text.size() - at < 3) return -1;
-  const int high = hex(text[at + 1]), low = hex(text[at + 2]);
+  const int high = bh::hex_value(text[at + 1]), low = bh::hex_value(text[at + 2]);
   return high < 0 || low < 0 ? -1 : high * 16 + low;
 }
 
@@ -115,11 +96,11 @@ std::string cleaned(std::string_view text) {
 
 // Position of the colon after the scheme; npos: none.
 std::size_t scheme_end(std::string_view uri) noexcept {
-  if (uri.empty() || !is_letter(uri[0])) return std::string_view::npos;
+  if (uri.empty() || !bh::is_letter(uri[0])) return std::string_view::npos;
   for (std::size_t i = 1; i < uri.size(); ++i) {
     const char c = uri[i];
     if (c == ':') return i;
-    if (!is_letter(c) && !is_digit(c) && c != '+' && c != '-' && c != '.') break;
+    if (!bh::is_letter(c) && !bh::is_digit(c) && c != '+' && c != '-' && c != '.') break;
   }
   return std::string_view::npos;
 }
@@ -156,7 +137,7 @@ std::string ipv6_of(std::string name) {
 std::string ipv4_of(std::string name) {
   in_addr address{};
   char text[INET_ADDRSTRLEN];
-  if (name.empty() || !is_digit(name[0]) || inet_aton(name.c_str(), &address) == 0 ||
+  if (name.empty() || !bh::is_digit(name[0]) || inet_aton(name.c_str(), &address) == 0 ||
       inet_ntop(AF_INET, &address, text, sizeof text) == nullptr)
     return name;
   return text;
@@ -165,7 +146,7 @@ std::string ipv4_of(std::string name) {
 std::string host_of(std::string_view raw, const Special *special) {
   std::string name = escaped_once(raw);
   for (std::size_t i = 0; i < name.size(); ++i) {
-    name[i] == '%' ? void(i += 2) : void(name[i] = lower(name[i]));
+    name[i] == '%' ? void(i += 2) : void(name[i] = bh::lower(name[i]));
   }
   if (name.starts_with('[') && name.ends_with(']')) return ipv6_of(std::move(name));
   if (special == nullptr) return name;
@@ -243,7 +224,7 @@ std::string normalized_uri(std::string_view uri) {
   std::string out;
   const Special *special = nullptr;
   if (const std::size_t colon = scheme_end(rest); colon != std::string_view::npos) {
-    out = lowered(rest.substr(0, colon + 1));
+    out = bh::lowered(rest.substr(0, colon + 1));
     special = special_of(std::string_view(out).substr(0, colon));
     rest.remove_prefix(colon + 1);
   }
@@ -264,7 +245,7 @@ std::string web_host(std::string_view url) {
   if (colon == std::string_view::npos) return {};
   constexpr std::size_t longest = 64;  // limit for a scheme and removed characters
   if (colon > longest && trimmed(url.substr(0, colon)).size() > longest) return {};
-  const Special *special = special_of(lowered(cleaned(url.substr(0, colon))));
+  const Special *special = special_of(bh::lowered(cleaned(url.substr(0, colon))));
   if (special == nullptr || !special->scheme.starts_with("http")) return {};
   url.remove_prefix(colon + 1);
   const auto gap = [](char c) { return is_slash(c) || c == '\t' || c == '\r' || c == '\n'; };

@@ -1,5 +1,7 @@
 #include "record-store/chain.hpp"
 
+#include <bulkhead/cpp/text.hpp>
+
 #include <sodium.h>
 
 #include <algorithm>
@@ -29,14 +31,6 @@ bool may_lack(sqlite3 *db, int schema, std::string_view table) {
 }
 
 }  // namespace
-
-std::string hex_of(std::string_view bytes) {
-  std::string out(2 * bytes.size() + 1, '\0');
-  sodium_bin2hex(out.data(), out.size(), reinterpret_cast<const unsigned char *>(bytes.data()),
-                 bytes.size());
-  out.pop_back();
-  return out;
-}
 
 void RowHash::begin(std::string_view table) {
   if (row_.capacity() > max_kept_bytes) row_ = std::string();
@@ -195,12 +189,12 @@ int ChainedInsert::finish(Head *head) {
 
 std::string checkpoint_statement(std::uint32_t chain, const Head &head) {
   return "chain " + std::to_string(chain) + " seq " + std::to_string(head.seq) + " head " +
-         hex_of(bytes_of(head.hash));
+         bh::hex(bytes_of(head.hash));
 }
 
 std::string dropped_text(const Head &last) {
   return ": its last row was seq " + std::to_string(last.seq) + " with hash " +
-         hex_of(bytes_of(last.hash));
+         bh::hex(bytes_of(last.hash));
 }
 
 std::string signed_message(std::string_view instance, std::uint64_t unix_s,

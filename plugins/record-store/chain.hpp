@@ -16,7 +16,6 @@ namespace record_store {
 inline std::string_view bytes_of(const Hash &hash) noexcept {
   return {reinterpret_cast<const char *>(hash.data()), hash.size()};
 }
-std::string hex_of(std::string_view bytes);
 
 // Hashes one row after the other: begin() with its table, then every column except `hash`.
 class RowHash {

@@ -1,3 +1,5 @@
+#include <bulkhead/cpp/text.hpp>
+
 #include <catch2/catch.hpp>
 
 #include <stdlib.h>
@@ -418,7 +420,7 @@ TEST_CASE("signed rows must be present and unchanged") {
   Head head;
   make_file(folder, 1, 10, &head);
   VerifyOptions options;
-  options.known = {{head.seq, hex_of(bytes_of(head.hash)), 1}};
+  options.known = {{head.seq, bh::hex(bytes_of(head.hash)), 1}};
   CHECK(verify(folder, options).broken.empty());
   SECTION("rows were removed at the end") {
     options.known.push_back({head.seq + 5, std::string(64, '0'), 2});

@@ -1,5 +1,7 @@
 #include "record-store/sha256.hpp"
 
+#include <bulkhead/cpp/text.hpp>
+
 #include <catch2/catch.hpp>
 
 #include <sodium.h>
@@ -13,7 +15,7 @@ using namespace record_store;
 namespace {
 
 std::string hex(std::string_view text) {
-  return hex_of(bytes_of(sha256(text)));
+  return bh::hex(bytes_of(sha256(text)));
 }
 
 }  // namespace

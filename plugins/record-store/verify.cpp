@@ -1,5 +1,7 @@
 #include "record-store/verify.hpp"
 
+#include <bulkhead/cpp/text.hpp>
+
 #include <unistd.h>
 
 #include <algorithm>
@@ -380,7 +382,7 @@ class Walk {
         options_.known.begin(), options_.known.end(), KnownCheckpoint{head.seq, {}, 0},
         [](const KnownCheckpoint &a, const KnownCheckpoint &b) { return a.seq < b.seq; });
     for (auto at = first; at != last; ++at) {
-      if (at->head == hex_of(bytes_of(head.hash))) continue;
+      if (at->head == bh::hex(bytes_of(head.hash))) continue;
       broken("row seq " + std::to_string(head.seq) +
              " does not match the supervisor's checkpoint: the rows up to it were rewritten");
       return;

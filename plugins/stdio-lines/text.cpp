@@ -1,5 +1,7 @@
 #include "stdio-lines/text.hpp"
 
+#include <bulkhead/cpp/text.hpp>
+
 #include <cstring>
 
 namespace stdio_lines {
@@ -38,22 +40,6 @@ std::size_t skip_escape(std::string_view s, std::size_t i) noexcept {
   return i < s.size() && at(s, i) < 0x20 ? i : i + 1;
 }
 
-std::size_t utf8_length(std::string_view s, std::size_t i) noexcept {
-  const auto continues = [&](std::size_t k) { return (at(s, k) & 0xC0) == 0x80; };
-  const unsigned char a = at(s, i), b = at(s, i + 1);
-  if (a < 0x80) return 1;
-  if (a >= 0xC2 && a <= 0xDF) return continues(i + 1) ? 2 : 0;
-  if (a >= 0xE0 && a <= 0xEF) {
-    if ((a == 0xE0 && b < 0xA0) || (a == 0xED && b > 0x9F)) return 0;
-    return continues(i + 1) && continues(i + 2) ? 3 : 0;
-  }
-  if (a >= 0xF0 && a <= 0xF4) {
-    if ((a == 0xF0 && b < 0x90) || (a == 0xF4 && b > 0x8F)) return 0;
-    return continues(i + 1) && continues(i + 2) && continues(i + 3) ? 4 : 0;
-  }
-  return 0;
-}
-
 std::string cleaned(std::string_view text, std::size_t max_bytes) {
   std::string out;
   for (std::size_t i = 0; i < text.size();) {
@@ -61,7 +47,7 @@ std::string cleaned(std::string_view text, std::size_t max_bytes) {
       i = behind;
       continue;
     }
-    const std::size_t n = utf8_length(text, i);
+    const std::size_t n = bh::utf8_length(text.substr(i));
     if (out.size() + (n == 0 ? 1 : n) > max_bytes) break;
     if (n == 0) {
       out += '?';
@@ -73,11 +59,6 @@ std::string cleaned(std::string_view text, std::size_t max_bytes) {
     i += n == 0 ? 1 : n;
   }
   return out;
-}
-
-std::string error_name(int error) {
-  const char *text = ::strerrordesc_np(error);
-  return text != nullptr ? text : "error " + std::to_string(error);
 }
 
 }  // namespace stdio_lines

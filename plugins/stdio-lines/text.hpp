@@ -16,10 +16,4 @@ std::string cleaned(std::string_view text, std::size_t max_bytes);
 // sequence with text (titles, links) ends at the end of its line at the latest.
 std::size_t skip_escape(std::string_view text, std::size_t i) noexcept;
 
-// Length of the well-formed UTF-8 character at text[i], or 0.
-std::size_t utf8_length(std::string_view text, std::size_t i) noexcept;
-
-// Thread-safe strerror.
-std::string error_name(int error);
-
 }  // namespace stdio_lines

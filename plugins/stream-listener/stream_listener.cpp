@@ -1,27 +1,17 @@
 #include "stream-listener/stream_listener.hpp"
 
 #include <bulkhead/abi/ext/draft/listen.h>
+#include <bulkhead/cpp/text.hpp>
 
 #include <poll.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
 #include <cerrno>
-#include <cstring>
 #include <string>
 #include <utility>
 
 namespace stream_listener {
-
-namespace {
-
-std::string reason(int error) {
-  // GNU strerror_r: the returned text may or may not be in the buffer.
-  char buffer[128];
-  return ::strerror_r(error, buffer, sizeof buffer);
-}
-
-}  // namespace
 
 bh_status StreamListener::open(const sockaddr_storage &address, socklen_t size,
                                std::string_view as_configured, bh_error *error, Reach reach) {
@@ -86,7 +76,7 @@ void StreamListener::accept_batch() {
 
 void StreamListener::pause(int error) {
   if (!warned_) {
-    host_.log(BH_LOG_WARN, "accepting no connections for one second: " + reason(error) +
+    host_.log(BH_LOG_WARN, "accepting no connections for one second: " + bh::error_name(error) +
                                " (raise the limit of open files)");
   }
   warned_ = true;

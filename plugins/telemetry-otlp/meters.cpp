@@ -2,6 +2,7 @@
 
 #include <bulkhead/cpp/basics.hpp>
 #include <bulkhead/cpp/record_names.hpp>
+#include <bulkhead/cpp/text.hpp>
 
 #include <algorithm>
 
@@ -18,33 +19,30 @@ struct Times {
 };
 
 void put_times(Writer &out, const Times &times) {
-  put_text(out, "startTimeUnixNano", times.start);
-  put_text(out, "timeUnixNano", times.now);
+  out.member("startTimeUnixNano", times.start);
+  out.member("timeUnixNano", times.now);
 }
 
 void begin_metric(Writer &out, const char *name, const char *unit, const char *kind) {
-  out.StartObject();
-  put_text(out, "name", name);
-  put_text(out, "unit", unit);
-  out.Key(kind);
-  out.StartObject();
-  out.Key("aggregationTemporality");
-  out.Int(cumulative);
-  out.Key("dataPoints");
-  out.StartArray();
+  out.begin_object();
+  out.member("name", name);
+  out.member("unit", unit);
+  out.key(kind).begin_object();
+  out.member("aggregationTemporality", cumulative);
+  out.key("dataPoints").begin_array();
 }
 
 void end_metric(Writer &out) {
-  out.EndArray();
-  out.EndObject();
-  out.EndObject();
+  out.end_array();
+  out.end_object();
+  out.end_object();
 }
 
 }  // namespace
 
 void Meters::add(const bh_record &record) {
-  Key key(cut(bh::view(record.method), max_text), cut(bh::view(record.server), max_text),
-          record.outcome);
+  Key key(bh::cut_text(bh::view(record.method), max_text),
+          bh::cut_text(bh::view(record.server), max_text), record.outcome);
   if (series_.size() >= max_series && !series_.contains(key))
     key = Key("other", "other", record.outcome);
   Series &series = series_[std::move(key)];
@@ -59,54 +57,43 @@ std::string Meters::body(std::string_view service_name, std::uint64_t start_unix
                          std::uint64_t now_unix_ns) const {
   if (series_.empty() && dropped_ == 0) return {};
   const Times times{std::to_string(start_unix_ns), std::to_string(now_unix_ns)};
-  rapidjson::StringBuffer text;
-  Writer out(text);
-  out.StartArray();
+  std::string text;
+  Writer out(&text);
+  out.begin_array();
   begin_metric(out, "bulkhead.request.duration", "s", "histogram");
   for (const auto &[key, series] : series_) {
     const auto &[method, server, outcome] = key;
-    out.StartObject();
-    out.Key("attributes");
-    out.StartArray();
+    out.begin_object();
+    out.key("attributes").begin_array();
     put_known(out, "mcp.method.name", method);
     put_known(out, "bulkhead.server", server);
     put_attribute(out, "bulkhead.outcome", bh::outcome_name(outcome));
-    out.EndArray();
+    out.end_array();
     put_times(out, times);
-    put_text(out, "count", std::to_string(series.count));
-    out.Key("sum");
-    out.Double(series.seconds);
-    out.Key("bucketCounts");
-    out.StartArray();
-    for (const std::uint64_t n : series.buckets) out.String(std::to_string(n).c_str());
-    out.EndArray();
-    out.Key("explicitBounds");
-    out.StartArray();
-    for (const double bound : bounds) out.Double(bound);
-    out.EndArray();
-    out.EndObject();
+    out.member("count", std::to_string(series.count));
+    out.member("sum", series.seconds);
+    out.key("bucketCounts").begin_array();
+    for (const std::uint64_t n : series.buckets) out.value(std::to_string(n));
+    out.end_array();
+    out.member("explicitBounds", bounds);
+    out.end_object();
   }
   end_metric(out);
-  out.StartObject();
-  put_text(out, "name", "bulkhead.telemetry.dropped_spans");
-  put_text(out, "unit", "{span}");
-  out.Key("sum");
-  out.StartObject();
-  out.Key("aggregationTemporality");
-  out.Int(cumulative);
-  out.Key("isMonotonic");
-  out.Bool(true);
-  out.Key("dataPoints");
-  out.StartArray();
-  out.StartObject();
+  out.begin_object();
+  out.member("name", "bulkhead.telemetry.dropped_spans");
+  out.member("unit", "{span}");
+  out.key("sum").begin_object();
+  out.member("aggregationTemporality", cumulative);
+  out.member("isMonotonic", true);
+  out.key("dataPoints").begin_array();
+  out.begin_object();
   put_times(out, times);
-  put_text(out, "asInt", std::to_string(dropped_));
-  out.EndObject();
+  out.member("asInt", std::to_string(dropped_));
+  out.end_object();
   end_metric(out);
-  out.EndArray();
+  out.end_array();
   return R"({"resourceMetrics":[{"resource":)" + resource_json(service_name) +
-         R"(,"scopeMetrics":[{"scope":{"name":"bulkhead"},"metrics":)" +
-         std::string(text.GetString(), text.GetSize()) + "}]}]}";
+         R"(,"scopeMetrics":[{"scope":{"name":"bulkhead"},"metrics":)" + text + "}]}]}";
 }
 
 }  // namespace otlp

@@ -4,10 +4,10 @@
 // Thread: [io].
 #include <bulkhead/abi/ext/draft/mask.h>
 #include <bulkhead/abi/ext/telemetry.h>
+#include <bulkhead/cpp/clock.hpp>
 #include <bulkhead/cpp/plugin.hpp>
 #include <bulkhead/cpp/tables.hpp>
 
-#include <chrono>
 #include <memory>
 #include <optional>
 
@@ -20,12 +20,6 @@
 namespace otlp {
 
 constexpr std::uint64_t max_metrics_answer = 64 << 10;
-
-std::uint64_t unix_ns() {
-  return static_cast<std::uint64_t>(std::chrono::duration_cast<std::chrono::nanoseconds>(
-                                        std::chrono::system_clock::now().time_since_epoch())
-                                        .count());
-}
 
 class TelemetryOtlp {
  public:
@@ -59,7 +53,7 @@ class TelemetryOtlp {
         return std::string(some ? bh::Buf(out).view() : text);
       };
     }
-    start_unix_ns_ = unix_ns();
+    start_unix_ns_ = bh::unix_ns();
     exporter_.emplace(host_, config_, [this](std::uint64_t n) { drop(n); });
     if (config_.send_metrics) report_later();
     return BH_OK;
@@ -122,7 +116,7 @@ class TelemetryOtlp {
 
   // Counters are cumulative, so a lost report is made up for by the next one.
   void report() {
-    std::string body = meters_.body(config_.service_name, start_unix_ns_, unix_ns());
+    std::string body = meters_.body(config_.service_name, start_unix_ns_, bh::unix_ns());
     if (body.empty()) return report_later();
     report_ = std::make_unique<egress::Post>(host_, config_.metrics, max_metrics_answer,
                                              [this](egress::Post::Answer &&) {

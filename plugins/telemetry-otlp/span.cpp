@@ -3,9 +3,7 @@
 #include <bulkhead/abi/ext/policy.h>
 #include <bulkhead/cpp/basics.hpp>
 #include <bulkhead/cpp/record_names.hpp>
-
-#include <rapidjson/stringbuffer.h>
-#include <rapidjson/writer.h>
+#include <bulkhead/cpp/text.hpp>
 
 #include <algorithm>
 
@@ -26,15 +24,12 @@ std::uint64_t digest(std::string_view text, std::uint64_t number, std::uint64_t 
 }
 
 std::string hex(std::uint64_t number) {
-  constexpr char digits[] = "0123456789abcdef";
-  std::string out(16, '0');
-  for (int i = 0; i < 16; ++i)
-    out[static_cast<std::size_t>(15 - i)] = digits[(number >> (4 * i)) & 15];
-  return out;
+  number = __builtin_bswap64(number);
+  return bh::hex({reinterpret_cast<const char *>(&number), sizeof number});
 }
 
 bool is_hex(std::string_view text, std::size_t n) {
-  return text.size() == n && text.find_first_not_of("0123456789abcdef") == std::string_view::npos &&
+  return text.size() == n && bh::is_lower_hex(text) &&
          text.find_first_not_of('0') != std::string_view::npos;
 }
 
@@ -45,14 +40,14 @@ std::string trace_of(const bh_record &r) {
   return hex(digest("session", r.session, 1)) + hex(digest("session", r.session, 2));
 }
 
-const char *name_key(std::string_view method) {
+std::string_view name_key(std::string_view method) {
   if (method == "tools/call") return "gen_ai.tool.name";
   if (method == "prompts/get") return "gen_ai.prompt.name";
   if (method.starts_with("resources/")) return "mcp.resource.uri";
   return "bulkhead.name";
 }
 
-const char *action_name(std::uint32_t action) {
+std::string_view action_name(std::uint32_t action) {
   switch (action) {
     case BH_VERDICT_ALLOW:
       return "allow";
@@ -73,8 +68,7 @@ std::string masked(bh_str text, const Mask &mask) {
 }
 
 void put_attributes(Writer &out, const bh_record &r, const Mask &mask) {
-  out.Key("attributes");
-  out.StartArray();
+  out.key("attributes").begin_array();
   put_known(out, "mcp.method.name", masked(r.method, mask));
   put_known(out, name_key(bh::view(r.method)), masked(r.name, mask));
   put_attribute(out, "mcp.session.id", std::to_string(r.session));
@@ -89,81 +83,50 @@ void put_attributes(Writer &out, const bh_record &r, const Mask &mask) {
   put_number(out, "bulkhead.bytes_in", r.bytes_in);
   put_number(out, "bulkhead.bytes_out", r.bytes_out);
   if (r.outcome != BH_OUTCOME_OK) put_attribute(out, "error.type", bh::outcome_name(r.outcome));
-  out.EndArray();
+  out.end_array();
 }
 
 }  // namespace
 
-std::string_view cut(std::string_view text, std::size_t max) {
-  std::size_t n = std::min(text.size(), max);
-  while (n < text.size() && n > 0 && (static_cast<unsigned char>(text[n]) & 0xC0) == 0x80) --n;
-  return text.substr(0, n);
+void put_attribute(Writer &out, std::string_view key, std::string_view value) {
+  out.begin_object().member("key", key).key("value").begin_object();
+  out.member("stringValue", bh::cut_text(value, max_text)).end_object().end_object();
 }
 
-void put_text(Writer &out, const char *key, std::string_view value) {
-  out.Key(key);
-  out.String(value.data(), static_cast<rapidjson::SizeType>(value.size()));
-}
-
-void put_attribute(Writer &out, const char *key, std::string_view value) {
-  out.StartObject();
-  put_text(out, "key", key);
-  out.Key("value");
-  out.StartObject();
-  put_text(out, "stringValue", cut(value, max_text));
-  out.EndObject();
-  out.EndObject();
-}
-
-void put_known(Writer &out, const char *key, std::string_view value) {
+void put_known(Writer &out, std::string_view key, std::string_view value) {
   if (!value.empty()) put_attribute(out, key, value);
 }
 
-void put_number(Writer &out, const char *key, std::uint64_t value) {
-  out.StartObject();
-  put_text(out, "key", key);
-  out.Key("value");
-  out.StartObject();
-  put_text(out, "intValue", std::to_string(value));
-  out.EndObject();
-  out.EndObject();
+void put_number(Writer &out, std::string_view key, std::uint64_t value) {
+  out.begin_object().member("key", key).key("value").begin_object();
+  out.member("intValue", std::to_string(value)).end_object().end_object();
 }
 
 std::string span_json(const bh_record &r, const Mask &mask) {
   const std::string trace = trace_of(r);
   const std::string method = masked(r.method, mask);
   const bool named = method == "tools/call" || method == "prompts/get";
-  rapidjson::StringBuffer text;
-  Writer out(text);
-  out.StartObject();
-  put_text(out, "traceId", trace);
-  put_text(out, "spanId", hex(digest(trace, r.number, 0)));
   const std::string title = named ? method + " " + masked(r.name, mask) : method;
-  put_text(out, "name", cut(title, max_text));
-  out.Key("kind");
-  out.Int(kind_server);
-  put_text(out, "startTimeUnixNano", std::to_string(r.start_unix_ns));
-  put_text(out, "endTimeUnixNano", std::to_string(r.start_unix_ns + r.duration_ns));
+  std::string text;
+  Writer out(&text);
+  out.begin_object().member("traceId", trace).member("spanId", hex(digest(trace, r.number, 0)));
+  out.member("name", bh::cut_text(title, max_text)).member("kind", kind_server);
+  out.member("startTimeUnixNano", std::to_string(r.start_unix_ns));
+  out.member("endTimeUnixNano", std::to_string(r.start_unix_ns + r.duration_ns));
   put_attributes(out, r, mask);
-  out.Key("status");
-  out.StartObject();
-  out.Key("code");
-  out.Int(r.outcome == BH_OUTCOME_OK ? status_ok : status_error);
-  out.EndObject();
-  out.EndObject();
-  return {text.GetString(), text.GetSize()};
+  out.key("status").begin_object();
+  out.member("code", r.outcome == BH_OUTCOME_OK ? status_ok : status_error);
+  out.end_object().end_object();
+  return text;
 }
 
 std::string resource_json(std::string_view service_name) {
-  rapidjson::StringBuffer text;
-  Writer out(text);
-  out.StartObject();
-  out.Key("attributes");
-  out.StartArray();
+  std::string text;
+  Writer out(&text);
+  out.begin_object().key("attributes").begin_array();
   put_attribute(out, "service.name", service_name);
-  out.EndArray();
-  out.EndObject();
-  return {text.GetString(), text.GetSize()};
+  out.end_array().end_object();
+  return text;
 }
 
 std::string traces_body(std::string_view service_name, const std::deque<std::string> &spans,

@@ -1,20 +1,17 @@
 // Writes attributes in OTLP's JSON. Texts are cut at max_text.
 #pragma once
 
-#include <rapidjson/stringbuffer.h>
-#include <rapidjson/writer.h>
+#include <bulkhead/cpp/json_writer.hpp>
 
 #include <cstdint>
 #include <string_view>
 
 namespace otlp {
 
-using Writer = rapidjson::Writer<rapidjson::StringBuffer>;
+using bh::json::Writer;
 
-std::string_view cut(std::string_view text, std::size_t max);
-void put_text(Writer &out, const char *key, std::string_view value);
-void put_attribute(Writer &out, const char *key, std::string_view value);
-void put_known(Writer &out, const char *key, std::string_view value);  // omitted if empty
-void put_number(Writer &out, const char *key, std::uint64_t value);
+void put_attribute(Writer &out, std::string_view key, std::string_view value);
+void put_known(Writer &out, std::string_view key, std::string_view value);  // omitted if empty
+void put_number(Writer &out, std::string_view key, std::uint64_t value);
 
 }  // namespace otlp

@@ -1,6 +1,7 @@
 #include "telemetry-sqlite/mask.hpp"
 
 #include <bulkhead/cpp/decoded.hpp>
+#include <bulkhead/cpp/text.hpp>
 
 #include <algorithm>
 #include <array>
@@ -23,14 +24,10 @@ constexpr std::string_view mask = "***";
 constexpr unsigned max_layers = 8;
 constexpr std::size_t decoded_per_byte = 16, decoded_at_least = 64u << 10;
 
-bool is_alnum(char c) noexcept {
-  return (c >= '0' && c <= '9') || (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z');
-}
-
 // Characters of tokens; a backslash ends a token in JSON text.
 bool is_token_char(char c) noexcept {
-  return is_alnum(c) || c == '_' || c == '-' || c == '.' || c == '=' || c == '/' || c == '+' ||
-         c == '~';
+  return bh::is_letter_or_digit(c) || c == '_' || c == '-' || c == '.' || c == '=' || c == '/' ||
+         c == '+' || c == '~';
 }
 
 std::size_t token_length(std::string_view text) noexcept {
@@ -244,19 +241,16 @@ class Masked {
   std::vector<Edit> edits_;
 };
 
-bool is_hex(char c) noexcept {
-  return (c >= '0' && c <= '9') || (c >= 'A' && c <= 'F') || (c >= 'a' && c <= 'f');
-}
-
 // True for an escape such as \u003c.
 bool is_escaped_unit(std::string_view text) noexcept {
-  return text.starts_with("\\u") && std::all_of(text.begin() + 2, text.end(), is_hex);
+  return text.starts_with("\\u") &&
+         std::all_of(text.begin() + 2, text.end(), [](char c) { return bh::hex_value(c) >= 0; });
 }
 
 // A token does not begin within a word; letters of an escape (
 // , \u003c) are not part of a word.
 bool begins_token(std::string_view text, std::size_t begin, std::size_t at) noexcept {
-  if (at == begin || !is_alnum(text[at - 1])) return true;
+  if (at == begin || !bh::is_letter_or_digit(text[at - 1])) return true;
   return (at >= begin + 2 && text[at - 2] == '\\') ||
          (at >= begin + 6 && is_escaped_unit(text.substr(at - 6, 6)));
 }
@@ -270,8 +264,9 @@ struct Range {
 Range assigned(std::string_view text, std::size_t begin, std::size_t equals) {
   constexpr std::size_t longest_name = 64, longest_quoted = 256;
   std::size_t name = equals;
-  while (name > begin && equals - name < longest_name &&
-         (is_alnum(text[name - 1]) || text[name - 1] == '_' || text[name - 1] == '-')) {
+  while (
+      name > begin && equals - name < longest_name &&
+      (bh::is_letter_or_digit(text[name - 1]) || text[name - 1] == '_' || text[name - 1] == '-')) {
     --name;
   }
   if (!is_secret_name(text.substr(name, equals - name))) return {};
@@ -361,7 +356,7 @@ bool is_secret_name(std::string_view name) {
   char buffer[128];
   std::size_t n = 0;
   for (const char c : name.substr(0, sizeof buffer)) {
-    if (is_alnum(c)) buffer[n++] = c >= 'A' && c <= 'Z' ? static_cast<char>(c + 32) : c;
+    if (bh::is_letter_or_digit(c)) buffer[n++] = bh::lower(c);
   }
   const std::string_view plain(buffer, n);
   for (std::size_t i = 0; i + 6 <= n; ++i) {
@@ -447,9 +442,9 @@ class Look {
         }
         i = end;
       } else if (belonging.number() && (c == '-' || (c >= '0' && c <= '9')) &&
-                 (i == 0 || !is_alnum(json[i - 1]))) {
+                 (i == 0 || !bh::is_letter_or_digit(json[i - 1]))) {
         const std::size_t begin = i;
-        while (i + 1 < json.size() && (is_alnum(json[i + 1]) || json[i + 1] == '.' ||
+        while (i + 1 < json.size() && (bh::is_letter_or_digit(json[i + 1]) || json[i + 1] == '.' ||
                                        json[i + 1] == '+' || json[i + 1] == '-')) {
           ++i;
         }
@@ -543,7 +538,8 @@ std::size_t half_escape(std::string_view text) noexcept {
     if (end[0] != '\\' && end[0] != '%') continue;
     const bool unit = end.starts_with("\\u");
     const std::string_view digits = end.substr(unit ? 2 : 1);
-    const bool hex = std::all_of(digits.begin(), digits.end(), is_hex);
+    const bool hex =
+        std::all_of(digits.begin(), digits.end(), [](char c) { return bh::hex_value(c) >= 0; });
     const std::size_t most_digits = unit ? 3 : end[0] == '%' ? 1 : 0;
     // Two backslashes are a complete escape.
     const std::size_t before = text.substr(0, text.size() - n).find_last_not_of('\\') + 1;

@@ -6,6 +6,7 @@
 #include <bulkhead/cpp/host.hpp>
 #include <bulkhead/cpp/plugin.hpp>
 #include <bulkhead/cpp/tables.hpp>
+#include <bulkhead/cpp/text.hpp>
 
 #include <array>
 #include <memory>
@@ -29,8 +30,7 @@ std::string bounded(bh_str s, std::size_t most, bool *is_cut = nullptr) {
   const std::string_view text = bh::view(s);
   if (text.size() <= most) return std::string(text);
   if (is_cut != nullptr) *is_cut = true;
-  while (most > 0 && (static_cast<unsigned char>(text[most]) & 0xC0) == 0x80) --most;
-  return std::string(text.substr(0, most));
+  return std::string(bh::cut_text(text, most));
 }
 
 class TelemetrySqlite {

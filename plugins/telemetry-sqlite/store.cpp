@@ -4,6 +4,7 @@
 #include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>
+#include <bulkhead/cpp/clock.hpp>
 
 #include <algorithm>
 #include <cerrno>
@@ -237,7 +238,7 @@ std::string Store::make_tables(std::uint32_t number, const std::string &previous
   if (segment.prepare(db_.get(), "INSERT INTO audit_segment VALUES (?,?,?,?,?,?,?)") != SQLITE_OK) {
     return db_.message();
   }
-  const std::string now = time_text(unix_ns_now());
+  const std::string now = time_text(bh::unix_ns());
   segment.bind(1, std::int64_t{chain_});
   segment.bind(2, std::int64_t{number});
   segment.bind(3, now);
@@ -421,7 +422,7 @@ bool Store::checkpoint(const Sign &sign) {
                      "signed_at, public_key, signature) VALUES (?,?,?,?,?,?,?,?)") != SQLITE_OK) {
     return noted(false);
   }
-  const std::string now = time_text(unix_ns_now());
+  const std::string now = time_text(bh::unix_ns());
   const auto blob = [&](int at, const void *data, std::size_t n) {
     sqlite3_bind_blob(insert.get(), at, data, static_cast<int>(n), SQLITE_STATIC);
   };
@@ -472,7 +473,7 @@ void Store::drop_old() {
     if (file.number != number_) own.push_back(std::move(file));
   }
   const std::uint64_t days_ns = config_.retention_days * 86'400'000'000'000ull;
-  const std::uint64_t now = unix_ns_now();
+  const std::uint64_t now = bh::unix_ns();
   for (const SegmentFile &file : own) {
     const bool large = bytes > config_.max_bytes;
     const bool old = days_ns != 0 && static_cast<std::uint64_t>(file.changed_ns) + days_ns < now;

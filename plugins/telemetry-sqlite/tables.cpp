@@ -3,6 +3,8 @@
 #include <bulkhead/abi/ext/policy.h>
 #include <bulkhead/abi/ext/telemetry.h>
 #include <rapidjson/document.h>
+#include <bulkhead/cpp/clock.hpp>
+#include <bulkhead/cpp/json_reader.hpp>
 #include <bulkhead/cpp/record_names.hpp>
 
 #include <algorithm>
@@ -52,33 +54,10 @@ std::string session_text(const Row &row) {
   return row.session == 0 ? "" : std::to_string(row.session);
 }
 
-constexpr std::string_view is_error_key = "\"isError\"";
-
-// True if the value of this key is true.
-bool is_true(std::string_view json, std::size_t key) {
-  const std::size_t colon = json.find_first_not_of(" \t\r\n", key + is_error_key.size());
-  if (colon == json.npos || json[colon] != ':') return false;
-  const std::size_t value = json.find_first_not_of(" \t\r\n", colon + 1);
-  return value != json.npos && json.substr(value).starts_with("true");
-}
-
 // True if a tool's result has "isError": true beside its content.
 bool says_error(std::string_view result) {
-  std::size_t at = result.find(is_error_key);
-  while (at != result.npos && !is_true(result, at)) {
-    at = result.find(is_error_key, at + is_error_key.size());
-  }
-  if (at == result.npos) return false;  // the common case
-  std::size_t depth = 0;
-  for (std::size_t i = 0; i < result.size(); ++i) {
-    const char c = result[i];
-    if (c == '{' || c == '[') ++depth;
-    if (c == '}' || c == ']') --depth;
-    if (c != '"') continue;
-    if (depth == 1 && result.substr(i).starts_with(is_error_key)) return is_true(result, i);
-    while (++i < result.size() && result[i] != '"') i += result[i] == '\\' ? 1 : 0;
-  }
-  return false;
+  return result.find("\"isError\"") != result.npos &&  // rules out nearly all
+         bh::json::member(result, "isError") == "true";
 }
 
 std::uint32_t flags_of(const Row &row) {
@@ -417,7 +396,7 @@ bool Tables::unreadable(const Row &row, Head *head) {
 }
 
 bool Tables::mark(std::string_view kind, std::string_view detail, Head *head) {
-  const std::string now = time_text(unix_ns_now());
+  const std::string now = time_text(bh::unix_ns());
   begin(&marks_, *head, now);
   marks_.text(kind);
   marks_.text_or_null(detail);

@@ -28,10 +28,4 @@ std::string time_text(std::uint64_t unix_ns) {
   return out;
 }
 
-std::uint64_t unix_ns_now() {
-  return static_cast<std::uint64_t>(std::chrono::duration_cast<std::chrono::nanoseconds>(
-                                        std::chrono::system_clock::now().time_since_epoch())
-                                        .count());
-}
-
 }  // namespace telemetry_sqlite

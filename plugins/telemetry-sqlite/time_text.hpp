@@ -7,6 +7,5 @@ namespace telemetry_sqlite {
 
 // UTC time as text: "2026-11-22T11:22:33.456Z".
 std::string time_text(std::uint64_t unix_ns);
-std::uint64_t unix_ns_now();
 
 }  // namespace telemetry_sqlite

@@ -1,5 +1,7 @@
 #include "tool-kit/arguments.hpp"
 
+#include <bulkhead/cpp/text.hpp>
+
 #include <rapidjson/document.h>
 
 #include <algorithm>
@@ -13,6 +15,7 @@ constexpr unsigned parse_flags = rapidjson::kParseIterativeFlag |
                                  rapidjson::kParseValidateEncodingFlag |
                                  rapidjson::kParseNumbersAsStringsFlag;
 constexpr std::size_t max_number = 64;
+constexpr std::size_t max_shown = 100;  // bytes of a name in a message
 
 // A SAX handler that collects scalars and arrays of strings of the outermost object. (In a DOM,
 // numbers kept as text could not be distinguished from strings.)
@@ -62,10 +65,6 @@ class Collector : public rapidjson::BaseReaderHandler<rapidjson::UTF8<>, Collect
   std::vector<std::string> texts_;
 };
 
-std::string quoted(std::string_view name) {
-  return "\"" + std::string(name.substr(0, 100)) + "\"";
-}
-
 // Parses a number without fraction, including forms such as 5.0 or 5e1. False: not an integer, or
 // too large.
 bool whole_number(std::string_view text, std::uint64_t *out) {
@@ -96,7 +95,7 @@ Arguments::Arguments(std::string_view json) {
                    : type == '[' ? Type::texts
                                  : Type::other;
     if (!twice) arguments_.push_back({name, t, std::string(text), texts});
-    if (twice) wrong("the argument " + quoted(name) + " is given twice");
+    if (twice) wrong("the argument " + bh::in_quotes(name, max_shown) + " is given twice");
     return !twice && arguments_.size() <= 64;
   };
   Collector collector(add);
@@ -125,7 +124,8 @@ void Arguments::wrong(std::string sentence) {
 std::string Arguments::text(std::string_view name, std::string_view fallback) {
   const Argument *a = find(name);
   if (a == nullptr) return std::string(fallback);
-  if (a->type != Type::text) wrong("the argument " + quoted(name) + " must be a string");
+  if (a->type != Type::text)
+    wrong("the argument " + bh::in_quotes(name, max_shown) + " must be a string");
   return a->text;
 }
 
@@ -136,15 +136,16 @@ std::uint64_t Arguments::whole(std::string_view name, std::uint64_t fallback, st
   std::uint64_t value = 0;
   const bool good = a->type == Type::number && whole_number(a->text, &value);
   if (good && value >= min && value <= max) return value;
-  wrong("the argument " + quoted(name) + " must be a whole number from " + std::to_string(min) +
-        " to " + std::to_string(max));
+  wrong("the argument " + bh::in_quotes(name, max_shown) + " must be a whole number from " +
+        std::to_string(min) + " to " + std::to_string(max));
   return fallback;
 }
 
 bool Arguments::flag(std::string_view name, bool fallback) {
   const Argument *a = find(name);
   if (a == nullptr) return fallback;
-  if (a->type != Type::flag) wrong("the argument " + quoted(name) + " must be true or false");
+  if (a->type != Type::flag)
+    wrong("the argument " + bh::in_quotes(name, max_shown) + " must be true or false");
   return a->text == "true";
 }
 
@@ -153,7 +154,7 @@ std::string Arguments::choice(std::string_view name, const std::vector<std::stri
   if (std::find(choices.begin(), choices.end(), value) != choices.end()) return value;
   std::string list;
   for (const std::string_view c : choices) list += (list.empty() ? "" : ", ") + std::string(c);
-  wrong("the argument " + quoted(name) + " must be one of: " + list);
+  wrong("the argument " + bh::in_quotes(name, max_shown) + " must be one of: " + list);
   return std::string(choices.front());
 }
 
@@ -161,7 +162,7 @@ std::vector<std::string> Arguments::texts(std::string_view name) {
   const Argument *a = find(name);
   if (a == nullptr) return {};
   if (a->type != Type::texts)
-    wrong("the argument " + quoted(name) + " must be an array of strings");
+    wrong("the argument " + bh::in_quotes(name, max_shown) + " must be an array of strings");
   return a->texts;
 }
 
@@ -172,7 +173,7 @@ bool Arguments::has(std::string_view name) {
 const std::string &Arguments::problem() {
   for (const Argument &a : arguments_) {
     if (std::find(asked_.begin(), asked_.end(), a.name) != asked_.end()) continue;
-    wrong("unknown argument " + quoted(a.name));
+    wrong("unknown argument " + bh::in_quotes(a.name, max_shown));
   }
   return problem_;
 }

@@ -1,5 +1,8 @@
 #include "transport-stdio/transport_stdio.hpp"
 
+#include <bulkhead/cpp/clock.hpp>
+#include <bulkhead/cpp/text.hpp>
+
 #include <fcntl.h>
 #include <poll.h>
 #include <rapidjson/document.h>
@@ -7,11 +10,9 @@
 
 #include <cerrno>
 #include <charconv>
-#include <ctime>
 #include <string>
 #include <utility>
 
-#include "stdio-lines/text.hpp"
 #include "transport-stdio/parent_name.hpp"
 
 namespace transport_stdio {
@@ -21,13 +22,6 @@ using stdio_lines::Flush;
 using stdio_lines::ReadEnd;
 
 constexpr int large_pipe = 1 << 20;
-
-std::uint64_t monotonic_ns() {
-  timespec t{};
-  ::clock_gettime(CLOCK_MONOTONIC, &t);
-  return static_cast<std::uint64_t>(t.tv_sec) * 1'000'000'000 +
-         static_cast<std::uint64_t>(t.tv_nsec);
-}
 
 bool read_fd(const rapidjson::Value &root, const char *name, int *out) {
   const auto it = root.FindMember(name);
@@ -86,7 +80,7 @@ bh_status TransportStdio::start(bh_error *error) {
   if (in_ == out_) {  // one watch per descriptor
     out_ = ::fcntl(in_, F_DUPFD_CLOEXEC, 3);
     own_out_ = out_ >= 0;
-    if (!own_out_) return bh::fail(error, BH_E_IO, "dup: " + stdio_lines::error_name(errno));
+    if (!own_out_) return bh::fail(error, BH_E_IO, "dup: " + bh::error_name(errno));
   }
   scratch_ = std::make_unique<stdio_lines::Scratch>();
   reader_ = stdio_lines::LineReader(up_->limits->message_bytes);
@@ -349,8 +343,8 @@ void TransportStdio::unwatch() noexcept {
 // The host ends when every answer has been passed on; the last answers may still be queued.
 void TransportStdio::write_last() noexcept {
   stdio_lines::block_pipe_signal();  // this may be a different thread
-  const std::uint64_t end = monotonic_ns() + last_write_ms * 1'000'000;
-  while (writer_.waiting() > 0 && flush() == Flush::blocked && monotonic_ns() < end) {
+  const std::uint64_t end = bh::monotonic_ns() + last_write_ms * 1'000'000;
+  while (writer_.waiting() > 0 && flush() == Flush::blocked && bh::monotonic_ns() < end) {
     pollfd ready{out_, POLLOUT, 0};
     if (::poll(&ready, 1, last_stall_ms) <= 0) return;
   }

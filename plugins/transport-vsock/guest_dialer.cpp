@@ -1,11 +1,11 @@
 #include "transport-vsock/guest_dialer.hpp"
 
+#include <bulkhead/cpp/text.hpp>
+
 #include <sys/socket.h>
 
 #include <algorithm>
 #include <cerrno>
-
-#include "stdio-lines/text.hpp"
 
 namespace transport_vsock {
 
@@ -57,7 +57,7 @@ void GuestDialer::on_event(void *arg, std::int32_t, std::uint32_t events) noexce
 void GuestDialer::write_request() {
   const ssize_t n = ::send(socket_.get(), request_.data(), request_.size(), MSG_NOSIGNAL);
   if (n < 0 && (errno == EAGAIN || errno == EINTR)) return;
-  if (n < 0) return failed(stdio_lines::error_name(errno));
+  if (n < 0) return failed(bh::error_name(errno));
   request_.erase(0, static_cast<std::size_t>(n));
   if (request_.empty()) host_.modify(watch_, BH_FD_READ);
 }

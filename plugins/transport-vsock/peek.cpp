@@ -1,9 +1,8 @@
 #include "transport-vsock/peek.hpp"
 
 #include <rapidjson/reader.h>
-#include <rapidjson/stringbuffer.h>
-#include <rapidjson/writer.h>
 #include <bulkhead/cpp/basics.hpp>
+#include <bulkhead/cpp/json_writer.hpp>
 
 namespace transport_vsock {
 namespace {
@@ -36,9 +35,7 @@ class Top : public rapidjson::BaseReaderHandler<rapidjson::UTF8<>, Top> {
   bool String(const char *text, SizeType n, bool) {
     if (depth_ == 1 && key_ == "method") method.assign(text, n);
     if (depth_ == 1 && key_ == "id" && n <= max_id) {
-      rapidjson::StringBuffer out;
-      rapidjson::Writer<rapidjson::StringBuffer>(out).String(text, n);
-      id.assign(out.GetString(), out.GetSize());
+      id = bh::json::quoted({text, n});
     }
     return depth_ > 0;
   }

@@ -8,6 +8,7 @@
 
 #include "builtin-http/page.hpp"
 #include "builtin-http/paging.hpp"
+#include "bulkhead/cpp/text.hpp"
 #include "tool-kit/results.hpp"
 
 namespace {
@@ -55,7 +56,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t *data, std::size_t size
     require(!problem.empty());
     return 0;
   }
-  require(tool_kit::is_utf8(text));
+  require(bh::is_utf8(text));
   require(text.size() <= (size + 16) * max_growth);
   if (text.size() < 4096) read_in_parts(text);
   return 0;

@@ -1,4 +1,7 @@
 // snapshots_changes, snapshots_history, snapshots_revert.
+#include <bulkhead/cpp/json_writer.hpp>
+#include <bulkhead/cpp/text.hpp>
+
 #include <algorithm>
 #include <unordered_set>
 
@@ -10,8 +13,8 @@
 namespace builtin_files {
 namespace {
 
+using bh::json::quoted;
 using tool_kit::error_result;
-using tool_kit::quoted;
 
 constexpr std::uint64_t default_page = 5000, max_page = 64u << 20;
 constexpr std::size_t max_changes = 100'000;
@@ -37,7 +40,7 @@ void add(Changes *out, const Change &change, const Head &head) {
                checkpoint + "\",\"checkpoint_age\":\"" + age_of(head) +
                "\",\"checkpoint_origin\":\"" + (head.manual ? "manual" : "auto") +
                "\",\"checkpoint_name\":" + quoted(head.name) + "}";
-  out->text += op + "  " + tool_kit::repaired(e.path) + "  " + size + " bytes" +
+  out->text += op + "  " + bh::repaired_utf8(e.path) + "  " + size + " bytes" +
                (is_link ? " (link)" : "") + "  since " + checkpoint + "\n";
 }
 

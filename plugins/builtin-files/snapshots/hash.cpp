@@ -1,5 +1,7 @@
 #include "builtin-files/snapshots/hash.hpp"
 
+#include <bulkhead/cpp/text.hpp>
+
 #include <sodium.h>
 
 namespace builtin_files {
@@ -37,8 +39,7 @@ Hash hash_of(std::string_view bytes) noexcept {
 }
 
 std::string hex(const Hash &hash) {
-  char text[2 * sizeof(Hash) + 1];
-  return sodium_bin2hex(text, sizeof text, hash.data(), hash.size());
+  return bh::hex({reinterpret_cast<const char *>(hash.data()), hash.size()});
 }
 
 }  // namespace builtin_files

@@ -1,5 +1,7 @@
 #include "builtin-files/snapshots/objects.hpp"
 
+#include <bulkhead/cpp/text.hpp>
+
 #include <dirent.h>
 #include <fcntl.h>
 #include <linux/fs.h>
@@ -42,7 +44,7 @@ bool hash_from(const std::string &text, Hash *out) {
 
 std::string store_problem(int error) {
   if (error == ENOSPC || error == EDQUOT) return "the disk for snapshots is full";
-  return "cannot write the snapshots: " + error_name(error);
+  return "cannot write the snapshots: " + bh::error_name(error);
 }
 
 // Reads one chunk, shorter only at the end of the file. -1: errno has the reason.
@@ -85,7 +87,7 @@ std::string for_each_chunk(int file, const std::function<bool()> &stop,
   for (;;) {
     if (stop()) return std::string(stopped);
     const ssize_t n = read_chunk(file, chunk.data(), chunk.size());
-    if (n < 0) return "cannot read a file: " + error_name(errno);
+    if (n < 0) return "cannot read a file: " + bh::error_name(errno);
     if (n == 0) return {};
     std::string problem = each(std::string_view(chunk).substr(0, static_cast<std::size_t>(n)));
     if (!problem.empty()) return problem;
@@ -136,7 +138,7 @@ Objects::Put Objects::put(int file, std::uint64_t max_bytes, const std::function
   }
   std::string bytes(static_cast<std::size_t>(s.st_size) + 1, '\0');
   const ssize_t n = read_chunk(file, bytes.data(), bytes.size());
-  if (n < 0) return {.problem = "cannot read a file: " + error_name(errno)};
+  if (n < 0) return {.problem = "cannot read a file: " + bh::error_name(errno)};
   if (static_cast<std::size_t>(n) == bytes.size()) {  // the file has grown
     ::lseek(file, 0, SEEK_SET);
     return put_large(file, max_bytes, stop);
@@ -217,10 +219,10 @@ bool Objects::copy_to(const Hash &hash, int to, const std::function<bool()> &sto
     hasher.add(chunk);
     size += chunk.size();
     return cloned || write_or_skip(to, chunk) ? std::string()
-                                              : "writing failed: " + error_name(errno);
+                                              : "writing failed: " + bh::error_name(errno);
   });
   if (problem->empty() && !cloned && ::ftruncate(to, static_cast<off_t>(size)) != 0) {
-    *problem = "writing failed: " + error_name(errno);
+    *problem = "writing failed: " + bh::error_name(errno);
   }
   if (problem->empty() && hasher.end() != hash) {
     *problem = "the content is damaged in the store of the snapshots";

@@ -1,5 +1,7 @@
 #include "builtin-files/snapshots/revert.hpp"
 
+#include <bulkhead/cpp/text.hpp>
+
 #include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -58,7 +60,7 @@ class Reverter {
       ++out_.deleted;
       if (!folder) call_.note("deleted", live.path + from_, live.signature.size);
     } else if (errno != ENOENT && !folder) {
-      fail(shown(live.path) + " cannot be removed: " + error_name(errno));
+      fail(shown(live.path) + " cannot be removed: " + bh::error_name(errno));
     }
   }
 
@@ -116,7 +118,7 @@ class Reverter {
       if (!many_) ::fsync(place.folder.get());
       return true;
     }
-    fail(shown(kept.path) + " cannot be restored: " + error_name(errno));
+    fail(shown(kept.path) + " cannot be restored: " + bh::error_name(errno));
     ::unlinkat(place.folder.get(), temporary.c_str(), 0);
     return false;
   }

@@ -1,5 +1,8 @@
 #include "builtin-files/snapshots/scan.hpp"
 
+#include <bulkhead/cpp/clock.hpp>
+#include <bulkhead/cpp/text.hpp>
+
 #include <dirent.h>
 #include <fcntl.h>
 #include <time.h>
@@ -22,12 +25,6 @@ constexpr std::int64_t settling_ns = 50'000'000;
 struct CloseDir {
   void operator()(DIR *d) const noexcept { ::closedir(d); }
 };
-
-std::int64_t now_ns() {
-  timespec t{};
-  ::clock_gettime(CLOCK_REALTIME, &t);
-  return static_cast<std::int64_t>(t.tv_sec) * 1'000'000'000 + t.tv_nsec;
-}
 
 std::string link_target(int folder, const char *name) {
   char target[PATH_MAX];
@@ -57,12 +54,13 @@ bool fill(int folder, const char *name, const struct stat &s, std::int64_t start
 
 class Scanner {
  public:
-  Scanner(const Call &call, Scan *out) : call_(call), out_(out), started_(now_ns()) {}
+  Scanner(const Call &call, Scan *out)
+      : call_(call), out_(out), started_(static_cast<std::int64_t>(bh::unix_ns())) {}
 
   // Scans one folder; path: its path with a trailing "/", or empty.
   void folder(Fd fd, const std::string &path, int level) {
     const std::unique_ptr<DIR, CloseDir> dir(::fdopendir(fd.get()));
-    if (!dir) return fail("cannot read a folder: " + error_name(errno));
+    if (!dir) return fail("cannot read a folder: " + bh::error_name(errno));
     const int here = fd.release();
     for (const std::string &name : names_of(call_, dir.get())) {
       if (!out_->problem.empty()) return;
@@ -143,7 +141,8 @@ Scan scan_one(const Workspace &workspace, const std::string &path) {
   if (!place.folder.valid()) return out;
   if (::fstatat(place.folder.get(), place.name.c_str(), &s, AT_SYMLINK_NOFOLLOW) != 0) return out;
   Entry e;
-  if (!fill(place.folder.get(), place.name.c_str(), s, now_ns(), &e)) {
+  if (!fill(place.folder.get(), place.name.c_str(), s, static_cast<std::int64_t>(bh::unix_ns()),
+            &e)) {
     out.problem = shown(path) + " is not a file, folder or link";
     return out;
   }

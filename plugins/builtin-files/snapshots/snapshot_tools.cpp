@@ -1,6 +1,9 @@
 // snapshots_create, snapshots_delete, snapshots_compact, snapshots_list.
 #include "builtin-files/snapshots/snapshot_tools.hpp"
 
+#include <bulkhead/cpp/json_writer.hpp>
+#include <bulkhead/cpp/text.hpp>
+
 #include <time.h>
 
 #include <algorithm>
@@ -11,8 +14,8 @@
 namespace builtin_files {
 namespace {
 
+using bh::json::quoted;
 using tool_kit::error_result;
-using tool_kit::quoted;
 
 constexpr std::uint64_t default_page = 5000, max_page = 1u << 20;
 constexpr std::size_t max_listed_changes = 1000;  // of one snapshot, with include_changes
@@ -182,9 +185,10 @@ std::string plain_path(std::string_view path) {
 }
 
 std::string page_of(std::string_view text, std::uint64_t start, std::uint64_t length) {
-  const std::size_t begin = tool_kit::cut_at(text, std::min<std::uint64_t>(start, text.size()));
+  const std::size_t begin =
+      bh::character_boundary(text, std::min<std::uint64_t>(start, text.size()));
   const std::size_t end =
-      tool_kit::cut_at(text, std::min<std::uint64_t>(begin + length, text.size()));
+      bh::character_boundary(text, std::min<std::uint64_t>(begin + length, text.size()));
   std::string out(text.substr(begin, end - begin));
   if (end < text.size()) {
     out += "\n(" + std::to_string(text.size() - end) + " bytes follow: start_index " +

@@ -1,5 +1,7 @@
 #include "builtin-files/snapshots/store.hpp"
 
+#include <bulkhead/cpp/text.hpp>
+
 #include <fcntl.h>
 #include <sys/file.h>
 #include <sys/stat.h>
@@ -129,7 +131,7 @@ bool SnapshotStore::open(std::string *problem) {
   }
   if (folder_.valid()) return objects_.open(folder_.get(), problem);
   *problem = "the folder " + shown(config_.path) +
-             " for snapshots cannot be used: " + error_name(errno) +
+             " for snapshots cannot be used: " + bh::error_name(errno) +
              "; it must exist and be writable for this user";
   return false;
 }

@@ -1,4 +1,6 @@
 // int(), uint(), double(), string(), bytes(), bool(), timestamp(), duration(), type(), dyn().
+#include <bulkhead/cpp/text.hpp>
+
 #include <algorithm>
 #include <charconv>
 #include <cmath>
@@ -7,7 +9,6 @@
 
 #include "functions.hpp"
 #include "time.hpp"
-#include "utf8.hpp"
 
 namespace bulkhead::cel {
 namespace {
@@ -84,8 +85,8 @@ Value string_of_bool(Context &, const Value *a) {
 }
 Value string_of_bytes(Context &context, const Value *a) {
   if (!context.charge_text(a[0].text().size())) return Value::error("");
-  return is_valid_utf8(a[0].text()) ? Value::string(a[0].text())
-                                    : Value::error("the bytes are not valid UTF-8");
+  return bh::is_utf8(a[0].text()) ? Value::string(a[0].text())
+                                  : Value::error("the bytes are not valid UTF-8");
 }
 Value string_of_timestamp(Context &context, const Value *a) {
   return context.copy_string(format_timestamp(a[0].time()));

@@ -1,5 +1,7 @@
 // The text of an evaluation error with keys and kinds. Of the call's data it contains only kinds;
 // keys and names are those of the expression.
+#include <bulkhead/cpp/text.hpp>
+
 #include <algorithm>
 
 #include "program.hpp"
@@ -11,13 +13,7 @@ constexpr std::size_t kMaxNameBytes = 60;
 
 // The name in quotes, cut between characters; unprintable characters become "?".
 std::string shown(std::string_view name) {
-  std::string_view head = name.substr(0, kMaxNameBytes);
-  if (head.size() < name.size()) {
-    const auto continues = [&] {
-      return (static_cast<unsigned char>(name[head.size()]) & 0xC0) == 0x80;
-    };
-    while (!head.empty() && continues()) head.remove_suffix(1);
-  }
+  const std::string_view head = bh::cut_text(name, kMaxNameBytes);
   std::string out = "'";
   for (const char c : head) out += static_cast<unsigned char>(c) < 0x20 || c == 0x7F ? '?' : c;
   return out + (head.size() < name.size() ? "...'" : "'");

@@ -1,5 +1,7 @@
 #include "lexer.hpp"
 
+#include <bulkhead/cpp/text.hpp>
+
 #include <algorithm>
 #include <charconv>
 
@@ -11,45 +13,18 @@ Fault fault_at(std::string_view source, std::size_t offset, std::string text) {
     if (c == '\n') {
       ++fault.line;
       fault.column = 1;
-    } else if ((static_cast<unsigned char>(c) & 0xC0) != 0x80) {
+    } else if (!bh::is_utf8_tail(c)) {
       ++fault.column;
     }
   }
   return fault;
 }
 
-bool append_utf8(std::uint32_t code, std::string *out) {
-  if (code > 0x10FFFF || (code >= 0xD800 && code <= 0xDFFF)) return false;
-  const auto tail = [&](unsigned shift) {
-    out->push_back(static_cast<char>(0x80 | ((code >> shift) & 0x3F)));
-  };
-  if (code < 0x80) {
-    out->push_back(static_cast<char>(code));
-  } else if (code < 0x800) {
-    out->push_back(static_cast<char>(0xC0 | (code >> 6)));
-    tail(0);
-  } else if (code < 0x10000) {
-    out->push_back(static_cast<char>(0xE0 | (code >> 12)));
-    tail(6);
-    tail(0);
-  } else {
-    out->push_back(static_cast<char>(0xF0 | (code >> 18)));
-    tail(12);
-    tail(6);
-    tail(0);
-  }
-  return true;
-}
-
 namespace {
 
 bool is_letter(char c) {
-  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_';
+  return bh::is_letter(c) || c == '_';
 }
-bool is_hex(char c) {
-  return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'f') || (c >= 'A' && c <= 'F');
-}
-
 }  // namespace
 
 std::string Lexer::describe() const {
@@ -109,7 +84,7 @@ bool Lexer::number() {
   if (source_[at_] == '0' && at_ + 1 < source_.size() &&
       (source_[at_ + 1] == 'x' || source_[at_ + 1] == 'X')) {
     end = at_ + 2;
-    while (end < source_.size() && is_hex(source_[end])) ++end;
+    while (end < source_.size() && bh::hex_value(source_[end]) >= 0) ++end;
     if (end == at_ + 2) return fail(at_, "a hexadecimal number needs digits after 0x");
   } else {
     while (digit_at(end)) ++end;
@@ -244,8 +219,10 @@ bool Lexer::code_escape(std::size_t digits, int base, bool bytes, std::size_t st
   at_ += digits;
   if (bytes) {
     content_.push_back(static_cast<char>(code));
-  } else if (!append_utf8(code, &content_)) {
+  } else if (code > 0x10FFFF || (code >= 0xD800 && code <= 0xDFFF)) {
     return fail(start, "this escape is not a Unicode character");
+  } else {
+    bh::append_utf8(&content_, code);
   }
   return true;
 }

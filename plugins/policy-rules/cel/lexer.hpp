@@ -68,7 +68,4 @@ class Lexer {
   Fault fault_;
 };
 
-// Appends a character in UTF-8. False: an invalid code point (surrogates, above 10FFFF).
-bool append_utf8(std::uint32_t code, std::string *out);
-
 }  // namespace bulkhead::cel

@@ -1,17 +1,18 @@
 // Functions on strings and sizes. The checker compiles matches() with a literal pattern at load;
 // here is matches() with a pattern from data.
+#include <bulkhead/cpp/text.hpp>
+
 #include <algorithm>
 
 #include "functions.hpp"
 #include "regex.hpp"
-#include "utf8.hpp"
 
 namespace bulkhead::cel {
 namespace {
 
 Value size_of_string(Context &context, const Value *a) {
   if (!context.charge_text(a[0].text().size())) return Value::error("");
-  return Value::of(static_cast<std::int64_t>(count_characters(a[0].text())));
+  return Value::of(static_cast<std::int64_t>(bh::count_characters(a[0].text())));
 }
 Value size_of_bytes(Context &, const Value *a) {
   return Value::of(static_cast<std::int64_t>(a[0].text().size()));
