@@ -1,5 +1,4 @@
 // approvals: calls that wait for a person, over the service sockets of running gateways.
-#include <time.h>
 
 #include <algorithm>
 #include <atomic>
@@ -8,6 +7,7 @@
 
 #include "approve/approvals_terminal.hpp"
 #include "approve/approvals_view.hpp"
+#include "bulkhead/cpp/clock.hpp"
 #include "command_line/commands.hpp"
 #include "common/console.hpp"
 #include "common/paths.hpp"
@@ -25,13 +25,6 @@ constexpr std::string_view watch_body = R"({"seconds":5})";
 constexpr std::size_t min_id = 4, max_remembered = 10'000;
 
 std::atomic<bool> stop_wanted{false};
-
-std::uint64_t now_ms() {
-  timespec now{};
-  ::clock_gettime(CLOCK_MONOTONIC, &now);
-  return static_cast<std::uint64_t>(now.tv_sec) * 1000u +
-         static_cast<std::uint64_t>(now.tv_nsec) / 1'000'000u;
-}
 
 std::string error_of(const FoundGateway &gateway) {
   if (!gateway.error.empty()) return gateway.error;
@@ -179,21 +172,21 @@ int watch_keys() {
   ApprovalsView view;
   std::uint64_t next_look = 0;
   while (!stop_wanted.load()) {
-    if (now_ms() >= next_look) {
+    if (bh::monotonic_ms() >= next_look) {
       const Looked looked = look(true);
-      view.show(looked.questions, now_ms());
+      view.show(looked.questions, bh::monotonic_ms());
       if (!looked.failures.empty()) view.say(looked.failures[0]);
       if (looked.gateways == 0) view.say("no gateway is running");
-      next_look = now_ms() + look_ms;
+      next_look = bh::monotonic_ms() + look_ms;
     }
     std::size_t columns = 0, rows = 0;
     KeyTerminal::size(&columns, &rows);
     if (!terminal.show(view.draw(columns, rows))) return exit_failed;
-    const std::uint64_t now = now_ms();
+    const std::uint64_t now = bh::monotonic_ms();
     const auto key = terminal.key(next_look > now ? next_look - now : 0);
     if (!key) return exit_failed;
     if (key->empty()) continue;
-    const ApprovalsView::Action action = view.key(*key, now_ms());
+    const ApprovalsView::Action action = view.key(*key, bh::monotonic_ms());
     if (action.kind == ApprovalsView::Action::Kind::quit) return exit_ok;
     if (action.kind == ApprovalsView::Action::Kind::answer) {
       act(action, &view);

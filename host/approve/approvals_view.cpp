@@ -4,6 +4,7 @@
 #include <charconv>
 #include <utility>
 
+#include "bulkhead/cpp/text.hpp"
 #include "common/text.hpp"
 #include "mcp/scan.hpp"
 
@@ -34,7 +35,7 @@ std::vector<std::string> wrapped(std::string_view text, std::size_t columns) {
   std::vector<std::string> out(1);
   std::size_t used = 0;
   for (const char c : text) {
-    const bool starts = (static_cast<unsigned char>(c) & 0xC0) != 0x80;
+    const bool starts = !bh::is_utf8_tail(c);
     if (starts && used == columns) {
       out.emplace_back();
       used = 0;

@@ -1,12 +1,12 @@
 // approve and revoke: which servers of a project file may be used.
 #include <termios.h>
-#include <time.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
 
 #include "approve/approve_text.hpp"
+#include "bulkhead/cpp/clock.hpp"
 #include "command_line/commands.hpp"
 #include "common/console.hpp"
 #include "common/paths.hpp"
@@ -126,7 +126,7 @@ class Approving {
     approval.file = file_;
     approval.server = entry.name;
     approval.digest = entry.digest;
-    approval.approved_at = static_cast<std::uint64_t>(::time(nullptr));
+    approval.approved_at = bh::unix_s();
     approval.tools = seen.names;
     approval.findings = seen.findings;
     return store_.put(std::move(approval));

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "approve/approve_text.hpp"
+#include "bulkhead/cpp/clock.hpp"
 #include "command_line/commands.hpp"
 #include "common/console.hpp"
 #include "common/paths.hpp"
@@ -174,7 +175,7 @@ class PinsCommand {
         pin.pin.shape = std::exchange(pin.pin.seen_shape, {});
         pin.pin.renamed_from.clear();
         pin.text = std::exchange(pin.seen_text, {});
-        pin.approved_at = static_cast<std::uint64_t>(::time(nullptr));
+        pin.approved_at = bh::unix_s();
       }
       std::erase_if(all, [&](const StoredPin &pin) {
         return pin.pin.server == arguments_.server &&

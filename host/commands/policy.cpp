@@ -6,17 +6,21 @@
 #include <fstream>
 #include <sstream>
 
+#include "bulkhead/cpp/json.hpp"
 #include "command_line/commands.hpp"
 #include "commands/profile_policies.hpp"
 #include "commands/running_policy.hpp"
 #include "common/console.hpp"
-#include "common/json_text.hpp"
 #include "common/paths.hpp"
 #include "common/text.hpp"
 #include "mcp/scan.hpp"
 
 namespace bulkhead::program {
 namespace {
+
+using bh::json::append_member;
+using bh::json::member_text;
+using bh::json::Raw;
 
 constexpr std::size_t max_call_bytes = std::size_t{64} << 20;
 constexpr std::size_t max_cases_bytes = std::size_t{64} << 20;
@@ -40,8 +44,8 @@ std::expected<std::string, std::string> read_all(const std::string &path, std::s
 }
 
 std::string headline(std::string_view answer) {
-  const std::string rule = text_member(answer, "rule"), reason = text_member(answer, "reason");
-  std::string out = text_member(answer, "decision");
+  const std::string rule = member_text(answer, "rule"), reason = member_text(answer, "reason");
+  std::string out = member_text(answer, "decision");
   if (!rule.empty()) out += " by " + rule;
   if (mcp::member(answer, "warned") == "true") out += ", with a warning";
   if (!reason.empty()) out += ": " + reason;
@@ -54,8 +58,8 @@ void add_answer(std::string *out, std::string_view what, std::string_view answer
   Table table({"RULE", "DECISION", "FOUND", "PLACE"});
   mcp::for_each_item(mcp::member(answer, "rules"), &table, [](void *arg, std::string_view rule) {
     static_cast<Table *>(arg)->add(
-        {printable(text_member(rule, "rule")), printable(text_member(rule, "decision")),
-         printable(text_member(rule, "found")), printable(text_member(rule, "place"))});
+        {printable(member_text(rule, "rule")), printable(member_text(rule, "decision")),
+         printable(member_text(rule, "found")), printable(member_text(rule, "place"))});
     return true;
   });
   if (!table.empty()) *out += table.str();
@@ -68,9 +72,9 @@ std::string text_of(std::string_view said) {
   std::string out;
   mcp::for_each_item(mcp::member(said, "policies"), &out, [](void *arg, std::string_view one) {
     auto &text = *static_cast<std::string *>(arg);
-    text += "policy " + printable(text_member(one, "policy")) + " (" +
-            printable(text_member(one, "plugin")) + ")";
-    const std::string why_not = text_member(one, "not_explained");
+    text += "policy " + printable(member_text(one, "policy")) + " (" +
+            printable(member_text(one, "plugin")) + ")";
+    const std::string why_not = member_text(one, "not_explained");
     text += why_not.empty() ? "\n" : ": " + printable(why_not) + "\n";
     add_answer(&text, "request", mcp::member(one, "request"));
     add_answer(&text, "response", mcp::member(one, "response"));
@@ -93,17 +97,17 @@ std::string failure_of(const ProfilePolicies &policies, std::string_view line) {
   const auto differs = [&](std::string_view event, const char *decision,
                            const char *rule) -> std::string {
     const std::string_view answer = mcp::member(*said, event);
-    const std::string wanted = text_member(line, decision), by = text_member(line, rule);
+    const std::string wanted = member_text(line, decision), by = member_text(line, rule);
     if (wanted.empty() && by.empty()) return "";
     if (answer.empty()) return "the call has no \"result\"";
     // A rule may be given by its name alone.
-    const std::string is = text_member(answer, "rule");
+    const std::string is = member_text(answer, "rule");
     const bool same_rule = by.empty() || is == by || is.ends_with("." + by);
-    if ((wanted.empty() || text_member(answer, "decision") == wanted) && same_rule) return "";
+    if ((wanted.empty() || member_text(answer, "decision") == wanted) && same_rule) return "";
     return std::string(event) + ": " + headline(answer) + "; expected " + wanted +
            (by.empty() ? "" : " by " + by);
   };
-  if (text_member(line, "expect").empty() && text_member(line, "expect_response").empty())
+  if (member_text(line, "expect").empty() && member_text(line, "expect_response").empty())
     return "\"expect\" or \"expect_response\" is missing: allow, ask, block or rewrite";
   const std::string request = differs("request", "expect", "rule");
   return request.empty() ? differs("response", "expect_response", "response_rule") : request;
@@ -137,7 +141,7 @@ int run_explain(const Arguments &arguments) {
     out = *said;
     if (!running.empty() && out.ends_with('}')) {
       out.pop_back();
-      add_json(&out, "gateways", running_json(running));
+      append_member(&out, "gateways", Raw{running_json(running)});
       out += '}';
     }
     out += '\n';

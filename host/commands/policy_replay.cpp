@@ -3,10 +3,10 @@
 #include <algorithm>
 #include <map>
 
+#include "bulkhead/cpp/json.hpp"
 #include "command_line/commands.hpp"
 #include "commands/profile_policies.hpp"
 #include "common/console.hpp"
-#include "common/json_text.hpp"
 #include "common/since.hpp"
 #include "common/text.hpp"
 #include "mcp/scan.hpp"
@@ -15,6 +15,10 @@
 
 namespace bulkhead::program {
 namespace {
+
+using bh::json::append_member;
+using bh::json::member_text;
+using bh::json::Raw;
 
 constexpr std::uint64_t rows_at_once = 500;
 constexpr std::uint64_t max_calls = 1'000'000;
@@ -57,14 +61,14 @@ void add_beside(std::string *call, std::string_view method, std::string_view par
   mcp::ScanError error;
   if (!mcp::scan(message, &scan, &error)) return;
   const std::string extra = mcp::extra_params(message, scan);
-  if (!extra.empty()) add_json(call, "extra", extra);
+  if (!extra.empty()) append_member(call, "extra", Raw{extra});
   if (scan.method != mcp::Method::completion_complete) return;
-  if (!scan.argument.empty()) add_json(call, "argument", scan.argument.in(message));
-  if (!scan.context.empty()) add_json(call, "context", scan.context.in(message));
+  if (!scan.argument.empty()) append_member(call, "argument", Raw{scan.argument.in(message)});
+  if (!scan.context.empty()) append_member(call, "context", Raw{scan.context.in(message)});
 }
 
 void add_known(std::string *json, std::string_view name, std::string_view value) {
-  if (!value.empty()) add_text(json, name, value);
+  if (!value.empty()) append_member(json, name, value);
 }
 
 class Replay {
@@ -129,7 +133,7 @@ class Replay {
     for (const Changed &one : changed_) {
       std::string entry = "{";
       add_known(&entry, "timestamp", one.timestamp);
-      add_json(&entry, "id", one.id);
+      append_member(&entry, "id", Raw{one.id});
       add_known(&entry, "call", one.call);
       add_known(&entry, "then", one.then);
       add_known(&entry, "then_rule", one.then_rule);
@@ -166,18 +170,18 @@ class Replay {
     add_known(&call, "server", text_value(row, server));
     add_known(&call, "name", text_value(row, target));
     add_known(&call, "method", text_value(row, method));
-    if (!arguments.empty()) add_json(&call, "arguments", arguments);
+    if (!arguments.empty()) append_member(&call, "arguments", Raw{arguments});
     const std::string_view meta = mcp::member(params, "_meta");
-    if (!meta.empty()) add_json(&call, "meta", meta);
+    if (!meta.empty()) append_member(&call, "meta", Raw{meta});
     add_beside(&call, text_value(row, method), params);
     add_known(&call, "transport", text_value(row, transport));
     add_known(&call, "peer", text_value(row, peer));
     add_known(&call, "principal", text_value(row, principal));
     add_known(&call, "process_name", text_value(row, process_name));
-    add_json(&call, "session_calls", std::to_string(calls));
+    append_member(&call, "session_calls", Raw{std::to_string(calls)});
     const std::string result = text_value(row, response);
     const bool has_result = text_value(row, outcome) == "ok" && (bits & response_cut) == 0;
-    if (has_result && result.starts_with('{')) add_json(&call, "result", result);
+    if (has_result && result.starts_with('{')) append_member(&call, "result", Raw{result});
     const auto said = policies_.explain(call + "}");
     if (!said) {
       if (said.error().code == BH_E_UNSUPPORTED) return std::unexpected(said.error());
@@ -195,16 +199,16 @@ class Replay {
   Result<void> compare(sqlite3_stmt *row, std::string_view said) {
     std::string_view answer = mcp::member(said, "request");
     const std::string_view later = mcp::member(said, "response");
-    const auto decision = [](std::string_view of) { return text_member(of, "decision"); };
+    const auto decision = [](std::string_view of) { return member_text(of, "decision"); };
     const bool goes_on = decision(answer) == "allow" || decision(answer) == "rewrite";
     if (goes_on && !later.empty() && decision(later) != "allow") answer = later;
     const std::string now = decision(answer), then = text_value(row, action);
-    if (now == "unknown") return leave_out(text_member(answer, "reason"));
+    if (now == "unknown") return leave_out(member_text(answer, "reason"));
     if (now == then) return {};
     changed_.push_back({text_value(row, timestamp), text_value(row, id),
                         text_value(row, server) + "/" + text_value(row, target), then,
-                        text_value(row, rule), now, text_member(answer, "rule"),
-                        text_member(answer, "reason")});
+                        text_value(row, rule), now, member_text(answer, "rule"),
+                        member_text(answer, "reason")});
     return {};
   }
 

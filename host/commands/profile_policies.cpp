@@ -4,8 +4,8 @@
 #include <utility>
 
 #include "bulkhead/cpp/basics.hpp"
+#include "bulkhead/cpp/json.hpp"
 #include "command_line/commands.hpp"
-#include "common/json_text.hpp"
 #include "embed/policy_stack.hpp"
 #include "mcp/scan.hpp"
 #include "profile/policy_mark.hpp"
@@ -13,6 +13,10 @@
 
 namespace bulkhead::program {
 namespace {
+
+using bh::json::append_member;
+using bh::json::member_text;
+using bh::json::Raw;
 
 // An object again, without the member `name`, or with another one in its place.
 std::string with_member(std::string_view object, std::string_view name, std::string_view json) {
@@ -24,10 +28,10 @@ std::string with_member(std::string_view object, std::string_view name, std::str
     auto &c = *static_cast<Copy *>(arg);
     std::string scratch;
     const std::string_view plain = mcp::unquote(key, &scratch);
-    if (plain != c.without) add_json(&c.out, plain, value);
+    if (plain != c.without) append_member(&c.out, plain, Raw{value});
     return true;
   });
-  if (!json.empty()) add_json(&copy.out, name, json);
+  if (!json.empty()) append_member(&copy.out, name, Raw{json});
   return copy.out + "}";
 }
 
@@ -56,14 +60,14 @@ class Explained {
   const std::optional<Error> &fault() const { return fault_; }
   std::string json() const {
     std::string out = "{";
-    add_text(&out, "policy", policy_.id());
-    add_text(&out, "plugin", policy_.name());
-    if (!request_.empty()) add_json(&out, "request", request_);
-    if (!response_.empty()) add_json(&out, "response", response_);
+    append_member(&out, "policy", policy_.id());
+    append_member(&out, "plugin", policy_.name());
+    if (!request_.empty()) append_member(&out, "request", Raw{request_});
+    if (!response_.empty()) append_member(&out, "response", Raw{response_});
     if (unknown_) {
-      add_text(&out, "not_explained", "it cannot say what it would decide (bh.explain/1)");
+      append_member(&out, "not_explained", "it cannot say what it would decide (bh.explain/1)");
     } else if (request_.empty() && response_.empty()) {
-      add_text(&out, "not_explained", "it is not asked");
+      append_member(&out, "not_explained", "it is not asked");
     }
     return out + "}";
   }
@@ -81,10 +85,10 @@ class Explained {
       return bh::fail(error, said.error().code, said.error().text);
     }
     *answer = mcp::member(*said, event);
-    rule_ = text_member(*answer, "rule");
-    reason_ = text_member(*answer, "reason");
+    rule_ = member_text(*answer, "rule");
+    reason_ = member_text(*answer, "reason");
     rewritten_ = mcp::member(*answer, "rewritten");
-    const std::string decision = text_member(*answer, "decision");
+    const std::string decision = member_text(*answer, "decision");
     out->verdict = decision == "allow"     ? BH_VERDICT_ALLOW
                    : decision == "ask"     ? BH_VERDICT_ASK
                    : decision == "rewrite" ? BH_VERDICT_REWRITE
@@ -142,16 +146,16 @@ class Together {
     const bh_policy_request request = request_of();
     const Gate::Decision decision = gate_.decide(request);
     std::string out = "{";
-    add_json(&out, "request", answer(decision));
+    append_member(&out, "request", Raw{answer(decision)});
     if (const Error *fault = wrong()) return std::unexpected(*fault);
     const std::string_view result = mcp::member(call_, "result");
     if (decision.verdict != Gate::Verdict::refuse && !result.empty()) {
-      add_json(&out, "response", answer(gate_.observe(request, result)));
+      append_member(&out, "response", Raw{answer(gate_.observe(request, result))});
       if (const Error *fault = wrong()) return std::unexpected(*fault);
     }
     std::string each;
     for (const Explained &part : parts_) each += (each.empty() ? "" : ",") + part.json();
-    add_json(&out, "policies", "[" + each + "]");
+    append_member(&out, "policies", Raw{"[" + each + "]"});
     return out + "}";
   }
 
@@ -162,7 +166,7 @@ class Together {
     request.size = sizeof request;
     request.exchange = 1;
     request.arguments = bh::str(mcp::member(call_, "arguments"));
-    const std::string on = text_member(call_, "on");
+    const std::string on = member_text(call_, "on");
     request.event = on == "mcp.input_request"    ? BH_EVENT_INPUT_REQUEST
                     : on == "mcp.input_response" ? BH_EVENT_INPUT_RESPONSE
                     : on == "mcp.notification"   ? BH_EVENT_NOTIFICATION
@@ -175,22 +179,22 @@ class Together {
     std::string out = "{";
     const Explained *unknown = refused && !decision.asks ? nullptr : unknown_part();
     if (unknown != nullptr) {
-      add_text(&out, "decision", "unknown");
-      add_text(&out, "rule", "");
-      add_text(&out, "reason",
-               "the policy \"" + unknown->policy().id() + "\" (" + unknown->policy().name() +
-                   ") cannot say what it would decide");
+      append_member(&out, "decision", "unknown");
+      append_member(&out, "rule", "");
+      append_member(&out, "reason",
+                    "the policy \"" + unknown->policy().id() + "\" (" + unknown->policy().name() +
+                        ") cannot say what it would decide");
     } else {
-      add_text(&out, "decision",
-               decision.asks                                ? "ask"
-               : refused                                    ? "block"
-               : decision.verdict == Gate::Verdict::rewrite ? "rewrite"
-                                                            : "allow");
-      add_text(&out, "rule", decision.rule);
-      add_text(&out, "reason", decision.reason);
+      append_member(&out, "decision",
+                    decision.asks                                ? "ask"
+                    : refused                                    ? "block"
+                    : decision.verdict == Gate::Verdict::rewrite ? "rewrite"
+                                                                 : "allow");
+      append_member(&out, "rule", decision.rule);
+      append_member(&out, "reason", decision.reason);
     }
-    add_json(&out, "warned", decision.warned ? "true" : "false");
-    if (!decision.replacement.empty()) add_json(&out, "rewritten", decision.replacement);
+    append_member(&out, "warned", Raw{decision.warned ? "true" : "false"});
+    if (!decision.replacement.empty()) append_member(&out, "rewritten", Raw{decision.replacement});
     return out + "}";
   }
 

@@ -3,13 +3,17 @@
 #include <charconv>
 #include <string_view>
 
-#include "common/json_text.hpp"
+#include "bulkhead/cpp/json.hpp"
 #include "common/paths.hpp"
 #include "mcp/scan.hpp"
 #include "service/control_client.hpp"
 
 namespace bulkhead::program {
 namespace {
+
+using bh::json::append_member;
+using bh::json::member_text;
+using bh::json::Raw;
 
 std::uint64_t number_member(std::string_view object, std::string_view name) {
   const std::string_view value = mcp::member(object, name);
@@ -32,12 +36,12 @@ std::vector<RunningPolicy> running_policies(const std::string &file, const Polic
     const std::string_view json = gateway.answer;
     if (!gateway.error.empty() || !mcp::valid_json(json) || !json.starts_with('{')) continue;
     const std::string_view policy = mcp::member(json, "policy");
-    if (text_member(json, "config") != wanted || !policy.starts_with('{')) continue;
+    if (member_text(json, "config") != wanted || !policy.starts_with('{')) continue;
     RunningPolicy &running = out.emplace_back();
     running.pid = number_member(json, "pid");
     running.mark.generation = number_member(policy, "generation");
     running.mark.rules = static_cast<std::uint32_t>(number_member(policy, "rules"));
-    running.mark.digest = text_member(policy, "digest");
+    running.mark.digest = member_text(policy, "digest");
     running.same = running.mark.digest == mark.digest;
   }
   return out;
@@ -62,11 +66,11 @@ std::string running_json(const std::vector<RunningPolicy> &running) {
   std::string out = "[";
   for (const RunningPolicy &one : running) {
     std::string item = "{";
-    add_number(&item, "pid", one.pid);
-    add_number(&item, "generation", one.mark.generation);
-    add_number(&item, "rules", one.mark.rules);
-    add_text(&item, "digest", one.mark.digest);
-    add_json(&item, "same", one.same ? "true" : "false");
+    append_member(&item, "pid", one.pid);
+    append_member(&item, "generation", one.mark.generation);
+    append_member(&item, "rules", one.mark.rules);
+    append_member(&item, "digest", one.mark.digest);
+    append_member(&item, "same", Raw{one.same ? "true" : "false"});
     out += (out.size() > 1 ? "," : "") + item + "}";
   }
   return out + "]";

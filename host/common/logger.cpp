@@ -11,6 +11,7 @@
 #include <cerrno>
 #include <cstdio>
 
+#include "bulkhead/cpp/clock.hpp"
 #include "common/console.hpp"
 #include "common/paths.hpp"
 #include "common/text.hpp"
@@ -19,15 +20,14 @@ namespace bulkhead::program {
 namespace {
 
 std::string timestamp() {
-  timespec now{};
-  ::clock_gettime(CLOCK_REALTIME, &now);
+  const std::uint64_t now = bh::unix_ms();
+  const auto seconds = static_cast<std::time_t>(now / 1000);
   tm parts{};
-  ::gmtime_r(&now.tv_sec, &parts);
+  ::gmtime_r(&seconds, &parts);
   std::array<char, 48> buffer;
-  const int n =
-      std::snprintf(buffer.data(), buffer.size(), "%04d-%02d-%02dT%02d:%02d:%02d.%03dZ",
-                    parts.tm_year + 1900, parts.tm_mon + 1, parts.tm_mday, parts.tm_hour,
-                    parts.tm_min, parts.tm_sec, static_cast<int>(now.tv_nsec / 1'000'000));
+  const int n = std::snprintf(buffer.data(), buffer.size(), "%04d-%02d-%02dT%02d:%02d:%02d.%03dZ",
+                              parts.tm_year + 1900, parts.tm_mon + 1, parts.tm_mday, parts.tm_hour,
+                              parts.tm_min, parts.tm_sec, static_cast<int>(now % 1000));
   return {buffer.data(), static_cast<std::size_t>(n)};
 }
 

@@ -10,6 +10,8 @@
 #include <cstdlib>
 #include <cstring>
 
+#include "bulkhead/cpp/text.hpp"
+
 namespace bulkhead::program {
 namespace {
 
@@ -119,11 +121,7 @@ std::string tilde(std::string_view path) {
 }
 
 std::string describe_errno(std::string_view what, int error) {
-  std::string out(what);
-  const char *text = ::strerrordesc_np(error);
-  out += ": ";
-  out += text != nullptr ? text : "error " + std::to_string(error);
-  return out;
+  return std::string(what) + ": " + bh::error_name(error);
 }
 
 }  // namespace bulkhead::program

@@ -4,6 +4,8 @@
 #include <cstdint>
 #include <ctime>
 
+#include "bulkhead/cpp/clock.hpp"
+
 namespace bulkhead::program {
 namespace {
 
@@ -25,7 +27,7 @@ std::optional<std::string> since_text(std::string_view since) {
     constexpr std::uint64_t seconds[] = {1, 60, 3'600, 86'400};
     const std::size_t unit = units.find(*rest);
     if (unit == units.npos || n > 100'000'000) return std::nullopt;
-    return utc_text(std::time(nullptr) - static_cast<std::time_t>(n * seconds[unit]));
+    return utc_text(static_cast<std::time_t>(bh::unix_s() - n * seconds[unit]));
   }
   // RFC 3339: the rows have UTC times, so an offset is subtracted.
   std::tm parts{};

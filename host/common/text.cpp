@@ -2,34 +2,15 @@
 
 #include <algorithm>
 
+#include "bulkhead/cpp/text.hpp"
+
 namespace bulkhead::program {
 namespace {
 
-// The length of the valid UTF-8 sequence at the start, 0 if invalid; *code is its code point.
-std::size_t decode(std::string_view text, char32_t *code) {
-  const auto byte = [&](std::size_t i) { return static_cast<unsigned char>(text[i]); };
-  const unsigned char lead = byte(0);
-  if (lead < 0x80) {
-    *code = lead;
-    return 1;
-  }
-  const std::size_t size = lead >= 0xF0 ? 4 : lead >= 0xE0 ? 3 : 2;
-  if (lead < 0xC2 || lead > 0xF4 || text.size() < size) return 0;
-  char32_t value = lead & (0x7Fu >> size);
-  for (std::size_t i = 1; i < size; ++i) {
-    if ((byte(i) & 0xC0) != 0x80) return 0;
-    value = value << 6 | (byte(i) & 0x3F);
-  }
-  constexpr char32_t least[] = {0, 0, 0x80, 0x800, 0x10000};
-  if (value < least[size] || value > 0x10FFFF || (value >= 0xD800 && value <= 0xDFFF)) return 0;
-  *code = value;
-  return size;
-}
-
 // Includes characters that reorder text, so that a name is shown as it is.
 bool is_control(char32_t c) {
-  return c < 0x20 || (c >= 0x7F && c < 0xA0) || (c >= 0x202A && c <= 0x202E) ||
-         (c >= 0x2066 && c <= 0x2069) || c == 0x2028 || c == 0x2029;
+  return bh::is_control(c) || (c >= 0x202A && c <= 0x202E) || (c >= 0x2066 && c <= 0x2069) ||
+         c == 0x2028 || c == 0x2029;
 }
 
 }  // namespace
@@ -38,15 +19,11 @@ std::string printable(std::string_view text, bool keep_lines) {
   std::string out;
   out.reserve(text.size());
   while (!text.empty()) {
-    char32_t code = 0;
-    const std::size_t size = decode(text, &code);
-    if (size == 0) {
-      out += '?';
-      text.remove_prefix(1);
-      continue;
-    }
+    std::size_t size = 0;
+    const char32_t code = bh::first_character(text, &size);
+    const bool malformed = code == bh::replacement_character && size == 1;
     const bool kept = keep_lines && (code == '\n' || code == '\t');
-    if (is_control(code) && !kept) {
+    if (malformed || (is_control(code) && !kept)) {
       out += '?';
     } else {
       out += text.substr(0, size);
@@ -57,9 +34,7 @@ std::string printable(std::string_view text, bool keep_lines) {
 }
 
 std::size_t columns(std::string_view text) noexcept {
-  return static_cast<std::size_t>(std::count_if(text.begin(), text.end(), [](char c) {
-    return (static_cast<unsigned char>(c) & 0xC0) != 0x80;
-  }));
+  return bh::count_characters(text);
 }
 
 std::string first_line(std::string_view text, std::size_t max_columns) {
@@ -69,7 +44,7 @@ std::string first_line(std::string_view text, std::size_t max_columns) {
   if (columns(text) <= max_columns) return std::string(text);
   std::size_t end = 0, taken = 0;
   while (end < text.size()) {
-    if ((static_cast<unsigned char>(text[end]) & 0xC0) != 0x80 && ++taken >= max_columns) break;
+    if (!bh::is_utf8_tail(text[end]) && ++taken >= max_columns) break;
     ++end;
   }
   return std::string(text.substr(0, end)) + "…";

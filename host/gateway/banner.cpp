@@ -1,5 +1,6 @@
 #include "gateway/banner.hpp"
 
+#include "bulkhead/cpp/json_writer.hpp"
 #include "common/paths.hpp"
 #include "common/text.hpp"
 #include "mcp/scan.hpp"
@@ -7,12 +8,6 @@
 
 namespace bulkhead::program {
 namespace {
-
-std::string quoted(std::string_view text) {
-  std::string out;
-  mcp::append_quoted(&out, text);
-  return out;
-}
 
 std::string paste_blocks(const std::string &url, const BannerFacts &facts) {
   // A token is not printed, because terminals are recorded and shared. The shell reads it from its
@@ -23,8 +18,8 @@ std::string paste_blocks(const std::string &url, const BannerFacts &facts) {
   const std::string headers =
       facts.needs_token ? R"(, "headers": { "Authorization": "Bearer TOKEN" })" : "";
   const auto block = [&](const char *client, const char *file, const std::string &opening) {
-    return "  " + std::string(client) + file + "\n                { " + opening + quoted(url) +
-           headers + " } } }\n";
+    return "  " + std::string(client) + file + "\n                { " + opening +
+           bh::json::quoted(url) + headers + " } } }\n";
   };
   std::string out = "Connect a client\n";
   out += "  Claude Code   claude mcp add --transport http bulkhead " + url + shell + "\n";

@@ -1,10 +1,10 @@
 #include "gateway/gateway_front.hpp"
 
-#include <time.h>
 #include <unistd.h>
 
 #include <utility>
 
+#include "bulkhead/cpp/clock.hpp"
 #include "command_line/commands.hpp"
 #include "common/console.hpp"
 #include "common/paths.hpp"
@@ -14,24 +14,13 @@
 #include "service/metrics_server.hpp"
 
 namespace bulkhead::program {
-namespace {
-
-std::uint64_t now_ms() {
-  timespec now{};
-  ::clock_gettime(CLOCK_MONOTONIC, &now);
-  return static_cast<std::uint64_t>(now.tv_sec) * 1000u +
-         static_cast<std::uint64_t>(now.tv_nsec) / 1'000'000u;
-}
-
-}  // namespace
-
 GatewayFront::GatewayFront(const Arguments &arguments, const LoadedProfile &loaded)
     : is_serve_(arguments.command == Command::serve),
       config_(resolved_path(loaded.file)),  // absolute, because `status` runs in another folder
       project_(loaded.project),
       state_dir_(loaded.profile.state_dir),
       notes_(loaded.profile.notes),
-      started_ms_(now_ms()),
+      started_ms_(bh::monotonic_ms()),
       logger_(level_named(arguments.log_level),
               arguments.verbose ? level_named(arguments.log_level) : LogLevel::warn) {
   if (loaded.profile.transports.empty()) return;
@@ -123,7 +112,7 @@ ProcessFacts GatewayFront::process_facts(std::string socket) const {
   facts.log_file = logger_.path();
   facts.socket = std::move(socket);
   facts.pid = ::getpid();
-  facts.uptime_ms = now_ms() - started_ms_;
+  facts.uptime_ms = bh::monotonic_ms() - started_ms_;
   return facts;
 }
 

@@ -4,38 +4,40 @@
 #include <charconv>
 #include <optional>
 
-#include "common/json_text.hpp"
+#include "bulkhead/cpp/json_writer.hpp"
 #include "mcp/scan.hpp"
 
 namespace bulkhead::program {
 namespace {
 
+using bh::json::append_member;
+
 constexpr std::uint64_t usual_watch_s = 5, most_watch_s = 60;
 
 std::string json_of(const ApprovalQuestion &q, std::uint64_t now_unix_ms) {
   std::string out = "{";
-  add_text(&out, "id", q.id);
-  add_text(&out, "server", q.server);
-  add_text(&out, "method", q.method);
-  add_text(&out, "name", q.name);
-  add_text(&out, "arguments", q.arguments);
+  append_member(&out, "id", q.id);
+  append_member(&out, "server", q.server);
+  append_member(&out, "method", q.method);
+  append_member(&out, "name", q.name);
+  append_member(&out, "arguments", q.arguments);
   out.append(",\"arguments_cut\":").append(q.arguments_cut ? "true" : "false");
-  add_number(&out, "arguments_bytes", q.arguments_bytes);
-  add_text(&out, "meta", q.meta);
-  add_text(&out, "extra", q.extra);
-  add_text(&out, "digest", q.digest);
-  add_text(&out, "rule", q.rule);
-  add_text(&out, "reason", q.reason);
-  add_text(&out, "process_name", q.process_name);
-  add_text(&out, "principal", q.principal);
-  add_text(&out, "transport", q.transport);
-  add_text(&out, "peer", q.peer);
+  append_member(&out, "arguments_bytes", q.arguments_bytes);
+  append_member(&out, "meta", q.meta);
+  append_member(&out, "extra", q.extra);
+  append_member(&out, "digest", q.digest);
+  append_member(&out, "rule", q.rule);
+  append_member(&out, "reason", q.reason);
+  append_member(&out, "process_name", q.process_name);
+  append_member(&out, "principal", q.principal);
+  append_member(&out, "transport", q.transport);
+  append_member(&out, "peer", q.peer);
   // As a string: it may exceed the precision of a JavaScript number.
-  add_text(&out, "session", std::to_string(q.session));
-  add_number(&out, "asked_unix_ms", q.asked_unix_ms);
-  add_number(&out, "expires_unix_ms", q.expires_unix_ms);
-  add_number(&out, "expires_in_ms",
-             q.expires_unix_ms > now_unix_ms ? q.expires_unix_ms - now_unix_ms : 0);
+  append_member(&out, "session", std::to_string(q.session));
+  append_member(&out, "asked_unix_ms", q.asked_unix_ms);
+  append_member(&out, "expires_unix_ms", q.expires_unix_ms);
+  append_member(&out, "expires_in_ms",
+                q.expires_unix_ms > now_unix_ms ? q.expires_unix_ms - now_unix_ms : 0);
   return out + "}";
 }
 

@@ -4,7 +4,6 @@
 #include <poll.h>
 #include <sys/socket.h>
 #include <sys/un.h>
-#include <time.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -13,19 +12,13 @@
 #include <cstring>
 #include <optional>
 
+#include "bulkhead/cpp/clock.hpp"
 #include "common/paths.hpp"
 #include "http-codec/head_writer.hpp"
 #include "http-codec/response_reader.hpp"
 
 namespace bulkhead::program {
 namespace {
-
-std::uint64_t now_ms() {
-  timespec now{};
-  ::clock_gettime(CLOCK_MONOTONIC, &now);
-  return static_cast<std::uint64_t>(now.tv_sec) * 1000u +
-         static_cast<std::uint64_t>(now.tv_nsec) / 1'000'000u;
-}
 
 // Stores what has come of the answer. True: it has ended, with found->error or without.
 bool consume(http_codec::ResponseReader &reader, std::string_view in, FoundGateway *found) {
@@ -54,11 +47,11 @@ bool consume(http_codec::ResponseReader &reader, std::string_view in, FoundGatew
 }
 
 void read_answer(int fd, std::uint64_t wait_ms, FoundGateway *found) {
-  const std::uint64_t deadline = now_ms() + wait_ms;
+  const std::uint64_t deadline = bh::monotonic_ms() + wait_ms;
   http_codec::ResponseReader reader(max_answer_head_bytes);
   std::array<char, 16'384> buffer;
   for (bool any = false;;) {
-    const std::uint64_t now = now_ms();
+    const std::uint64_t now = bh::monotonic_ms();
     pollfd wait{fd, POLLIN, 0};
     if (now >= deadline || ::poll(&wait, 1, static_cast<int>(deadline - now)) == 0) {
       found->error = "no answer in time";

@@ -4,6 +4,8 @@
 #include <utility>
 #include <vector>
 
+#include "bulkhead/cpp/clock.hpp"
+#include "bulkhead/cpp/json_writer.hpp"
 #include "mcp/scan.hpp"
 #include "profile/server_entry.hpp"
 #include "service/approval_json.hpp"
@@ -12,26 +14,13 @@
 namespace bulkhead::program {
 namespace {
 
+using bh::json::append_member;
+
 // ---- answers -----------------------------------------------------------------------------------
 
 // Each socket has one gateway, which is the "session" of the reference's answer.
 constexpr std::string_view gateway_id = "gateway";
 constexpr std::string_view connector_mode = "bulkhead.profile/1";
-
-void append_text(std::string *out, std::string_view name, std::string_view text) {
-  if (!out->ends_with('{')) *out += ',';
-  out->append("\"").append(name).append("\":");
-  mcp::append_quoted(out, text);
-}
-
-void append_texts(std::string *out, std::string_view name, const std::vector<std::string> &texts) {
-  out->append(",\"").append(name).append("\":[");
-  for (const std::string &text : texts) {
-    if (!out->ends_with('[')) *out += ',';
-    mcp::append_quoted(out, text);
-  }
-  *out += ']';
-}
 
 // Reports all mistakes of the profile; nothing was changed.
 ControlAnswer not_reloaded(const Refusal &refusal) {
@@ -39,12 +28,12 @@ ControlAnswer not_reloaded(const Refusal &refusal) {
   out += R"("failed_session_ids":["gateway"],"failures":[)";
   for (const std::string &mistake : refusal.mistakes) {
     out += out.ends_with('[') ? "{" : ",{";
-    append_text(&out, "session_id", gateway_id);
-    append_text(&out, "message", mistake);
+    append_member(&out, "session_id", gateway_id);
+    append_member(&out, "message", mistake);
     out += '}';
   }
   out += ']';
-  append_text(&out, "message", refusal.message);
+  append_member(&out, "message", refusal.message);
   return {500, out + "}"};
 }
 
@@ -83,10 +72,11 @@ std::string_view extent_of(const ApplyReport &report) {
 
 void append_mark(std::string *out, const PolicyMark &mark,
                  const std::vector<std::string> &changes) {
-  out->append(",\"policy\":{\"generation\":").append(std::to_string(mark.generation));
-  out->append(",\"rules\":").append(std::to_string(mark.rules)).append(",\"digest\":");
-  mcp::append_quoted(out, mark.digest);
-  append_texts(out, "changes", changes);
+  *out += ",\"policy\":{";
+  append_member(out, "generation", mark.generation);
+  append_member(out, "rules", mark.rules);
+  append_member(out, "digest", mark.digest);
+  append_member(out, "changes", changes);
   *out += '}';
 }
 
@@ -102,32 +92,32 @@ std::string json_of(const Reloaded &done) {
     mcp::append_quoted(&out, extent == "none" ? "nothing was changed: all changes need a restart"
                                               : "reloaded in part: some changes need a restart");
   }
-  append_text(&out, "applied", extent);
-  append_texts(&out, "added", done.report.added);
-  append_texts(&out, "changed", done.report.changed);
-  append_texts(&out, "adjusted", done.report.adjusted);
-  append_texts(&out, "removed", done.report.removed);
+  append_member(&out, "applied", extent);
+  append_member(&out, "added", done.report.added);
+  append_member(&out, "changed", done.report.changed);
+  append_member(&out, "adjusted", done.report.adjusted);
+  append_member(&out, "removed", done.report.removed);
   out += ",\"unchanged\":" + std::to_string(done.report.unchanged) + ",\"not_connected\":[";
   for (const auto &[name, reason] : done.not_connected) {
     out += out.ends_with('[') ? "{" : ",{";
-    append_text(&out, "name", name);
-    append_text(&out, "reason", reason);
+    append_member(&out, "name", name);
+    append_member(&out, "reason", reason);
     out += '}';
   }
   out += ']';
-  append_texts(&out, "settings", done.report.settings);
-  append_texts(&out, "files", done.report.files);
-  append_texts(&out, "needs_restart", done.report.needs_restart);
+  append_member(&out, "settings", done.report.settings);
+  append_member(&out, "files", done.report.files);
+  append_member(&out, "needs_restart", done.report.needs_restart);
   append_mark(&out, done.report.policy_mark, done.report.policy);
-  append_texts(&out, "notes", done.notes);
+  append_member(&out, "notes", done.notes);
   return out + "}";
 }
 
 std::string json_of(const ConnectorItem &item) {
   std::string out = "{";
-  append_text(&out, "id", item.id);
-  append_text(&out, "source", item.source);
-  append_text(&out, "source_profile", item.source_profile);
+  append_member(&out, "id", item.id);
+  append_member(&out, "source", item.source);
+  append_member(&out, "source_profile", item.source_profile);
   const std::string_view ours = item.editable ? "true" : "false";
   out.append(",\"direct\":").append(ours).append(",\"editable\":").append(ours);
   return out + ",\"server\":" + item.server + "}";
@@ -135,8 +125,8 @@ std::string json_of(const ConnectorItem &item) {
 
 std::string json_of(const ConnectorList &list) {
   std::string out = "{";
-  append_text(&out, "mode", connector_mode);
-  append_text(&out, "profile_id", list.profile_id);
+  append_member(&out, "mode", connector_mode);
+  append_member(&out, "profile_id", list.profile_id);
   out += ",\"servers\":[";
   for (const ConnectorItem &item : list.servers) {
     if (!out.ends_with('[')) out += ',';
@@ -147,17 +137,14 @@ std::string json_of(const ConnectorList &list) {
 
 std::string json_of(const ConnectorRemoved &removed) {
   std::string out = "{";
-  append_text(&out, "mode", connector_mode);
-  append_text(&out, "profile_id", removed.profile_id);
-  append_text(&out, "server_id", removed.id);
+  append_member(&out, "mode", connector_mode);
+  append_member(&out, "profile_id", removed.profile_id);
+  append_member(&out, "server_id", removed.id);
   return out + ",\"removed\":true}";
 }
 
 std::string json_of(const ApprovalList &list) {
-  const auto now = std::chrono::system_clock::now().time_since_epoch();
-  return approvals_json(list,
-                        static_cast<std::uint64_t>(
-                            std::chrono::duration_cast<std::chrono::milliseconds>(now).count()));
+  return approvals_json(list, bh::unix_ms());
 }
 
 ControlAnswer answered(const std::string &) {

@@ -3,13 +3,13 @@
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
-#include <time.h>
 #include <unistd.h>
 
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
 
+#include "bulkhead/cpp/clock.hpp"
 #include "common/paths.hpp"
 #include "common/signals.hpp"
 
@@ -17,11 +17,7 @@ namespace bulkhead::program {
 namespace {
 
 std::string unused_name() {
-  timespec now{};
-  ::clock_gettime(CLOCK_MONOTONIC, &now);
-  const auto ticks = static_cast<std::uint64_t>(now.tv_sec) * 1'000'000u +
-                     static_cast<std::uint64_t>(now.tv_nsec) / 1000u;
-  return std::to_string(::getpid()) + "-" + std::to_string(ticks) + ".sock";
+  return std::to_string(::getpid()) + "-" + std::to_string(bh::monotonic_ns()) + ".sock";
 }
 
 }  // namespace

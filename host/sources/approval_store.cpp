@@ -16,6 +16,7 @@
 #include <optional>
 
 #include "base/owned_fd.hpp"
+#include "bulkhead/cpp/json_writer.hpp"
 #include "common/paths.hpp"
 #include "common/private_file.hpp"
 #include "mcp/scan.hpp"
@@ -27,15 +28,6 @@ using Key = std::array<unsigned char, crypto_auth_hmacsha256_KEYBYTES>;
 
 // ---- serialization ---------------------------------------------------------------------------
 
-void append_texts(std::string *out, const std::vector<std::string> &texts) {
-  *out += '[';
-  for (const auto &text : texts) {
-    if (!out->ends_with('[')) *out += ',';
-    mcp::append_quoted(out, text);
-  }
-  *out += ']';
-}
-
 // The sealed text: the members of the object without the braces.
 std::string members_of(const Approval &approval) {
   std::string out = R"("file":)";
@@ -45,9 +37,9 @@ std::string members_of(const Approval &approval) {
   out += R"(,"sha256":)";
   mcp::append_quoted(&out, approval.digest);
   out += R"(,"approved_at":)" + std::to_string(approval.approved_at) + R"(,"tools":)";
-  append_texts(&out, approval.tools);
+  bh::json::append_value(&out, approval.tools);
   out += R"(,"findings":)";
-  append_texts(&out, approval.findings);
+  bh::json::append_value(&out, approval.findings);
   return out;
 }
 

@@ -2,113 +2,59 @@
 
 #include <charconv>
 
+#include "bulkhead/cpp/json.hpp"
 #include "common/text.hpp"
 #include "mcp/scan.hpp"
 
 namespace bulkhead::program {
 namespace {
 
-// Writes one flat JSON object or array; the caller nests them.
-class JsonList {
- public:
-  JsonList(std::string *out, char open, char close) : out_(out), close_(close) { *out_ += open; }
-  ~JsonList() { *out_ += close_; }
-  JsonList(const JsonList &) = delete;
-  JsonList &operator=(const JsonList &) = delete;
+using bh::json::Writer;
 
-  JsonList &text(std::string_view key, std::string_view value) {
-    name(key);
-    mcp::append_quoted(out_, value);
-    return *this;
-  }
-  JsonList &number(std::string_view key, std::uint64_t value) {
-    name(key);
-    *out_ += std::to_string(value);
-    return *this;
-  }
-  // Starts a member (or, if the key is empty, an element) whose value the caller appends.
-  void name(std::string_view key) {
-    if (!first_) *out_ += ',';
-    first_ = false;
-    if (key.empty()) return;
-    mcp::append_quoted(out_, key);
-    *out_ += ':';
-  }
-
- private:
-  std::string *out_;
-  char close_;
-  bool first_ = true;
-};
-
-void add_texts(std::string *out, const std::vector<std::string> &texts) {
-  JsonList list(out, '[', ']');
-  for (const auto &text : texts) list.text("", text);
-}
-
-void add_servers(std::string *out, const std::vector<ServerStatus> &servers) {
-  JsonList list(out, '[', ']');
+void add_servers(Writer &out, const std::vector<ServerStatus> &servers) {
+  out.begin_array();
   for (const auto &server : servers) {
-    list.name("");
-    JsonList item(out, '{', '}');
-    item.text("name", server.name).text("type", server.type);
-    item.text("state", to_string(server.state)).text("reason", server.reason);
-    item.number("tools", server.tools).number("resources", server.resources);
-    item.number("prompts", server.prompts).number("restarts", server.restarts);
-    item.number("in_flight", server.in_flight);
+    out.begin_object().member("name", server.name).member("type", server.type);
+    out.member("state", to_string(server.state)).member("reason", server.reason);
+    out.member("tools", server.tools).member("resources", server.resources);
+    out.member("prompts", server.prompts).member("restarts", server.restarts);
+    out.member("in_flight", server.in_flight).end_object();
   }
+  out.end_array();
 }
 
-void add_plugins(std::string *out, const std::vector<PluginStatus> &plugins) {
-  JsonList list(out, '[', ']');
+void add_plugins(Writer &out, const std::vector<PluginStatus> &plugins) {
+  out.begin_array();
   for (const auto &plugin : plugins) {
-    list.name("");
-    JsonList item(out, '{', '}');
-    item.text("id", plugin.id).text("plugin", plugin.plugin).text("version", plugin.version);
-    item.text("state", plugin.state).text("path", plugin.path);
-    item.number("generation", plugin.generation);
-    item.name("provides");
-    add_texts(out, plugin.provides);
+    out.begin_object().member("id", plugin.id).member("plugin", plugin.plugin);
+    out.member("version", plugin.version).member("state", plugin.state);
+    out.member("path", plugin.path).member("generation", plugin.generation);
+    out.member("provides", plugin.provides).end_object();
   }
+  out.end_array();
 }
 
-void add_policy(std::string *out, const PolicyMark &mark) {
-  JsonList item(out, '{', '}');
-  item.number("generation", mark.generation).number("rules", mark.rules);
-  item.text("digest", mark.digest);
-}
-
-void add_compartments(std::string *out, const std::vector<CompartmentStatus> &compartments) {
-  JsonList list(out, '[', ']');
+void add_compartments(Writer &out, const std::vector<CompartmentStatus> &compartments) {
+  out.begin_array();
   for (const auto &one : compartments) {
-    list.name("");
-    JsonList item(out, '{', '}');
-    item.text("name", one.name).text("state", one.state);
-    item.number("pid", static_cast<std::uint64_t>(one.pid)).number("restarts", one.restarts);
-    item.number("memory_bytes", one.memory_bytes).number("descriptors", one.descriptors);
-    item.name("plugins");
-    add_texts(out, one.plugins);
-    item.name("in_force");
-    add_texts(out, one.in_force);
-    item.name("missing");
-    add_texts(out, one.missing);
-    item.name("servers_missing");
-    add_texts(out, one.servers_missing);
+    out.begin_object().member("name", one.name).member("state", one.state);
+    out.member("pid", one.pid).member("restarts", one.restarts);
+    out.member("memory_bytes", one.memory_bytes).member("descriptors", one.descriptors);
+    out.member("plugins", one.plugins).member("in_force", one.in_force);
+    out.member("missing", one.missing).member("servers_missing", one.servers_missing);
+    out.end_object();
   }
+  out.end_array();
 }
 
 // Parsing: members of another process's snapshot, as printable text.
 std::string text_of(std::string_view object, std::string_view key, bool keep_lines = false) {
-  const std::string_view value = mcp::member(object, key);
-  if (value.empty() || value.front() != '"') return "";
-  std::string scratch;
-  return printable(mcp::unquote(value, &scratch), keep_lines);
+  return printable(bh::json::member_text(object, key), keep_lines);
 }
 
 std::uint64_t number_of(std::string_view object, std::string_view key) {
-  const std::string_view value = mcp::member(object, key);
   std::uint64_t out = 0;
-  std::from_chars(value.data(), value.data() + value.size(), out);
+  bh::json::read_integer(bh::json::member(object, key), &out);
   return out;
 }
 
@@ -154,34 +100,26 @@ std::string count(std::uint64_t n) {
 }  // namespace
 
 std::string snapshot_json(const ProcessFacts &facts, const HostStatus &status) {
-  std::string out;
-  {
-    JsonList top(&out, '{', '}');
-    top.text("version", facts.version).text("command", facts.command);
-    top.number("pid", static_cast<std::uint64_t>(facts.pid)).number("uptime_ms", facts.uptime_ms);
-    top.text("config", facts.config).text("log", facts.log_file);
-    top.text("socket", facts.socket);
-    top.number("sessions", status.sessions).number("in_flight", status.in_flight);
-    top.number("calls", status.calls);
-    top.name("endpoints");
-    add_texts(&out, status.endpoints);
-    top.name("servers");
-    add_servers(&out, status.servers);
-    top.name("compartments");
-    add_compartments(&out, facts.compartments);
-    top.name("plugins");
-    add_plugins(&out, status.plugins);
-    top.name("collisions");
-    add_texts(&out, status.collisions);
-    top.name("servers_missing");
-    add_texts(&out, status.servers_missing);
-    top.name("policy");
-    add_policy(&out, status.policy_mark);
-    top.name("counters");
-    JsonList counters(&out, '{', '}');
-    for (const auto &[name, value] : status.counters) counters.number(name, value);
-  }
-  return out;
+  std::string json;
+  Writer out(&json);
+  out.begin_object().member("version", facts.version).member("command", facts.command);
+  out.member("pid", facts.pid).member("uptime_ms", facts.uptime_ms);
+  out.member("config", facts.config).member("log", facts.log_file);
+  out.member("socket", facts.socket);
+  out.member("sessions", status.sessions).member("in_flight", status.in_flight);
+  out.member("calls", status.calls).member("endpoints", status.endpoints);
+  add_servers(out.key("servers"), status.servers);
+  add_compartments(out.key("compartments"), facts.compartments);
+  add_plugins(out.key("plugins"), status.plugins);
+  out.member("collisions", status.collisions);
+  out.member("servers_missing", status.servers_missing);
+  const PolicyMark &mark = status.policy_mark;
+  out.key("policy").begin_object().member("generation", mark.generation);
+  out.member("rules", mark.rules).member("digest", mark.digest).end_object();
+  out.key("counters").begin_object();
+  for (const auto &[name, value] : status.counters) out.member(name, value);
+  out.end_object().end_object();
+  return json;
 }
 
 std::string server_table(const std::vector<ServerStatus> &servers, std::string_view indent) {

@@ -12,6 +12,7 @@
 #include <string_view>
 
 #include "base/owned_fd.hpp"
+#include "bulkhead/cpp/text.hpp"
 #include "mcp/scan.hpp"
 
 namespace bulkhead::program {
@@ -68,10 +69,7 @@ std::string hex_of(std::string_view integrity) {
       size != bytes.size()) {
     return {};
   }
-  std::string out(2 * bytes.size() + 1, '\0');
-  ::sodium_bin2hex(out.data(), out.size(), bytes.data(), bytes.size());
-  out.pop_back();
-  return out;
+  return bh::hex({reinterpret_cast<const char *>(bytes.data()), bytes.size()});
 }
 
 bool has_digest(std::string_view content, const std::string &hex) {

@@ -7,6 +7,8 @@
 #include <filesystem>
 #include <tuple>
 
+#include "bulkhead/cpp/clock.hpp"
+#include "bulkhead/cpp/json_writer.hpp"
 #include "common/paths.hpp"
 #include "common/private_file.hpp"
 #include "mcp/scan.hpp"
@@ -16,24 +18,14 @@ namespace {
 
 constexpr std::string_view file_name = "pins.json";
 
-std::uint64_t now() {
-  return static_cast<std::uint64_t>(::time(nullptr));
-}
-
 // ---- serialization ---------------------------------------------------------------------------
 
 void put(std::string *out, std::string_view key, std::string_view value) {
-  if (value.empty()) return;
-  *out += out->ends_with('{') ? "" : ",";
-  mcp::append_quoted(out, key);
-  *out += ':';
-  mcp::append_quoted(out, value);
+  if (!value.empty()) bh::json::append_member(out, key, value);
 }
 
 void put(std::string *out, std::string_view key, std::uint64_t value) {
-  if (value == 0) return;
-  mcp::append_quoted(&(*out += ','), key);
-  *out += ':' + std::to_string(value);
+  if (value != 0) bh::json::append_member(out, key, value);
 }
 
 std::string text_of(const StoredPin &pin) {
@@ -55,8 +47,7 @@ std::string text_of(const StoredPin &pin) {
 }
 
 bool is_hash(std::string_view text) {
-  return text.empty() ||
-         (text.size() == 32 && text.find_first_not_of("0123456789abcdef") == text.npos);
+  return text.empty() || (text.size() == 32 && bh::is_lower_hex(text));
 }
 
 // True for an entry that this program or the user could have written.
@@ -125,7 +116,7 @@ void apply_seen(const PinNews &news, StoredPin *pin) {
   }
   pin->pin.renamed_from = pin->pin.approved() ? std::string() : news.pin.renamed_from;
   pin->seen_text = pin->pin.seen.empty() ? "" : news.text;
-  pin->seen_at = now();
+  pin->seen_at = bh::unix_s();
 }
 
 StoredPin fresh(const PinNews &news, const std::string &file, bool may_approve) {
@@ -133,7 +124,7 @@ StoredPin fresh(const PinNews &news, const std::string &file, bool may_approve) 
   pin.file = file;
   pin.pin.server = news.pin.server;
   pin.pin.tool = news.pin.tool;
-  pin.first_seen = now();
+  pin.first_seen = bh::unix_s();
   if (news.pin.hash.empty() || !may_approve) {
     apply_seen(news, &pin);
     return pin;
