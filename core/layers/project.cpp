@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <filesystem>
 
+#include "bulkhead/cpp/json_writer.hpp"
 #include "layers/canonical.hpp"
 #include "layers/project_entry.hpp"
 #include "profile/parse.hpp"
@@ -16,28 +17,6 @@ namespace profiles {
 
 namespace {
 
-constexpr char kHex[] = "0123456789abcdef";
-
-void append_string(std::string &out, std::string_view text) {
-  out += '"';
-  for (const char c : text) {
-    static constexpr std::string_view kShort = "\b\t\n\f\r\"\\";
-    static constexpr std::string_view kLetters = "btnfr\"\\";
-    const auto byte = static_cast<unsigned char>(c);
-    if (const std::size_t at = kShort.find(c); at != std::string_view::npos) {
-      out += '\\';
-      out += kLetters[at];
-    } else if (byte < 0x20) {
-      out += "\\u00";
-      out += kHex[byte >> 4];
-      out += kHex[byte & 15];
-    } else {
-      out += c;
-    }
-  }
-  out += '"';
-}
-
 void append_canonical(std::string &out, const Node &node);
 
 void append_table(std::string &out, const Node &table) {
@@ -48,7 +27,7 @@ void append_table(std::string &out, const Node &table) {
   out += '{';
   for (const Member *member : members) {
     if (!out.ends_with('{')) out += ',';
-    append_string(out, member->name);
+    bh::json::append_quoted(&out, member->name);
     out += ':';
     append_canonical(out, member->value);
   }
@@ -69,7 +48,7 @@ void append_canonical(std::string &out, const Node &node) {
       out += node.text;
       break;
     case Kind::string:
-      append_string(out, node.text);
+      bh::json::append_quoted(&out, node.text);
       break;
     case Kind::array:
       out += '[';
@@ -229,9 +208,9 @@ class EntryReader {
 
 std::string project_serialisation(const Member &entry, const std::string &file) {
   std::string out = "{\"file\":";
-  append_string(out, file);
+  bh::json::append_quoted(&out, file);
   out += ",\"name\":";
-  append_string(out, entry.name);
+  bh::json::append_quoted(&out, entry.name);
   out += ",\"server\":";
   append_canonical(out, entry.value);
   return out + '}';

@@ -6,6 +6,8 @@
 #include <cstdlib>
 #include <tuple>
 
+#include "bulkhead/cpp/text.hpp"
+
 namespace bulkhead {
 
 std::string to_string(const ProfileError &error) {
@@ -30,10 +32,6 @@ namespace {
 constexpr std::size_t kWordBytes = 80;  // longer ones have no nearest word
 constexpr std::size_t kNotes = 200;
 
-char lower(char c) {
-  return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
-}
-
 // Levenshtein distance, ignoring case; both words are short (bounded by the caller).
 std::size_t distance(std::string_view a, std::string_view b) {
   std::vector<std::size_t> row(b.size() + 1);
@@ -43,7 +41,7 @@ std::size_t distance(std::string_view a, std::string_view b) {
     row[0] = i;
     for (std::size_t j = 1; j <= b.size(); ++j) {
       const std::size_t above = row[j];
-      const std::size_t change = diagonal + (lower(a[i - 1]) == lower(b[j - 1]) ? 0 : 1);
+      const std::size_t change = diagonal + (bh::lower(a[i - 1]) == bh::lower(b[j - 1]) ? 0 : 1);
       row[j] = std::min({above + 1, row[j - 1] + 1, change});
       diagonal = above;
     }
@@ -73,13 +71,7 @@ std::optional<std::uint64_t> whole_number(const std::string &text) {
 std::string printable(std::string_view text, std::size_t most) {
   std::string out;
   const bool cut = text.size() > most;
-  if (cut) {
-    text = text.substr(0, most);
-    // Do not cut a character.
-    while (!text.empty() && (static_cast<unsigned char>(text.back()) & 0xC0) == 0x80)
-      text.remove_suffix(1);
-    if (!text.empty() && static_cast<unsigned char>(text.back()) >= 0xC0) text.remove_suffix(1);
-  }
+  text = bh::cut_text(text, most);
   for (const char c : text) {
     const auto byte = static_cast<unsigned char>(c);
     out += byte < 0x20 || byte == 0x7F ? '?' : c;

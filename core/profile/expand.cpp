@@ -1,5 +1,6 @@
 #include "profile/expand.hpp"
 
+#include "bulkhead/cpp/text.hpp"
 #include "profile/diagnostics.hpp"
 #include "profile/secrets.hpp"
 
@@ -15,32 +16,6 @@ bool variable_name(std::string_view name) {
     const bool good =
         (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '_';
     if (!good) return false;
-  }
-  return true;
-}
-
-// Definitions are sent as JSON, so a value must be valid UTF-8, without overlong forms and
-// surrogates.
-bool valid_utf8(std::string_view text) {
-  std::size_t i = 0;
-  while (i < text.size()) {
-    const auto byte = [&](std::size_t k) {
-      return i + k < text.size() ? static_cast<unsigned char>(text[i + k]) : 0u;
-    };
-    const auto tail = [&](std::size_t k) { return (byte(k) & 0xC0) == 0x80; };
-    const unsigned lead = byte(0);
-    std::size_t n = 1;
-    if (lead >= 0xC2 && lead <= 0xDF && tail(1))
-      n = 2;
-    else if (lead >= 0xE0 && lead <= 0xEF && tail(1) && tail(2) &&
-             !(lead == 0xE0 && byte(1) < 0xA0) && !(lead == 0xED && byte(1) > 0x9F))
-      n = 3;
-    else if (lead >= 0xF0 && lead <= 0xF4 && tail(1) && tail(2) && tail(3) &&
-             !(lead == 0xF0 && byte(1) < 0x90) && !(lead == 0xF4 && byte(1) > 0x8F))
-      n = 4;
-    else if (lead >= 0x80)
-      return false;
-    i += n;
   }
   return true;
 }
@@ -73,7 +48,7 @@ void resolve_input(std::string_view id, std::string_view server,
                    const ProfileEnvironment &environment, Expanded &out) {
   const std::string name = variable_for(server, id);
   const auto value = environment.getenv ? environment.getenv(name) : std::nullopt;
-  if (value && valid_utf8(*value)) {
+  if (value && bh::is_utf8(*value)) {
     out.text += *value;
   } else if (value) {
     add(out, "the environment variable " + printable(name) + " is not UTF-8 text", true);
@@ -104,7 +79,7 @@ void resolve(std::string_view body, const ProfileEnvironment &environment, std::
   auto value = environment.getenv ? environment.getenv(std::string(name)) : std::nullopt;
   if (fallback != std::string_view::npos && (!value || value->empty())) {
     out.text += body.substr(fallback + 2);
-  } else if (value && !valid_utf8(*value)) {
+  } else if (value && !bh::is_utf8(*value)) {
     add(out, "the environment variable " + printable(name) + " is not UTF-8 text", true);
   } else if (value) {
     out.text += *value;

@@ -6,6 +6,7 @@
 #include <unordered_map>
 #include <utility>
 
+#include "bulkhead/cpp/text.hpp"
 #include "profile/expand.hpp"
 #include "profile/keys.hpp"
 #include "profile/rule_sections.hpp"
@@ -148,9 +149,8 @@ void read_disabled(const PluginKey &, const KeyValue &input, PluginReader &reade
 void read_sha256(const PluginKey &, const KeyValue &input, PluginReader &reader) {
   auto text = input.diagnostics().string(input.value(), input.path);
   if (!text) return;
-  for (char &c : *text)
-    if (c >= 'A' && c <= 'F') c = static_cast<char>(c - 'A' + 'a');
-  if (text->size() != 64 || text->find_first_not_of("0123456789abcdef") != std::string::npos)
+  *text = bh::lowered(*text);
+  if (text->size() != 64 || !bh::is_lower_hex(*text))
     input.reject("64 hexadecimal digits are needed");
   else
     reader.use.sha256 = *std::move(text);

@@ -5,18 +5,10 @@
 #include <cerrno>
 #include <cstring>
 
+#include "bulkhead/cpp/text.hpp"
 #include "profile/read_file.hpp"
 
 namespace bulkhead {
-
-namespace {
-
-std::string reason(int error) {
-  char text[128];
-  return ::strerror_r(error, text, sizeof text);  // the GNU one: returns the text
-}
-
-}  // namespace
 
 namespace profiles {
 
@@ -28,7 +20,7 @@ Result<std::string> read_whole(const std::string &path, std::size_t most, bool r
     return fail(missing ? BH_E_NOT_FOUND : BH_E_IO,
                 path + ": " +
                     (missing ? "no such file [file_not_found]"
-                             : "cannot be read: " + reason(error) + " [unreadable]"));
+                             : "cannot be read: " + bh::error_name(error) + " [unreadable]"));
   }
   std::string text;
   struct stat info;
@@ -48,7 +40,7 @@ Result<std::string> read_whole(const std::string &path, std::size_t most, bool r
   }
   ::close(fd);
   if (error != 0)
-    return fail(BH_E_IO, path + ": cannot be read: " + reason(error) + " [unreadable]");
+    return fail(BH_E_IO, path + ": cannot be read: " + bh::error_name(error) + " [unreadable]");
   if (text.size() > most)
     return fail(BH_E_LIMIT, path + ": larger than " + std::to_string(most) + " bytes [too_large]");
   return text;

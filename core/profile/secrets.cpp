@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "bulkhead/cpp/text.hpp"
+
 namespace bulkhead::profiles {
 
 namespace {
@@ -19,13 +21,6 @@ constexpr std::string_view kValueStarts[] = {
     "xoxb-", "AKIA", "glpat-", "xapp-",  "AIza", "github_", "xoxp-",  "ntn_",  "secret_",
     "eyJ",   "npm_", "hf_",    "Bearer", "Basi", "lin_api", "dop_v1", "figd_", "ATATT",
 };
-
-std::string lowered(std::string_view text) {
-  std::string out(text);
-  for (char &c : out)
-    if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
-  return out;
-}
 
 // A ':' that is not followed by a port: "user:pass" of "user:pass/word@host".
 bool half_userinfo(std::string_view authority) {
@@ -99,7 +94,7 @@ std::string without_defaults(std::string_view text) {
 }  // namespace
 
 bool credential_name(std::string_view name) {
-  const std::string word = lowered(name);
+  const std::string word = bh::lowered(name);
   for (const std::string_view part : kNameParts)
     if (word.find(part) != std::string::npos) return true;
   for (const std::string_view last : kLastWords) {
@@ -170,7 +165,7 @@ std::vector<std::string> masked_args(const std::vector<std::string> &args) {
   for (const std::string &arg : args) {
     const std::size_t split = arg.find_first_of("=:");
     const bool option = arg.starts_with('-');
-    const bool header = lowered(arg).find("bearer ") != std::string::npos;
+    const bool header = bh::lowered(arg).find("bearer ") != std::string::npos;
     if ((next && !option) || header || json_credential(arg) ||
         (split == std::string::npos && credential_value(arg))) {
       out.emplace_back(kMask);

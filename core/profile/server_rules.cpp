@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <charconv>
 
+#include "bulkhead/cpp/text.hpp"
 #include "profile/server.hpp"
 
 namespace bulkhead::profiles {
@@ -92,10 +93,7 @@ std::string refused_authority(std::string_view authority) {
 }  // namespace
 
 std::string lowered(std::string_view text) {
-  std::string out(text);
-  for (char &c : out)
-    if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
-  return out;
+  return bh::lowered(text);
 }
 
 bool ignored_server_key(std::string_view name) {

@@ -59,6 +59,7 @@ void merge_tables(Node &base, Node &&over) {
   }
 }
 
+// Not the SDK's writer: digests of rules are made of this text, so that its escapes cannot change.
 void append_json_string(std::string &out, std::string_view text) {
   static constexpr char kHex[] = "0123456789abcdef";
   out += '"';

@@ -77,7 +77,7 @@ std::optional<std::vector<SeenQuestion>> read_questions(const std::string &socke
                                                                 {"transport", &q.transport}};
     for (const auto &[name, text] : texts) *text = text_of(item, name);
     // It becomes part of a path.
-    if (q.id.find_first_not_of("0123456789abcdef") != std::string::npos || q.id.empty()) {
+    if (!bh::is_lower_hex(q.id) || q.id.empty()) {
       to.out.pop_back();
       return true;
     }

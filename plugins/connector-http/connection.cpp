@@ -1,5 +1,7 @@
 #include "connection.hpp"
 
+#include <bulkhead/cpp/text.hpp>
+
 #include <fcntl.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
@@ -32,11 +34,6 @@ HeadEnd end_of_head(const HttpRequest &request) {
   if (request.method == Method::post) end.field("Content-Length", request.body_bytes);
   end << "\r\n";
   return end;
-}
-
-std::string error_text(int error) {
-  char room[128];
-  return strerror_r(error, room, sizeof room);
 }
 
 // A peer that is gone without a word is noticed after a minute: on an event stream nothing is sent
@@ -128,7 +125,7 @@ void Connection::connect_next() {
     }
     error = errno;
   }
-  fail(BH_E_UNAVAILABLE, "cannot connect: " + error_text(error));
+  fail(BH_E_UNAVAILABLE, "cannot connect: " + bh::error_name(error));
 }
 
 bool Connection::begin_connect(const Address &address) {
@@ -153,7 +150,7 @@ void Connection::connect_failed(int error) {
   ::close(fd_);
   fd_ = -1;
   if (tried_ < addresses_.size()) return connect_next();
-  fail(BH_E_UNAVAILABLE, "cannot connect: " + error_text(error));
+  fail(BH_E_UNAVAILABLE, "cannot connect: " + bh::error_name(error));
 }
 
 void Connection::connect_done() {
@@ -288,7 +285,7 @@ void Connection::readable() {
 // The peer closed or reset the connection while a call was under way.
 void Connection::ended(int error) {
   if (reader_.ends_with_connection() && error == 0) return complete();
-  std::string text = error == 0 ? "the server closed the connection" : error_text(error);
+  std::string text = error == 0 ? "the server closed the connection" : bh::error_name(error);
   text += received_ ? " in the middle of its answer" : " before it answered";
   if (account_ > 0) {
     text += "; the request was not sent completely";

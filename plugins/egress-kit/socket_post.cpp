@@ -1,5 +1,7 @@
 #include "egress-kit/socket_post.hpp"
 
+#include <bulkhead/cpp/text.hpp>
+
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -64,7 +66,7 @@ bool SocketPost::write() {
   if (n < 0) {
     if (errno == EAGAIN || errno == EINTR) return true;
     // It may have answered before it read all, and closed.
-    if (errno != EPIPE && errno != ECONNRESET) return finish(std::strerror(errno)), false;
+    if (errno != EPIPE && errno != ECONNRESET) return finish(bh::error_name(errno)), false;
     written_ = message_.size();
   } else {
     written_ += static_cast<std::size_t>(n);
@@ -79,7 +81,7 @@ bool SocketPost::read() {
   const ssize_t n = ::recv(fd_, bytes, sizeof bytes, MSG_DONTWAIT);
   if (n < 0) {
     if (errno == EAGAIN || errno == EINTR) return true;
-    return finish(std::strerror(errno)), false;
+    return finish(bh::error_name(errno)), false;
   }
   if (n == 0) {
     return finish(reader_.ends_with_connection() ? "" : "closed without a whole answer"), false;

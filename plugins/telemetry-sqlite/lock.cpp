@@ -1,5 +1,7 @@
 #include "telemetry-sqlite/lock.hpp"
 
+#include <bulkhead/cpp/text.hpp>
+
 #include <fcntl.h>
 #include <sys/file.h>
 #include <unistd.h>
@@ -17,7 +19,7 @@ std::string ChainLock::take(const std::string &folder) {
   for (std::uint32_t chain = 1; chain <= max_chains; ++chain) {
     const std::string path = folder + "/chain-" + std::to_string(chain) + ".lock";
     const int fd = ::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
-    if (fd < 0) return path + ": " + std::strerror(errno);
+    if (fd < 0) return path + ": " + bh::error_name(errno);
     if (::flock(fd, LOCK_EX | LOCK_NB) == 0) {
       fd_ = fd;
       chain_ = chain;

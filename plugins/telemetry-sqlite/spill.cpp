@@ -1,5 +1,7 @@
 #include "telemetry-sqlite/spill.hpp"
 
+#include <bulkhead/cpp/text.hpp>
+
 #include <fcntl.h>
 #include <sodium.h>
 #include <sys/stat.h>
@@ -103,7 +105,7 @@ Spill::~Spill() {
 }
 
 std::string Spill::open(const std::string &path, std::uint64_t bytes) {
-  const auto failed = [&](int error) { return path + ": " + std::strerror(error); };
+  const auto failed = [&](int error) { return path + ": " + bh::error_name(error); };
   fd_ = ::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
   if (fd_ < 0) return failed(errno);
   if (const int error = ::posix_fallocate(fd_, 0, static_cast<off_t>(bytes)); error != 0) {

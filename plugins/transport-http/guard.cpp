@@ -1,5 +1,7 @@
 #include "guard.hpp"
 
+#include <bulkhead/cpp/text.hpp>
+
 #include <arpa/inet.h>
 
 #include <algorithm>
@@ -19,9 +21,7 @@ namespace {
 constexpr std::array<std::string_view, 3> loopback_names{"127.0.0.1", "localhost", "[::1]"};
 
 void lower(std::string &text) {
-  for (char &c : text) {
-    if (c >= 'A' && c <= 'Z') c = static_cast<char>(c + 32);
-  }
+  text = bh::lowered(text);
 }
 
 struct HostPort {

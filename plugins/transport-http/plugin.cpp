@@ -1,4 +1,6 @@
 // transport-http: lets MCP clients in over HTTP. This file ties the server to the plugin ABI.
+#include <bulkhead/cpp/text.hpp>
+
 #include <sys/random.h>
 
 #include <array>
@@ -17,13 +19,7 @@ constexpr std::string_view secret_name = "http-token";
 std::string make_token() {
   std::array<unsigned char, 32> bytes;
   if (::getrandom(bytes.data(), bytes.size(), 0) != static_cast<ssize_t>(bytes.size())) return {};
-  static constexpr char digits[] = "0123456789abcdef";
-  std::string token;
-  for (const unsigned char byte : bytes) {
-    token += digits[byte >> 4];
-    token += digits[byte & 15];
-  }
-  return token;
+  return bh::hex({reinterpret_cast<const char *>(bytes.data()), bytes.size()});
 }
 
 }  // namespace
