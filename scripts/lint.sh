@@ -37,7 +37,7 @@ fi
 # Phrases that have a plain term. The list of files only grows.
 plain=(README.md HACKING.md SECURITY.md CHANGELOG.md docs tests/README.md host/command_line 'core/route/*.hpp'
   core/corporation core/formats core/layers 'core/profile/*.cpp'
-  core/{sandbox,mcp,base,reactor} host/{supervisor,gateway,service,sources,common,state,relay} host/main.cpp
+  core/{sandbox,mcp,catalog,base,reactor} host/{supervisor,gateway,service,sources,common,state,relay} host/main.cpp
   plugins sdk/testing sdk/template tests/{breakout,cel,fixtures,fuzz,judges,policy,e2e,drills,soak}
   scripts cmake Makefile examples bench)
 # Not rewritten yet; then web pages for tests, the first ABI headers, and SQL that verification compares.

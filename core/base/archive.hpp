@@ -1,11 +1,11 @@
-// Values as bytes and back, for processes of this one program: no names, no versions. What is read
-// may come from a process that was taken over, so every length is checked; a reader that met
-// something impossible stays failed and yields empty values.
+// Serialization between processes of this program, without names and versions. The input may come
+// from a compromised process, so every length is checked. After an error a reader stays failed and
+// yields empty values.
 //
 //   template <class Ar> void archive(Ar &ar, Limits &v) { auto &[a, b] = v; ar(a, b); }
 //
-// The structured binding is the point: a member that is added later and forgotten there does not
-// compile.
+// The structured binding is required: if a member is added to the struct and missing in the
+// binding, the code does not compile.
 #pragma once
 
 #include <array>
@@ -84,7 +84,7 @@ class ArchiveReader {
   void operator()(T &...values) {
     (one(values), ...);
   }
-  // Everything was read, and nothing is left.
+  // True if everything was read and nothing is left.
   bool done() const noexcept { return !failed_ && bytes_.empty(); }
 
  private:
@@ -108,7 +108,7 @@ class ArchiveReader {
     one(text);
     value.assign(text);
   }
-  // Borrowed from what is read.
+  // Points into the input.
   void one(std::string_view &value) {
     const std::uint32_t n = count();
     value = bytes_.substr(0, n);
@@ -143,7 +143,7 @@ class ArchiveReader {
   void one(std::pair<A, B> &value) {
     (*this)(value.first, value.second);
   }
-  // Of elements that take a byte each at least.
+  // The number of elements, each of which takes at least one byte.
   std::uint32_t count() {
     std::uint32_t n = 0;
     one(n);
@@ -166,7 +166,7 @@ std::string to_bytes(const T &value) {
   return writer.take();
 }
 
-// False: damaged, and `value` holds rubbish.
+// Returns false if the bytes are invalid; `value` is then unspecified.
 template <class T>
 bool from_bytes(std::string_view bytes, T *value) {
   ArchiveReader reader(bytes);

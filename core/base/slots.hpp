@@ -1,4 +1,4 @@
-// A table whose handles carry a generation: a stale or forged handle is refused, not followed.
+// A table whose handles contain a generation, so that stale and forged handles are rejected.
 #pragma once
 
 #include <cstdint>
@@ -6,13 +6,13 @@
 
 namespace bulkhead {
 
-// T needs no special members. Handles are (generation << 32 | index + 1), so 0 is never one.
-// Pointers from get() are valid until the next insert().
+// T has no special requirements. A handle is (generation << 32 | index + 1), never 0. Pointers from
+// get() are valid until the next insert().
 template <class T>
 class Slots {
  public:
-  // first_generation: of every slot; at least 1, less than 2^20. Where handles leave the process, a
-  // random one keeps those of another process from being taken for ours.
+  // first_generation: of every slot; from 1 to 2^20 - 1. If handles leave the process, a random
+  // value prevents confusing them with handles of another process.
   explicit Slots(std::uint32_t first_generation = 1) noexcept
       : first_generation_(first_generation) {}
 
@@ -50,7 +50,7 @@ class Slots {
     Slot &slot = slots_[index];
     slot.used = false;
     slot.value = T{};
-    // 20 bits, so that a handle stays below 2^53: some go out as JSON numbers.
+    // 20 bits keep a handle below 2^53: some are sent as JSON numbers.
     slot.generation = (slot.generation + 1) & 0xFFFFF;
     if (slot.generation == 0) slot.generation = 1;
     free_.push_back(index);
@@ -60,7 +60,7 @@ class Slots {
 
   std::size_t size() const noexcept { return size_; }
 
-  // f(handle, T&) for each; f may erase the one it was given, nothing else.
+  // Calls f(handle, T&) for each entry; f may erase that entry only.
   template <class F>
   void for_each(F &&f) {
     for (std::uint32_t i = 0; i < slots_.size(); ++i) {

@@ -1,4 +1,4 @@
-// What one upstream lists: raw items, kept as the bytes that came.
+// The items that one upstream lists, stored as the received bytes.
 #pragma once
 
 #include <array>
@@ -23,27 +23,27 @@ struct ItemKindFacts {
   mcp::Method list_method;
   std::string_view list_method_text;
   std::string_view member;  // of the list result
-  std::string_view key;     // the member of an item that names it
+  std::string_view key;     // the member of an item that has its name
   std::string_view noun;
 };
 const ItemKindFacts &facts(ItemKind kind) noexcept;
 
-// Of an item's definition as the server wrote it; 128 bits of BLAKE2b, so that nobody finds another
-// definition with the same one. All zero: there is no definition.
+// The hash of an item's definition as the server wrote it: 128 bits of BLAKE2b, so that no second
+// definition with the same hash can be found. All zero: no definition.
 using DefinitionHash = std::array<std::uint8_t, 16>;
 std::string to_hex(const DefinitionHash &hash);
 DefinitionHash definition_hash(std::string_view raw);
 
-// All items of one kind that one upstream listed. The items' bytes lie behind each other in
-// `bytes`.
+// All items of one kind that one upstream listed. `bytes` has the items' bytes one after
+// another.
 struct ItemList {
   struct Item {
     mcp::Range raw;         // in bytes
     mcp::Range key;         // the naming string token, with quotes, in bytes
     DefinitionHash hash{};  // of raw
   };
-  // Names that were left out because they have hidden characters (mcp::hidden_character), with
-  // those as \uXXXX; at most max_left_out of at most max_shown_name bytes, each once.
+  // Names of items that were skipped because of hidden characters (mcp::hidden_character), which
+  // are shown as \uXXXX. Limited to max_left_out names of max_shown_name bytes, without duplicates.
   static constexpr std::size_t max_left_out = 16, max_shown_name = 120;
   std::string bytes;
   std::vector<Item> items;
@@ -54,15 +54,15 @@ struct ItemList {
   }
 };
 
-// Appends the items of one list result (validated JSON) and returns the next cursor token (with
-// quotes), or nullopt on the last page. Items without a name, tools that the definition's allow and
-// deny lists hide, and items whose name has hidden characters are left out; `left_out` has the
-// last ones. BH_E_LIMIT beyond the profile's bounds.
+// Appends the items of one list result (validated JSON). Returns the next cursor token (with
+// quotes), or nullopt on the last page. Skips items without a name, tools that the allow and deny
+// lists hide, and items whose name has hidden characters, which it adds to `left_out`. BH_E_LIMIT:
+// a limit of the profile is exceeded.
 Result<std::optional<std::string>> append_page(ItemKind kind, std::string_view result,
                                                const ServerDef &definition, const Limits &limits,
                                                ItemList *out);
 
-// Takes off again the tools that this definition hides. True if there were any.
+// Removes the tools that this definition hides. Returns true if there were any.
 bool hide_tools(const ServerDef &definition, ItemList *tools);
 
 }  // namespace bulkhead

@@ -1,19 +1,19 @@
-// The message scanner: one validating pass over a JSON-RPC message, giving the byte ranges that
-// routing needs. Bytes are never rebuilt; forwarding splices new values between these ranges.
+// The message scanner: one validating pass over a JSON-RPC message, which gives the byte ranges
+// that routing needs. Bytes are never rebuilt; forwarding splices values between these ranges.
 //
-// Checked in the one pass (RFC 8259): grammar, UTF-8 (RFC 3629, no surrogates, no overlong forms),
-// \u escapes (a lone surrogate escape is legal JSON and passes), no byte-order mark, nothing but
-// white space after the value, nesting depth. Numbers are validated as tokens and never converted:
-// 1e400 and -0.0 pass as they are.
+// Validated in this pass (RFC 8259): grammar, UTF-8 (RFC 3629, no surrogates, no overlong forms),
+// \u escapes (a lone surrogate escape is legal JSON and accepted), no byte-order mark, only white
+// space after the value, nesting depth. Numbers are validated as tokens and never converted: 1e400
+// and -0.0 are accepted unchanged.
 //
-// Refused as ambiguous (JSON-RPC error -32600), for the envelope and for `params`: a member name
-// that occurs twice, and a name that differs only in case (after unescaping; ASCII case plus U+017F
-// and U+212A, which some decoders fold to s and k) from another or from one that this scanner looks
-// for. Two spellings of one member must never mean one thing to policy and another to a server. In
-// params._meta and params.ref the rule holds for the members named in Scan. (Names are compared by
-// a 64-bit hash: two different ones with the same hash would be refused, too.)
+// Rejected as ambiguous (JSON-RPC error -32600) in the envelope and in `params`: a duplicate member
+// name, and a name that differs only in case (after unescaping; ASCII case plus U+017F and U+212A,
+// which some decoders fold to s and k) from another name or from a known one. One member must never
+// mean one thing to a policy and another to a server. In params._meta and params.ref the rule
+// applies to the members named in Scan. (Names are compared by a 64-bit hash; names with equal
+// hashes would be rejected, too.)
 //
-// Thread: any; a Scan borrows nothing but offsets. Never allocates.
+// Thread: any. A Scan contains offsets only and borrows nothing. Never allocates.
 #pragma once
 
 #include <cstdint>
@@ -41,7 +41,7 @@ enum class Kind : std::uint8_t {
   batch          // a JSON array; see for_each_element()
 };
 
-// Methods that the gateway knows; everything else is `other`.
+// Methods that the gateway knows; all others are `other`.
 enum class Method : std::uint8_t {
   none,  // responses
   other,
@@ -76,7 +76,7 @@ enum class Method : std::uint8_t {
 
 std::string_view to_string(Method method) noexcept;
 
-// All ranges of strings include the quotes; ranges of objects their braces.
+// Ranges of strings include the quotes; ranges of objects include the braces.
 struct Scan {
   Kind kind = Kind::request;
   Method method = Method::none;
@@ -85,12 +85,12 @@ struct Scan {
   Range params;       // object or array; absent allowed
   Range result;
   Range error;
-  // Members of the envelope that a message of this kind does not have: all but jsonrpc, id, method
-  // and params, of an answer all but jsonrpc, id and result or error.
+  // The number of unknown members of the envelope: those other than jsonrpc, id, method and params,
+  // or in a response those other than jsonrpc, id and result or error.
   std::uint32_t unknown_members = 0;
 
-  // Direct members of `params` (whatever the method; absent ones are empty, and so are those whose
-  // value has another type than stated here). A `_meta` that is not an object is refused.
+  // Direct members of `params`, whatever the method. A range is empty if the member is absent or
+  // has another type than stated here. A `_meta` that is not an object is rejected.
   Range name;              // string
   Range uri;               // string
   Range cursor;            // string
@@ -110,81 +110,81 @@ struct Scan {
   Range argument;          // any value
   Range context;           // any value
   bool modern = false;     // params._meta has io.modelcontextprotocol/protocolVersion
-  // There is a params._meta.progressToken of another type, or one of more than max_progress_token
-  // bytes: such a message goes nowhere.
+  // params._meta.progressToken has an invalid type or more than max_progress_token bytes. Such a
+  // message is rejected.
   bool bad_progress_token = false;
-  // How many of params._meta's traceparent, tracestate and baggage are not what the W3C calls so.
+  // The number of traceparent, tracestate and baggage in params._meta with an invalid value.
   std::uint8_t bad_traces = 0;
 
-  // Of requests that go to servers (tools/call, resources/read, subscribe and unsubscribe,
-  // prompts/get, completion/complete; else 0): how many members of params MCP's schema does not
-  // have for the method.
+  // For requests that are forwarded to servers (tools/call, resources/read, subscribe and
+  // unsubscribe, prompts/get, completion/complete; else 0): the number of members of params that
+  // MCP's schema does not define for the method.
   std::uint32_t unknown_params = 0;
-  // Of the same: params has members beside name, arguments, uri, ref, argument, context and _meta,
-  // as far as the method has these; or ref says more than what is completed.
+  // For the same requests. extra_params: other members than name, arguments, uri, ref, argument,
+  // context and _meta, as far as the method has these. extra_ref: unknown members, or name and uri.
   bool extra_params = false;
   bool extra_ref = false;
 
   bool has_to_drop() const noexcept { return unknown_members != 0 || bad_traces != 0; }
 };
 
-// Bytes of a token of progress, with quotes.
+// The maximum size of a progress token in bytes, including quotes.
 inline constexpr std::uint32_t max_progress_token = 258;
 
 struct ScanError {
   std::int32_t code = 0;     // JSON-RPC: -32700 not JSON (or not UTF-8), -32600 not a valid message
-  const char *what = "";     // static text: what was wrong
-  std::uint32_t offset = 0;  // where, in bytes
-  Range id;                  // the request's id where it could still be read, else empty; never
-                             // with -32700, never of a response, never one of two
-  Range seen_id;             // the id token as far as it was read, whatever else is wrong: to find
-                             // whose answer this would have been; never to answer with
+  const char *what = "";     // static text: the reason
+  std::uint32_t offset = 0;  // its position in bytes
+  Range id;                  // the request's id if it could be read, else empty; always empty with
+                             // -32700, for responses, and if there are two ids
+  Range seen_id;             // the id token as far as it was read, also of an invalid response, to
+                             // find the request it belongs to; never sent in an error
 };
 
 struct ScanLimits {
   std::uint32_t max_depth = 128;    // at most 1,024; deeper is -32600
-  std::uint32_t max_members = 256;  // of the envelope and of params, each; at most 256
+  std::uint32_t max_members = 256;  // per object, of envelope and params; at most 256
 };
 
-// Scans one message of at most 2^32-1 bytes. True: *out is filled. False: *error is.
+// Scans one message of at most 2^32-1 bytes. True: *out is set. False: *error is set.
 bool scan(std::string_view message, Scan *out, ScanError *error,
           const ScanLimits &limits = {}) noexcept;
 
-// The same message without its unknown_members and bad_traces: jsonrpc, id and what its kind has,
-// each value as it came. unknown_params: without those, too. Not of a batch. Allocates.
+// The message without its unknown_members and bad_traces; all other values are unchanged.
+// unknown_params: removes those, too. Not for batches. Allocates.
 std::string without_dropped_members(std::string_view message, const Scan &scan,
                                     bool unknown_params = false);
 
-// JSON object of what extra_params stands for, each member as it came; `ref` is whole. Empty: there
-// is none. Allocates only if there is some.
+// A JSON object of the members that extra_params stands for, unchanged; `ref` is complete. Empty:
+// no such members. Allocates only if there are some.
 std::string extra_params(std::string_view message, const Scan &scan);
 
-// The names that unknown_params counts, for people: "a", "b", "c" and 2 more. Allocates.
+// The names that unknown_params counts, as text: "a", "b", "c" and 2 more. Allocates.
 std::string unknown_param_names(std::string_view message, const Scan &scan);
 
-// The elements of a message that scan() has called Kind::batch; f(std::string_view element).
-// Returns false and stops early when f does.
+// Calls f(std::string_view element) for each element of a message of Kind::batch. Stops and returns
+// false if f returns false.
 bool for_each_element(std::string_view batch, void *arg,
                       bool (*f)(void *arg, std::string_view element)) noexcept;
 
-// Validates one JSON text by the same rules without looking for members. max_depth: at most 1,024.
+// Validates JSON text by the same rules without locating members. max_depth: at most 1,024.
 bool valid_json(std::string_view text, std::uint32_t max_depth = 128) noexcept;
 
-// Is there an object at any depth of this (already validated) JSON value that has one member name
-// twice, compared after unescaping?
+// True if an object at any depth of this validated JSON value has a duplicate member name, compared
+// after unescaping.
 bool has_duplicate_members(std::string_view json);
 
-// The text of a JSON string token (with quotes): unescaped, into *scratch if it holds escapes, else
-// a view into the token. A lone surrogate becomes U+FFFD.
+// The text of a JSON string token (with quotes): unescaped into *scratch if it has escapes, else a
+// view into the token. A lone surrogate becomes U+FFFD.
 std::string_view unquote(std::string_view token, std::string *scratch);
 
-// Appends text as a JSON string token, with quotes. Invalid UTF-8 becomes U+FFFD.
+// Appends text as a JSON string token with quotes. Invalid UTF-8 becomes U+FFFD.
 void append_quoted(std::string *out, std::string_view text);
 
-// The value range of a direct member of a validated JSON object, empty view if absent.
+// The value of a direct member of a validated JSON object; empty if absent.
 std::string_view member(std::string_view object, std::string_view key) noexcept;
 
-// Calls f for each element of a validated JSON array.
+// Calls f for each element of a validated JSON array. Stops and returns false if f returns false.
 bool for_each_item(std::string_view array, void *arg,
                    bool (*f)(void *arg, std::string_view item)) noexcept;
 

@@ -4,9 +4,9 @@
 // Owner: the Host. Thread: everything runs on the thread that calls run(), except post(),
 // run_blocking() and stop(), which any thread may call.
 //
-// Why not io_context: a message costs about five system calls in all, and Asio's edge-triggered
-// reactor adds one (a speculative read or a re-arming epoll_ctl) for each readiness it reports.
-// Descriptors here stay registered, level-triggered, for as long as they are watched.
+// io_context is not used: a message costs about five system calls in total, and Asio's
+// edge-triggered reactor adds one (a speculative read or a re-arming epoll_ctl) per readiness
+// event. Here descriptors stay registered, level-triggered, while they are watched.
 // bench/RESULTS.md has the measurement.
 #pragma once
 
@@ -32,25 +32,25 @@ class Reactor {
   Reactor(const Reactor &) = delete;
   Reactor &operator=(const Reactor &) = delete;
 
-  // Runs until stop(). Handlers run one after the other, never nested.
+  // Runs until stop(). Handlers run one after another, never nested.
   void run();
-  // Handles what is due, waiting at most timeout_ms for something (-1: for ever).
+  // Runs everything that is due; waits at most timeout_ms for an event (-1: no limit).
   void poll(int timeout_ms);
   void stop() noexcept;
-  // Makes a poll() that sleeps return. Any thread, and async-signal-safe.
+  // Makes a waiting poll() return. Any thread; async-signal-safe.
   void wake() noexcept;
 
-  // `fn` is called on the loop's thread when no descriptor has been ready and nothing was posted
-  // for first_rest_ms, and from then on once for every pause of next_rest_ms: for what a process at
-  // rest has no use for. Timers do not end a pause.
+  // Calls `fn` on the loop's thread after first_rest_ms without a ready descriptor or posted
+  // function, then once per further idle period of next_rest_ms. Used to release what an idle
+  // process does not need. Timers do not end an idle period.
   static constexpr std::uint64_t first_rest_ms = 1'000;
   static constexpr std::uint64_t next_rest_ms = 30'000;
   void on_rest(void (*fn)() noexcept) noexcept;
 
-  // CLOCK_MONOTONIC as of the start of this turn.
+  // CLOCK_MONOTONIC at the start of this turn.
   std::uint64_t now_ns() const noexcept;
 
-  // See bh_host_executor and bh_host_fd for the contracts; `owner` groups what forget() removes.
+  // bh_host_executor and bh_host_fd specify these functions; `owner` groups entries for forget().
   bh_status post(const void *owner, Callback fn, void *arg);
   void defer(const void *owner, Callback fn, void *arg);
   std::uint64_t timer_start(const void *owner, std::uint64_t delay_ms, Callback fn, void *arg);
@@ -61,8 +61,8 @@ class Reactor {
   bh_status unwatch(std::uint64_t watch);
   bh_status run_blocking(const void *owner, Callback work, Callback done, void *arg);
 
-  // Counts what `owner` still holds (watches, timers, work in the pool), so that a stopped plugin's
-  // leaks can be named; forget() removes them.
+  // Counts what `owner` still has (watches, timers, work in the pool), so that leaks of a stopped
+  // plugin can be reported; forget() removes them.
   struct Held {
     std::uint32_t watches = 0, timers = 0, posted = 0, blocking = 0;
   };
