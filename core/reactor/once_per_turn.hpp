@@ -18,14 +18,10 @@ class OncePerTurn {
 
   void ask() {
     if (std::exchange(asked_, true)) return;
-    reactor_.defer(
-        this,
-        [](void *arg) {
-          auto &self = *static_cast<OncePerTurn *>(arg);
-          self.asked_ = false;
-          self.function_();
-        },
-        this);
+    reactor_.defer(this, bh::callback(this, [](OncePerTurn &self) {
+                     self.asked_ = false;
+                     self.function_();
+                   }));
   }
 
  private:

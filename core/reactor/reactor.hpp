@@ -15,6 +15,7 @@
 
 #include "base/result.hpp"
 #include "bulkhead/abi/host.h"
+#include "bulkhead/cpp/callback.hpp"
 
 namespace bulkhead {
 
@@ -60,6 +61,19 @@ class Reactor {
   bh_status modify(std::uint64_t watch, std::uint32_t events);
   bh_status unwatch(std::uint64_t watch);
   bh_status run_blocking(const void *owner, Callback work, Callback done, void *arg);
+  // The same with typed callbacks.
+  bh_status post(const void *owner, bh::Callback call) { return post(owner, call.fn, call.arg); }
+  void defer(const void *owner, bh::Callback call) { defer(owner, call.fn, call.arg); }
+  std::uint64_t timer_start(const void *owner, std::uint64_t delay_ms, bh::Callback call) {
+    return timer_start(owner, delay_ms, call.fn, call.arg);
+  }
+  bh_status watch(const void *owner, int fd, std::uint32_t events, bh::FdCallback call,
+                  std::uint64_t *out) {
+    return watch(owner, fd, events, call.fn, call.arg, out);
+  }
+  bh_status run_blocking(const void *owner, const bh::BlockingWork &job) {
+    return run_blocking(owner, job.work, job.done, job.arg);
+  }
 
   // Counts what `owner` still has (watches, timers, work in the pool), so that leaks of a stopped
   // plugin can be reported; forget() removes them.

@@ -6,6 +6,7 @@
 
 #include "../abi/host.h"
 #include "basics.hpp"
+#include "callback.hpp"
 
 namespace bh {
 
@@ -38,9 +39,14 @@ class Host {
   bh_status post(void (*fn)(void *), void *arg) const noexcept {
     return executor_->post(ctx(), fn, arg);
   }
+  bh_status post(Callback call) const noexcept { return post(call.fn, call.arg); }
   void defer(void (*fn)(void *), void *arg) const noexcept { executor_->defer(ctx(), fn, arg); }
+  void defer(Callback call) const noexcept { defer(call.fn, call.arg); }
   bh_timer timer_start(std::uint64_t delay_ms, void (*fn)(void *), void *arg) const noexcept {
     return executor_->timer_start(ctx(), delay_ms, fn, arg);
+  }
+  bh_timer timer_start(std::uint64_t delay_ms, Callback call) const noexcept {
+    return timer_start(delay_ms, call.fn, call.arg);
   }
   // Safe with 0; sets the handle to 0.
   void timer_cancel(bh_timer &timer) const noexcept {
@@ -50,10 +56,16 @@ class Host {
   bh_status run_blocking(void (*work)(void *), void (*done)(void *), void *arg) const noexcept {
     return executor_->run_blocking(ctx(), work, done, arg);
   }
+  bh_status run_blocking(const BlockingWork &job) const noexcept {
+    return run_blocking(job.work, job.done, job.arg);
+  }
 
   bh_status watch(int fd, std::uint32_t events, void (*fn)(void *, std::int32_t, std::uint32_t),
                   void *arg, bh_watch *out) const noexcept {
     return fd_->watch(ctx(), fd, events, fn, arg, out);
+  }
+  bh_status watch(int fd, std::uint32_t events, FdCallback call, bh_watch *out) const noexcept {
+    return watch(fd, events, call.fn, call.arg, out);
   }
   void modify(bh_watch watch, std::uint32_t events) const noexcept {
     fd_->modify(ctx(), watch, events);
