@@ -15,16 +15,6 @@ struct Members {
   std::string_view id, method, result, error;
 };
 
-bool take_member(void *arg, std::string_view key, std::string_view value) {
-  auto &members = *static_cast<Members *>(arg);
-  const std::string_view name = key.substr(1, key.size() - 2);
-  if (mcp::json::same_text(name, "id")) members.id = value;
-  if (mcp::json::same_text(name, "method")) members.method = value;
-  if (mcp::json::same_text(name, "result")) members.result = value;
-  if (mcp::json::same_text(name, "error")) members.error = value;
-  return true;
-}
-
 bool is_object(std::string_view text) noexcept {
   const std::size_t start = text.find_first_not_of(" \t\r\n");
   return start != std::string_view::npos && text[start] == '{';
@@ -35,7 +25,13 @@ bool is_object(std::string_view text) noexcept {
 Line classify(std::string_view text) noexcept {
   if (!is_object(text) || !mcp::valid_json(text, max_depth)) return {};
   Members members;
-  mcp::for_each_member(text, &members, take_member);
+  mcp::for_each_member(text, [&members](std::string_view key, std::string_view value) {
+    const std::string_view name = key.substr(1, key.size() - 2);
+    if (mcp::json::same_text(name, "id")) members.id = value;
+    if (mcp::json::same_text(name, "method")) members.method = value;
+    if (mcp::json::same_text(name, "result")) members.result = value;
+    if (mcp::json::same_text(name, "error")) members.error = value;
+  });
   Line line;
   line.id = members.id;
   line.method = members.method;

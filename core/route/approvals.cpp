@@ -39,18 +39,16 @@ void add_part(std::string *out, std::string_view part) {
 std::string approved_meta(std::string_view meta) {
   if (meta.empty()) return {};
   std::string out;
-  mcp::for_each_member(meta, &out, [](void *arg, std::string_view key, std::string_view value) {
+  mcp::for_each_member(meta, [&text = out](std::string_view key, std::string_view value) {
     constexpr std::string_view other_in_each[] = {"progressToken", "traceparent", "tracestate",
                                                   "baggage"};
-    auto &text = *static_cast<std::string *>(arg);
     std::string scratch;
     const std::string_view name = mcp::unquote(key, &scratch);
     if (std::find(std::begin(other_in_each), std::end(other_in_each), name) !=
         std::end(other_in_each)) {
-      return true;
+      return;
     }
     text.append(text.empty() ? "{" : ",").append(key).append(":").append(value);
-    return true;
   });
   if (!out.empty()) out += '}';
   return out;

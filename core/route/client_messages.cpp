@@ -2,6 +2,7 @@
 
 #include <string>
 
+#include "mcp/for_each.hpp"
 #include "route/drop_members.hpp"
 #include "route/protocol.hpp"
 
@@ -121,39 +122,33 @@ bool ClientMessages::batch(Session &s, const ClientEdge &edge, const ReplyTo &re
         "JSON-RPC batches exist in MCP 2025-03-26 only; send one message at a time", 400);
     return true;
   }
-  struct Elements {
-    ClientMessages &self;
-    ReplyTo reply;
-    std::uint32_t count = 0;
-    std::uint32_t answers = 0;
-  };
-  const std::uint64_t batch = needs_.answers.batches().open(reply);
-  Elements elements{*this, {reply.session, reply.stream, batch}};
-  mcp::for_each_element(message, &elements, [](void *arg, std::string_view element) {
-    auto &e = *static_cast<Elements *>(arg);
-    ClientAnswers &answers = e.self.needs_.answers;
-    Session *session = e.self.needs_.sessions.find(e.reply.session);
-    if (session == nullptr || !answers.batches().add(e.reply.batch)) return false;
-    if (++e.count > max_batch) {
-      answers.error(e.reply, {}, code::invalid_request,
+  ClientAnswers &answers = needs_.answers;
+  const std::uint64_t batch = answers.batches().open(reply);
+  const ReplyTo part{reply.session, reply.stream, batch};
+  std::uint32_t count = 0, answered = 0;
+  mcp::for_each_element(message, [&](std::string_view element) {
+    Session *session = needs_.sessions.find(part.session);
+    if (session == nullptr || !answers.batches().add(batch)) return false;
+    if (++count > max_batch) {
+      answers.error(part, {}, code::invalid_request,
                     "a batch holds at most " + std::to_string(max_batch) + " messages");
-      ++e.answers;
+      ++answered;
       return false;
     }
     bh_delivery delivery{};
     if (element.starts_with('[')) {
-      ++e.self.needs_.counters.refused_messages;
-      answers.error(e.reply, {}, code::invalid_request, "a batch cannot hold a batch");
-    } else if (!e.self.handle(*session, e.reply, element, &delivery)) {
-      answers.batch_message_done(e.reply.batch);
+      ++needs_.counters.refused_messages;
+      answers.error(part, {}, code::invalid_request, "a batch cannot hold a batch");
+    } else if (!handle(*session, part, element, &delivery)) {
+      answers.batch_message_done(batch);
       return true;
     }
-    ++e.answers;
-    answers.batches().expect_answer(e.reply.batch);
+    ++answered;
+    answers.batches().expect_answer(batch);
     return true;
   });
-  needs_.answers.batch_message_done(batch);
-  return elements.answers != 0;
+  answers.batch_message_done(batch);
+  return answered != 0;
 }
 
 }  // namespace bulkhead

@@ -4,6 +4,7 @@
 #include <string>
 
 #include "bulkhead/cpp/basics.hpp"
+#include "mcp/for_each.hpp"
 #include "route/duplicate_checks.hpp"
 #include "route/lane.hpp"
 #include "route/policy_request.hpp"
@@ -34,11 +35,10 @@ std::string error_as_result(std::string_view error) {
   // Only a number says no more than a number.
   bool whole = !message.starts_with('"') || (!data.empty() && !data.starts_with('{')) ||
                !has_number(mcp::member(error, "code"));
-  mcp::for_each_member(error, &whole, [](void *arg, std::string_view key, std::string_view) {
+  mcp::for_each_member(error, [&whole](std::string_view key, std::string_view) {
     std::string scratch;
     const std::string_view name = mcp::unquote(key, &scratch);
-    if (name != "code" && name != "message" && name != "data") *static_cast<bool *>(arg) = true;
-    return true;
+    if (name != "code" && name != "message" && name != "data") whole = true;
   });
   std::string out = R"({"isError":true,"content":[)";
   out.reserve(out.size() + 2 * error.size() + 96);

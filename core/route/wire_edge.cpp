@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "mcp/for_each.hpp"
 #include "route/attribution.hpp"
 #include "route/drop_members.hpp"
 #include "route/protocol.hpp"
@@ -163,10 +164,8 @@ struct WireEdge::BatchInHand {
 // In any revision: to take them costs nothing, and servers were written against each of them.
 void WireEdge::take_batch(bh_lane handle, std::uint64_t hint, std::string_view message) {
   BatchInHand batch{*this, handle, hint};
-  mcp::for_each_element(message, &batch, [](void *arg, std::string_view element) {
-    auto &b = *static_cast<BatchInHand *>(arg);
-    return b.edge.take_element(b, element);
-  });
+  mcp::for_each_element(message,
+                        [&](std::string_view element) { return take_element(batch, element); });
   if (batch.bad == 0) return;
   // One line, however many there are.
   const std::string more =

@@ -6,6 +6,7 @@
 
 #include "bulkhead/cpp/text.hpp"
 #include "common/text.hpp"
+#include "mcp/for_each.hpp"
 #include "mcp/scan.hpp"
 
 namespace bulkhead::program {
@@ -53,15 +54,11 @@ std::optional<std::vector<SeenQuestion>> read_questions(const std::string &socke
   if (!mcp::valid_json(json) || !json.starts_with('{')) return std::nullopt;
   const std::string_view pending = mcp::member(json, "pending");
   if (!pending.starts_with('[')) return std::nullopt;
-  struct Into {
-    const std::string &socket;
-    std::vector<SeenQuestion> out;
-  } into{socket, {}};
-  mcp::for_each_item(pending, &into, [](void *arg, std::string_view item) {
-    auto &to = *static_cast<Into *>(arg);
-    if (!item.starts_with('{')) return true;
-    SeenQuestion &q = to.out.emplace_back();
-    q.socket = to.socket;
+  std::vector<SeenQuestion> out;
+  mcp::for_each_item(pending, [&](std::string_view item) {
+    if (!item.starts_with('{')) return;
+    SeenQuestion &q = out.emplace_back();
+    q.socket = socket;
     q.json = item;
     const std::pair<std::string_view, std::string *> texts[] = {{"id", &q.id},
                                                                 {"server", &q.server},
@@ -78,15 +75,14 @@ std::optional<std::vector<SeenQuestion>> read_questions(const std::string &socke
     for (const auto &[name, text] : texts) *text = text_of(item, name);
     // It becomes part of a path.
     if (!bh::is_lower_hex(q.id) || q.id.empty()) {
-      to.out.pop_back();
-      return true;
+      out.pop_back();
+      return;
     }
     q.arguments_cut = mcp::member(item, "arguments_cut") == "true";
     q.arguments_bytes = number_of(item, "arguments_bytes");
     q.expires_in_ms = number_of(item, "expires_in_ms");
-    return true;
   });
-  return std::move(into.out);
+  return out;
 }
 
 // What stands beside the arguments, too.

@@ -10,6 +10,7 @@
 #include "common/text.hpp"
 #include "gateway/local_session.hpp"
 #include "gateway/run_host.hpp"
+#include "mcp/for_each.hpp"
 #include "mcp/scan.hpp"
 #include "sources/profile_source.hpp"
 
@@ -57,10 +58,7 @@ std::string as_text(std::string_view result) {
   std::string out;
   const std::string_view content = mcp::member(result, "content");
   if (!content.empty() && content.front() == '[') {
-    mcp::for_each_item(content, &out, [](void *arg, std::string_view item) {
-      add_content(static_cast<std::string *>(arg), item);
-      return true;
-    });
+    mcp::for_each_item(content, [&](std::string_view item) { add_content(&out, item); });
   }
   const std::string_view structured = mcp::member(result, "structuredContent");
   if (out.empty() && !structured.empty()) out = std::string(structured) + "\n";

@@ -15,6 +15,7 @@
 #include "gateway/doctor_transports.hpp"
 #include "gateway/local_session.hpp"
 #include "gateway/run_host.hpp"
+#include "mcp/for_each.hpp"
 #include "mcp/scan.hpp"
 #include "plugin/loader.hpp"
 #include "sandbox/features.hpp"
@@ -172,10 +173,7 @@ class Doctor {
   template <class F>
   static void each(std::string_view array, F &&body) {
     if (!array.starts_with('[')) return;
-    mcp::for_each_item(array, &body, [](void *arg, std::string_view item) {
-      (*static_cast<std::remove_reference_t<F> *>(arg))(item);
-      return true;
-    });
+    mcp::for_each_item(array, body);
   }
 
   // ---- the configuration -----------------------------------------------------------------------

@@ -13,6 +13,7 @@
 #include "common/console.hpp"
 #include "common/paths.hpp"
 #include "common/text.hpp"
+#include "mcp/for_each.hpp"
 #include "mcp/scan.hpp"
 
 namespace bulkhead::program {
@@ -56,11 +57,9 @@ void add_answer(std::string *out, std::string_view what, std::string_view answer
   if (answer.empty()) return;
   *out += std::string(what) + ": " + printable(headline(answer)) + "\n";
   Table table({"RULE", "DECISION", "FOUND", "PLACE"});
-  mcp::for_each_item(mcp::member(answer, "rules"), &table, [](void *arg, std::string_view rule) {
-    static_cast<Table *>(arg)->add(
-        {printable(member_text(rule, "rule")), printable(member_text(rule, "decision")),
-         printable(member_text(rule, "found")), printable(member_text(rule, "place"))});
-    return true;
+  mcp::for_each_item(mcp::member(answer, "rules"), [&](std::string_view rule) {
+    table.add({printable(member_text(rule, "rule")), printable(member_text(rule, "decision")),
+               printable(member_text(rule, "found")), printable(member_text(rule, "place"))});
   });
   if (!table.empty()) *out += table.str();
   const std::string_view rewritten = mcp::member(answer, "rewritten");
@@ -70,8 +69,7 @@ void add_answer(std::string *out, std::string_view what, std::string_view answer
 // What each of several policies says, and what comes of that.
 std::string text_of(std::string_view said) {
   std::string out;
-  mcp::for_each_item(mcp::member(said, "policies"), &out, [](void *arg, std::string_view one) {
-    auto &text = *static_cast<std::string *>(arg);
+  mcp::for_each_item(mcp::member(said, "policies"), [&text = out](std::string_view one) {
     text += "policy " + printable(member_text(one, "policy")) + " (" +
             printable(member_text(one, "plugin")) + ")";
     const std::string why_not = member_text(one, "not_explained");
@@ -79,7 +77,6 @@ std::string text_of(std::string_view said) {
     add_answer(&text, "request", mcp::member(one, "request"));
     add_answer(&text, "response", mcp::member(one, "response"));
     text += "\n";
-    return true;
   });
   if (!out.empty()) out += "all of them\n";
   add_answer(&out, "request", mcp::member(said, "request"));

@@ -7,6 +7,7 @@
 #include "bulkhead/cpp/json.hpp"
 #include "command_line/commands.hpp"
 #include "embed/policy_stack.hpp"
+#include "mcp/for_each.hpp"
 #include "mcp/scan.hpp"
 #include "profile/policy_mark.hpp"
 #include "sources/profile_source.hpp"
@@ -20,19 +21,13 @@ using bh::json::Raw;
 
 // An object again, without the member `name`, or with another one in its place.
 std::string with_member(std::string_view object, std::string_view name, std::string_view json) {
-  struct Copy {
-    std::string_view without;
-    std::string out = "{";
-  } copy{name};
-  mcp::for_each_member(object, &copy, [](void *arg, std::string_view key, std::string_view value) {
-    auto &c = *static_cast<Copy *>(arg);
-    std::string scratch;
+  std::string out = "{", scratch;
+  mcp::for_each_member(object, [&](std::string_view key, std::string_view value) {
     const std::string_view plain = mcp::unquote(key, &scratch);
-    if (plain != c.without) append_member(&c.out, plain, Raw{value});
-    return true;
+    if (plain != name) append_member(&out, plain, Raw{value});
   });
-  if (!json.empty()) append_member(&copy.out, name, Raw{json});
-  return copy.out + "}";
+  if (!json.empty()) append_member(&out, name, Raw{json});
+  return out + "}";
 }
 
 // One of several: it decides what it explains.

@@ -3,6 +3,7 @@
 #include "common/console.hpp"
 #include "common/paths.hpp"
 #include "common/text.hpp"
+#include "mcp/for_each.hpp"
 #include "mcp/scan.hpp"
 #include "service/control_client.hpp"
 
@@ -20,13 +21,11 @@ void add_line(std::string_view json, std::string_view member, std::string_view w
   std::string line;
   const std::string_view array = mcp::member(json, member);
   if (!array.starts_with('[')) return;
-  mcp::for_each_item(array, &line, [](void *arg, std::string_view item) {
-    auto &text = *static_cast<std::string *>(arg);
-    if (!text.empty()) text += ", ";
-    text += item.starts_with('{') ? text_of(mcp::member(item, "name")) + " (" +
+  mcp::for_each_item(array, [&](std::string_view item) {
+    if (!line.empty()) line += ", ";
+    line += item.starts_with('{') ? text_of(mcp::member(item, "name")) + " (" +
                                         text_of(mcp::member(item, "reason")) + ")"
                                   : text_of(item);
-    return true;
   });
   if (!line.empty()) *out += "  " + std::string(what) + ": " + line + "\n";
 }
@@ -73,9 +72,8 @@ std::string describe(const FoundGateway &gateway) {
         text_of(mcp::member(json, "error")) + "\n";
   const std::string_view failures = mcp::member(json, "failures");
   if (!failures.starts_with('[')) return out;
-  mcp::for_each_item(failures, &out, [](void *arg, std::string_view item) {
-    *static_cast<std::string *>(arg) += "  " + text_of(mcp::member(item, "message")) + "\n";
-    return true;
+  mcp::for_each_item(failures, [&](std::string_view item) {
+    out += "  " + text_of(mcp::member(item, "message")) + "\n";
   });
   return out;
 }

@@ -18,6 +18,7 @@
 #include "base/owned_fd.hpp"
 #include "common/paths.hpp"
 #include "host.hpp"
+#include "mcp/for_each.hpp"
 #include "mcp/scan.hpp"
 #include "plugin/text.hpp"
 
@@ -113,10 +114,9 @@ class GuestSockets {
   static bool names_other_users(std::string_view uids) {
     bool others = false;
     if (!uids.starts_with('[')) return false;
-    mcp::for_each_item(uids, &others, [](void *arg, std::string_view item) {
+    mcp::for_each_item(uids, [&](std::string_view item) {
       const bool own = item == "0" || item == std::to_string(::geteuid());
-      *static_cast<bool *>(arg) = *static_cast<bool *>(arg) || !own;
-      return true;
+      others = others || !own;
     });
     return others;
   }

@@ -2,6 +2,7 @@
 
 #include "common/signals.hpp"
 #include "common/text.hpp"
+#include "mcp/for_each.hpp"
 #include "mcp/scan.hpp"
 
 namespace bulkhead::program {
@@ -76,10 +77,7 @@ std::expected<std::vector<std::string>, LocalSession::Failure> LocalSession::lis
     if (!answer) return std::unexpected(answer.error());
     const std::string_view array = mcp::member(*answer, key);
     if (!array.empty() && array.front() == '[') {
-      mcp::for_each_item(array, &items, [](void *arg, std::string_view item) {
-        static_cast<std::vector<std::string> *>(arg)->emplace_back(item);
-        return true;
-      });
+      mcp::for_each_item(array, [&](std::string_view item) { items.emplace_back(item); });
     }
     const std::string_view cursor = mcp::member(*answer, "nextCursor");
     if (cursor.empty() || cursor.front() != '"') return items;

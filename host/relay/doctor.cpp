@@ -13,6 +13,7 @@
 
 #include "base/owned_fd.hpp"
 #include "connector-vsock/dial.hpp"
+#include "mcp/for_each.hpp"
 #include "mcp/scan.hpp"
 #include "pipe/line.hpp"
 #include "relay/relay_child.hpp"
@@ -227,8 +228,7 @@ class Doctor {
       int count = 0, without_schema = 0, without_properties = 0, badly_described = 0;
       int without_annotations = 0;
     } seen;
-    mcp::for_each_item(list, &seen, [](void *arg, std::string_view tool) {
-      auto &s = *static_cast<Seen *>(arg);
+    mcp::for_each_item(list, [&s = seen](std::string_view tool) {
       ++s.count;
       const auto schema = mcp::member(tool, "inputSchema");
       if (mcp::member(schema, "type") != "\"object\"") {
@@ -238,7 +238,6 @@ class Doctor {
       }
       if (!mcp::member(tool, "annotations").starts_with('{')) ++s.without_annotations;
       if (mcp::member(tool, "description").size() <= good_description + 2) ++s.badly_described;
-      return true;
     });
     if (seen.count == 0) {
       warn("tools/list is empty",

@@ -67,23 +67,16 @@ Result<void> check_object(std::string_view body, std::initializer_list<std::stri
   if (!mcp::valid_json(body, 4) || !body.starts_with('{') || mcp::has_duplicate_members(body)) {
     return fail(BH_E_INVALID, "the body must be a JSON object without duplicate members");
   }
-  struct Look {
-    std::initializer_list<std::string_view> known;
-    std::string unknown;
-  } look{known, {}};
-  mcp::for_each_member(body, &look, [](void *arg, std::string_view key, std::string_view) {
-    auto &l = *static_cast<Look *>(arg);
-    std::string scratch;
+  std::string unknown, scratch;
+  mcp::for_each_member(body, [&](std::string_view key, std::string_view) {
     const std::string_view name = mcp::unquote(key, &scratch);
-    const bool fine = std::find(l.known.begin(), l.known.end(), name) != l.known.end();
-    if (!fine && l.unknown.empty()) l.unknown = std::string(name.substr(0, 100));
-    return true;
+    const bool fine = std::find(known.begin(), known.end(), name) != known.end();
+    if (!fine && unknown.empty()) unknown = std::string(name.substr(0, 100));
   });
-  if (look.unknown.empty()) return {};
+  if (unknown.empty()) return {};
   std::string names;
   for (const std::string_view name : known) names.append(names.empty() ? "" : ", ").append(name);
-  return fail(BH_E_INVALID,
-              "\"" + look.unknown + "\" is not a known member; known members: " + names);
+  return fail(BH_E_INVALID, "\"" + unknown + "\" is not a known member; known members: " + names);
 }
 
 Result<ApprovalScope> read_scope(std::string_view value) {

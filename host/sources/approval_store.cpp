@@ -19,6 +19,7 @@
 #include "bulkhead/cpp/json_writer.hpp"
 #include "common/paths.hpp"
 #include "common/private_file.hpp"
+#include "mcp/for_each.hpp"
 #include "mcp/scan.hpp"
 
 namespace bulkhead::program {
@@ -65,12 +66,9 @@ std::vector<std::string> texts_of(std::string_view object, std::string_view key)
   std::vector<std::string> out;
   const std::string_view array = mcp::member(object, key);
   if (!array.starts_with('[')) return out;
-  mcp::for_each_item(array, &out, [](void *arg, std::string_view item) {
+  mcp::for_each_item(array, [&out](std::string_view item) {
     std::string scratch;
-    if (item.starts_with('"')) {
-      static_cast<std::vector<std::string> *>(arg)->emplace_back(mcp::unquote(item, &scratch));
-    }
-    return true;
+    if (item.starts_with('"')) out.emplace_back(mcp::unquote(item, &scratch));
   });
   return out;
 }
@@ -137,26 +135,19 @@ ApprovalStore::Content ApprovalStore::read() const {
     out.problem = path + ": is not a list of approvals";
     return out;
   }
-  struct Reading {
-    Content *out;
-    const Key *key;
-    std::size_t bad = 0;
-  } reading{&out, &*key};
-  mcp::for_each_item(list, &reading, [](void *arg, std::string_view item) {
-    auto *self = static_cast<Reading *>(arg);
-    auto approval = opened(item, *self->key);
+  std::size_t bad = 0;
+  mcp::for_each_item(list, [&](std::string_view item) {
+    auto approval = opened(item, *key);
     if (approval) {
-      self->out->approvals.push_back(std::move(*approval));
+      out.approvals.push_back(std::move(*approval));
     } else {
-      ++self->bad;
+      ++bad;
     }
-    return true;
   });
-  if (reading.bad > 0) {
-    out.problem = path + ": " + std::to_string(reading.bad) +
-                  (reading.bad == 1 ? " approval was" : " approvals were") +
-                  " not made by bulkhead approve, and " + (reading.bad == 1 ? "is" : "are") +
-                  " ignored";
+  if (bad > 0) {
+    out.problem = path + ": " + std::to_string(bad) +
+                  (bad == 1 ? " approval was" : " approvals were") +
+                  " not made by bulkhead approve, and " + (bad == 1 ? "is" : "are") + " ignored";
   }
   return out;
 }

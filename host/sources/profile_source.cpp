@@ -10,6 +10,7 @@
 #include "corporation/holds.hpp"
 #include "layers/load.hpp"
 #include "layers/project.hpp"
+#include "mcp/for_each.hpp"
 #include "mcp/scan.hpp"
 #include "sandbox/child_view.hpp"
 #include "sources/approval_store.hpp"
@@ -110,11 +111,7 @@ void hide_sockets(const PluginUse &transport, std::vector<std::string> &hidden) 
   };
   const std::string_view listen = mcp::member(transport.config_json, "listen");
   if (!listen.starts_with('[')) return add(listen);
-  auto each = [&](std::string_view item) { add(item); };
-  mcp::for_each_item(listen, &each, [](void *arg, std::string_view item) {
-    (*static_cast<decltype(each) *>(arg))(item);
-    return true;
-  });
+  mcp::for_each_item(listen, add);
 }
 
 // Hides the gateway's configuration and sockets from servers.

@@ -4,6 +4,7 @@
 
 #include "bulkhead/cpp/json.hpp"
 #include "common/text.hpp"
+#include "mcp/for_each.hpp"
 #include "mcp/scan.hpp"
 
 namespace bulkhead::program {
@@ -61,10 +62,7 @@ std::uint64_t number_of(std::string_view object, std::string_view key) {
 template <class F>
 void each(std::string_view array, F f) {
   if (array.empty() || array.front() != '[') return;
-  mcp::for_each_item(array, &f, [](void *arg, std::string_view item) {
-    (*static_cast<F *>(arg))(item);
-    return true;
-  });
+  mcp::for_each_item(array, f);
 }
 
 ServerState state_of(std::string_view name) {
@@ -198,11 +196,7 @@ std::string record_lines(std::string_view counters) {
     more(".write_errors", " failed writes");
     out += "\n";
   };
-  mcp::for_each_member(counters, &each_counter,
-                       [](void *arg, std::string_view key, std::string_view value) {
-                         (*static_cast<decltype(each_counter) *>(arg))(key, value);
-                         return true;
-                       });
+  mcp::for_each_member(counters, each_counter);
   const std::uint64_t dropped = number_of(counters, "dropped_records");
   if (dropped > 0)
     out += "  " + std::to_string(dropped) +

@@ -85,9 +85,8 @@ bool has_digest(std::string_view content, const std::string &hex) {
 // Adds the digests of all packages in an npm lock file.
 void add_digests(const std::string &lock, std::set<std::string> *out) {
   if (!mcp::valid_json(lock) || !lock.starts_with('{')) return;
-  mcp::for_each_member(mcp::member(lock, "packages"), out,
-                       [](void *arg, std::string_view, std::string_view package) {
-                         auto &all = *static_cast<std::set<std::string> *>(arg);
+  mcp::for_each_member(mcp::member(lock, "packages"),
+                       [&all = *out](std::string_view, std::string_view package) {
                          const std::string_view token = mcp::member(package, "integrity");
                          std::string scratch;
                          if (token.starts_with('"')) {

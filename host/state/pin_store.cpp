@@ -11,6 +11,7 @@
 #include "bulkhead/cpp/json_writer.hpp"
 #include "common/paths.hpp"
 #include "common/private_file.hpp"
+#include "mcp/for_each.hpp"
 #include "mcp/scan.hpp"
 
 namespace bulkhead::program {
@@ -80,18 +81,15 @@ std::uint64_t *number_member(StoredPin *pin, std::string_view key) {
 // One pass: a start reads the pins of all servers' tools.
 StoredPin pin_of(std::string_view object) {
   StoredPin out;
-  const auto take = [](void *arg, std::string_view key, std::string_view value) {
-    auto *pin = static_cast<StoredPin *>(arg);
+  mcp::for_each_member(object, [&out](std::string_view key, std::string_view value) {
     key = key.substr(1, key.size() - 2);
-    if (std::string *text = text_member(pin, key); text != nullptr && value.starts_with('"')) {
+    if (std::string *text = text_member(&out, key); text != nullptr && value.starts_with('"')) {
       std::string scratch;
       *text = mcp::unquote(value, &scratch);
-    } else if (std::uint64_t *number = number_member(pin, key); number != nullptr) {
+    } else if (std::uint64_t *number = number_member(&out, key); number != nullptr) {
       std::from_chars(value.data(), value.data() + value.size(), *number);
     }
-    return true;
-  };
-  mcp::for_each_member(object, &out, take);
+  });
   return out;
 }
 
@@ -163,10 +161,7 @@ Result<std::vector<StoredPin>> PinStore::read() const {
   const std::string_view list =
       mcp::valid_json(*text) ? mcp::member(*text, "pins") : std::string_view();
   if (!list.starts_with('[')) return fail(BH_E_INVALID, path + ": is not a list of pins");
-  mcp::for_each_item(list, &out, [](void *arg, std::string_view item) {
-    static_cast<std::vector<StoredPin> *>(arg)->push_back(pin_of(item));
-    return true;
-  });
+  mcp::for_each_item(list, [&out](std::string_view item) { out.push_back(pin_of(item)); });
   const bool good =
       std::all_of(out.begin(), out.end(), [](const StoredPin &pin) { return sound(pin.pin); });
   if (!good) return fail(BH_E_INVALID, path + ": has an invalid entry");

@@ -12,6 +12,7 @@
 #include "bulkhead/cpp/url.hpp"
 #include "common/paths.hpp"
 #include "embed/profile_prints.hpp"
+#include "mcp/for_each.hpp"
 #include "mcp/scan.hpp"
 #include "supervisor/egress.hpp"
 
@@ -72,11 +73,7 @@ FilesFolders folders_of_files(std::string_view config) {
   };
   const std::string_view many = mcp::member(config, "workspaces");
   if (many.starts_with('[')) {
-    auto each = [&](std::string_view item) { add(item, text_at(item, "path")); };
-    mcp::for_each_item(many, &each, [](void *arg, std::string_view item) {
-      (*static_cast<decltype(each) *>(arg))(item);
-      return true;
-    });
+    mcp::for_each_item(many, [&](std::string_view item) { add(item, text_at(item, "path")); });
   } else {
     const std::string path = text_at(config, "path");
     add(config, path.empty() ? "." : path);
