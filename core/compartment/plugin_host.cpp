@@ -213,8 +213,8 @@ const bh_http_service *PluginHost::http_service(void **self) {
 
 void PluginHost::wait_for(std::uint64_t timeout_ms, const std::function<bool()> &done) {
   bool over = false;
-  const std::uint64_t timer = reactor_.timer_start(
-      this, timeout_ms, [](void *arg) { *static_cast<bool *>(arg) = true; }, &over);
+  const std::uint64_t timer =
+      reactor_.timer_start(this, timeout_ms, bh::callback(&over, [](bool &flag) { flag = true; }));
   while (!over && !done()) reactor_.poll(-1);
   reactor_.timer_cancel(timer);
 }

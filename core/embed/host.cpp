@@ -239,7 +239,7 @@ bool HostImpl::run_until(const std::function<bool()> &done, std::uint64_t timeou
 void HostImpl::wait_for(const std::function<bool()> &done, std::uint64_t timeout_ms) {
   bool over = false;
   const std::uint64_t timer = core_.reactor->timer_start(
-      &core_, timeout_ms, [](void *arg) { *static_cast<bool *>(arg) = true; }, &over);
+      &core_, timeout_ms, bh::callback(&over, [](bool &flag) { flag = true; }));
   while (!over && !done()) core_.reactor->poll(-1);
   core_.reactor->timer_cancel(timer);
 }
@@ -277,8 +277,7 @@ void HostImpl::check_finished() {
   }
   if (!core_.router->idle()) return;
   finish_posted_ = true;
-  core_.reactor->post(
-      &core_, [](void *self) { static_cast<HostImpl *>(self)->finish_if_idle(); }, this);
+  core_.reactor->post(&core_, bh::callback<&HostImpl::finish_if_idle>(this));
 }
 
 void HostImpl::finish_if_idle() {

@@ -195,8 +195,8 @@ void HostPlugins::end_left() {
   PluginRuntime::stop_all(ended);
   // What they have posted before is run first, and reads their parts.
   ended_.push_back(std::move(ended));
-  const auto forget = [](void *self) { static_cast<HostPlugins *>(self)->forget_ended(); };
-  if (core_.reactor->post(&core_, forget, this) != BH_OK) forget_ended();
+  const auto forget = bh::callback<&HostPlugins::forget_ended>(this);
+  if (core_.reactor->post(&core_, forget) != BH_OK) forget_ended();
 }
 
 void HostPlugins::forget_ended() {

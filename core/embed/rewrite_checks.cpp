@@ -18,15 +18,14 @@ struct RewriteChecks::Check {
   const void *who;
   std::size_t bytes;
 
-  static void work(void *arg) noexcept {
-    auto &check = *static_cast<Check *>(arg);
+  void work() noexcept {
     try {
-      Gate::look_at(&check.decision);
+      Gate::look_at(&decision);
     } catch (const std::exception &) {  // no memory: it stays unread
     }
   }
-  static void done(void *arg) {
-    const std::unique_ptr<Check> check(static_cast<Check *>(arg));
+  static void done(Check &checked) {
+    const std::unique_ptr<Check> check(&checked);
     const auto state = check->state.lock();
     if (state == nullptr) return;
     state->bytes -= check->bytes;
@@ -50,7 +49,8 @@ Gate::Decision RewriteChecks::begin(std::uint64_t exchange, Gate::Decision rewri
   }
   auto check = std::make_unique<Check>(Check{state_, exchange, std::move(rewrite), who, bytes});
   // Without an owner: done() frees the check, also when this is gone.
-  if (reactor_.run_blocking(nullptr, Check::work, Check::done, check.get()) != BH_OK)
+  if (reactor_.run_blocking(nullptr, bh::blocking_work<&Check::work, Check::done>(check.get())) !=
+      BH_OK)
     return Gate::failed("the pool for blocking work is full; try again later");
   static_cast<void>(check.release());
   state_->bytes += bytes;

@@ -61,8 +61,7 @@ bh_status ServerChanges::replace_servers(Part &part, std::string_view definition
   change->done = done;
   change->arg = arg;
   changes_.push_back(std::move(change));
-  core_.reactor->defer(
-      &core_, [](void *self) { static_cast<ServerChanges *>(self)->apply_all(); }, this);
+  core_.reactor->defer(&core_, bh::callback<&ServerChanges::apply_all>(this));
   return BH_PENDING;
 }
 
@@ -81,15 +80,12 @@ void ServerChanges::apply_all() {
     // The profile is the one that runs, so no plugin is loaded and this cannot fail.
     auto report = reload_.apply(core_.profile, std::move(servers));
     if (report.has_value()) change->report = *std::move(report);
-    change->timer = core_.reactor->timer_start(
-        &core_, change->wait_ms,
-        [](void *self) {
-          auto &late = *static_cast<Change *>(self);
-          late.timer = 0;
-          late.over = true;
-          late.changes->check_later();
-        },
-        change.get());
+    change->timer = core_.reactor->timer_start(&core_, change->wait_ms,
+                                               bh::callback(change.get(), [](Change &late) {
+                                                 late.timer = 0;
+                                                 late.over = true;
+                                                 late.changes->check_later();
+                                               }));
   }
   check_later();
 }
@@ -107,8 +103,7 @@ void ServerChanges::refuse_taken(const std::vector<ServerDef> &servers, Change *
 
 void ServerChanges::check_later() {
   if (changes_.empty() || std::exchange(check_pending_, true)) return;
-  core_.reactor->defer(
-      &core_, [](void *self) { static_cast<ServerChanges *>(self)->check(); }, this);
+  core_.reactor->defer(&core_, bh::callback<&ServerChanges::check>(this));
 }
 
 void ServerChanges::check() {

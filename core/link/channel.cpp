@@ -96,7 +96,8 @@ Channel::Channel(Reactor &reactor, OwnedFd socket, Receiver &receiver, std::uint
       max_queue_(max_queue),
       max_frame_in_(max_frame),
       with_fds_(with_fds) {
-  reactor_.watch(this, socket_.get(), BH_FD_READ, on_event, this, &watch_);
+  reactor_.watch(this, socket_.get(), BH_FD_READ, bh::fd_callback<&Channel::on_event>(this),
+                 &watch_);
 }
 
 Channel::~Channel() {
@@ -152,15 +153,14 @@ bh_status Channel::send(Frame frame, const bh_str *parts, std::uint32_t count, i
   }
   if (!flush_waits_ && !writable_wanted_) {
     flush_waits_ = true;
-    reactor_.defer(this, on_turn_end, this);
+    reactor_.defer(this, bh::callback<&Channel::on_turn_end>(this));
   }
   return BH_OK;
 }
 
-void Channel::on_turn_end(void *arg) {
-  auto &self = *static_cast<Channel *>(arg);
-  self.flush_waits_ = false;
-  self.flush();
+void Channel::on_turn_end() {
+  flush_waits_ = false;
+  flush();
 }
 
 void Channel::flush() {
@@ -183,14 +183,10 @@ void Channel::flush() {
 // The socket is writable all the while: waiting for that would be a loop without a pause.
 void Channel::try_later() {
   if (retry_timer_ != 0) return;
-  retry_timer_ = reactor_.timer_start(
-      this, retry_ms,
-      [](void *arg) {
-        auto &self = *static_cast<Channel *>(arg);
-        self.retry_timer_ = 0;
-        self.flush();
-      },
-      this);
+  retry_timer_ = reactor_.timer_start(this, retry_ms, bh::callback(this, [](Channel &self) {
+                                        self.retry_timer_ = 0;
+                                        self.flush();
+                                      }));
 }
 
 // Up to the next descriptor, which must leave with the first byte of its own frame.
@@ -222,10 +218,9 @@ void Channel::want_write(bool on) {
 
 // ---- in --------------------------------------------------------------------------------------
 
-void Channel::on_event(void *arg, std::int32_t, std::uint32_t events) {
-  auto &self = *static_cast<Channel *>(arg);
-  if ((events & BH_FD_WRITE) != 0) self.flush();
-  if ((events & (BH_FD_READ | BH_FD_ERROR)) != 0) self.read();
+void Channel::on_event(std::uint32_t events) {
+  if ((events & BH_FD_WRITE) != 0) flush();
+  if ((events & (BH_FD_READ | BH_FD_ERROR)) != 0) read();
 }
 
 void Channel::read() {

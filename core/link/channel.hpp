@@ -68,8 +68,8 @@ class Channel {
   std::uint64_t queued() const noexcept { return out_.size() - out_at_; }
 
  private:
-  static void on_event(void *arg, std::int32_t fd, std::uint32_t events);
-  static void on_turn_end(void *arg);
+  void on_event(std::uint32_t events);
+  void on_turn_end();
   void read();
   bool take_frames(std::string_view bytes, std::size_t *used);
   bool write_some();

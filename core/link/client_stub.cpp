@@ -468,11 +468,7 @@ struct ClientStubFunctions {
     // that it has ended is not believed to say it later.
     lane.close_timer = stub.reactor_.timer_start(
         &stub, 2 * stub.limits_.shutdown_grace_ms + close_margin_ms,
-        [](void *arg) {
-          auto &late = *static_cast<Lane *>(arg);
-          late.stub->end_lane(late);
-        },
-        &lane);
+        bh::callback(&lane, [](Lane &late) { late.stub->end_lane(late); }));
   }
 
   static bh_status list(void *self, std::uint32_t kind, bh_buf *out, bh_error *error) {

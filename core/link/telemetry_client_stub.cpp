@@ -68,14 +68,11 @@ TelemetryClientStub::TelemetryClientStub(Reactor &reactor, std::string compartme
       required_(required),
       events_(events),
       receiver_(std::make_unique<Receiver>(*this)) {
-  first_word_timer_ = reactor_.timer_start(
-      this, first_word_ms,
-      [](void *arg) {
-        auto &self = *static_cast<TelemetryClientStub *>(arg);
-        self.first_word_timer_ = 0;
-        self.not_known();
-      },
-      this);
+  first_word_timer_ =
+      reactor_.timer_start(this, first_word_ms, bh::callback(this, [](TelemetryClientStub &self) {
+                             self.first_word_timer_ = 0;
+                             self.not_known();
+                           }));
 }
 
 TelemetryClientStub::~TelemetryClientStub() {
@@ -211,9 +208,7 @@ bool TelemetryClientStub::take_counters(std::string_view payload) {
 
 void TelemetryClientStub::watch_silence() {
   timer_ = reactor_.timer_start(
-      this, silence_ms / 4,
-      [](void *arg) {
-        auto &self = *static_cast<TelemetryClientStub *>(arg);
+      this, silence_ms / 4, bh::callback(this, [](TelemetryClientStub &self) {
         self.timer_ = 0;
         if (self.trunk_ == nullptr || self.kept_ == 0) return;
         if (self.reactor_.now_ns() - self.heard_ns_ < silence_ms * 1'000'000u) {
@@ -221,8 +216,7 @@ void TelemetryClientStub::watch_silence() {
         }
         self.lost();
         self.events_.process_useless(self.compartment_);
-      },
-      this);
+      }));
 }
 
 const bh_telemetry &TelemetryClientStub::table() noexcept {

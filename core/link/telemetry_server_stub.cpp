@@ -97,18 +97,15 @@ std::uint32_t TelemetryServerStub::needs() const {
 
 // Now, and whenever they have changed, looked at once in counters_ms.
 void TelemetryServerStub::say_counters() {
-  counters_timer_ = reactor_.timer_start(
-      this, counters_ms,
-      [](void *arg) {
-        auto &self = *static_cast<TelemetryServerStub *>(arg);
-        self.counters_timer_ = 0;
-        if (self.trunk_ == nullptr) return;
-        // It lives, however long its disk takes.
-        const bool commits = (self.needs() & BH_TELEMETRY_COMMITS) != 0;
-        if (commits && self.committed_ < self.taken_) self.say_taken();
-        self.say_counters();
-      },
-      this);
+  counters_timer_ =
+      reactor_.timer_start(this, counters_ms, bh::callback(this, [](TelemetryServerStub &self) {
+                             self.counters_timer_ = 0;
+                             if (self.trunk_ == nullptr) return;
+                             // It lives, however long its disk takes.
+                             const bool commits = (self.needs() & BH_TELEMETRY_COMMITS) != 0;
+                             if (commits && self.committed_ < self.taken_) self.say_taken();
+                             self.say_counters();
+                           }));
   if (!plugin_.counters) return;
   CountersText text{plugin_.counters()};
   if (text.values == counters_said_) return;
@@ -204,14 +201,10 @@ void TelemetryServerStub::offer() {
 }
 
 void TelemetryServerStub::offer_later() {
-  timer_ = reactor_.timer_start(
-      this, retry_ms,
-      [](void *arg) {
-        auto &self = *static_cast<TelemetryServerStub *>(arg);
-        self.timer_ = 0;
-        self.offer();
-      },
-      this);
+  timer_ = reactor_.timer_start(this, retry_ms, bh::callback(this, [](TelemetryServerStub &self) {
+                                  self.timer_ = 0;
+                                  self.offer();
+                                }));
 }
 
 void TelemetryServerStub::committed(std::uint64_t below) {

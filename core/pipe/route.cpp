@@ -227,7 +227,7 @@ void Route::fail(std::uint64_t exchange, std::string_view reason) {
 // Nobody but the client can be held for these. Counted within one turn of the loop, and on while
 // the client does not take them.
 void Route::answer(std::string_view text) {
-  if (own_bytes_ == 0) reactor_.defer(this, call<&Route::own_answers_taken>, this);
+  if (own_bytes_ == 0) reactor_.defer(this, bh::callback<&Route::own_answers_taken>(this));
   own_bytes_ += text.size();
   ends_.to_client(text);
 }

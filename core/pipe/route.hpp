@@ -121,10 +121,6 @@ class Route {
    private:
     bool full_ = false;
   };
-  template <void (Route::*member)()>
-  static void call(void *self) {
-    (static_cast<Route *>(self)->*member)();
-  }
 
   bool take_line(std::string_view text);
   bool request(const Line &line, std::string_view text);

@@ -27,7 +27,7 @@ void Route::attempt() {
 
 void Route::attempt_later(std::uint64_t delay_ms) {
   wire_ = Wire::none;
-  retry_timer_ = reactor_.timer_start(this, delay_ms, call<&Route::attempt>, this);
+  retry_timer_ = reactor_.timer_start(this, delay_ms, bh::callback<&Route::attempt>(this));
 }
 
 void Route::attempt_failed(const Error &error) {
@@ -103,8 +103,8 @@ void Route::lost(const Error &error) {
   log(BH_LOG_WARN, "the connection to " + endpoint_ + " is lost (" + error.text + "), " +
                        std::to_string(failed) + (failed == 1 ? " request" : " requests") +
                        " failed; connecting again");
-  outage_timer_ =
-      reactor_.timer_start(this, limits_.outage_wait_ms, call<&Route::outage_is_long>, this);
+  outage_timer_ = reactor_.timer_start(this, limits_.outage_wait_ms,
+                                       bh::callback<&Route::outage_is_long>(this));
   // One that falls at once, again and again, is not replaced at once.
   const bool steady = lost_ns_ - connected_ns_ >= limits_.steady_ms * ms_in_ns;
   if (steady) retry_ms_ = 0;
@@ -142,7 +142,7 @@ void Route::check_end() {
   if (end_timer_ != 0 && !idle) return;
   cancel(&end_timer_);
   end_timer_ = reactor_.timer_start(this, idle ? limits_.linger_ms : limits_.drain_ms,
-                                    call<&Route::drain_is_over>, this);
+                                    bh::callback<&Route::drain_is_over>(this));
 }
 
 void Route::drain_is_over() {

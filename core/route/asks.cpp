@@ -325,15 +325,11 @@ ReplyTo Asks::asked_of(const Ask &ask) {
 // Asks wait for people; looking once a second is exact enough.
 void Asks::start_timer() {
   if (timer_ != 0) return;
-  timer_ = needs_.reactor.timer_start(
-      this, 1000,
-      [](void *arg) {
-        auto &self = *static_cast<Asks *>(arg);
-        self.timer_ = 0;
-        self.expire();
-        if (self.asks_.size() != 0) self.start_timer();
-      },
-      this);
+  timer_ = needs_.reactor.timer_start(this, 1000, bh::callback(this, [](Asks &self) {
+                                        self.timer_ = 0;
+                                        self.expire();
+                                        if (self.asks_.size() != 0) self.start_timer();
+                                      }));
 }
 
 void Asks::expire() {

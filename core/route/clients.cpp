@@ -167,7 +167,7 @@ void Clients::close_later(Session &s, std::uint32_t how) {
   }
   closing_.emplace_back(s.handle, how);
   if (closing_.size() > 1) return;
-  needs_.reactor.defer(this, [](void *arg) { static_cast<Clients *>(arg)->close_pending(); }, this);
+  needs_.reactor.defer(this, bh::callback<&Clients::close_pending>(this));
 }
 
 void Clients::close_pending() {

@@ -36,8 +36,7 @@ void Deadlines::arm(Exchange &exchange, std::uint64_t timeout_ms) {
 
 void Deadlines::start() {
   if (timer_ != 0) return;
-  timer_ = reactor_.timer_start(
-      this, CallTable::tick_ms, [](void *arg) { static_cast<Deadlines *>(arg)->turn(); }, this);
+  timer_ = reactor_.timer_start(this, CallTable::tick_ms, bh::callback<&Deadlines::turn>(this));
 }
 
 void Deadlines::turn() {

@@ -41,27 +41,19 @@ bool Draining::is_busy(const Lane &lane) const {
 
 void Draining::start_timer() {
   if (timer_ != 0) return;
-  timer_ = reactor_.timer_start(
-      this, check_ms,
-      [](void *arg) {
-        auto &self = *static_cast<Draining *>(arg);
-        self.timer_ = 0;
-        self.look();
-        if (!self.list_.empty()) self.start_timer();
-      },
-      this);
+  timer_ = reactor_.timer_start(this, check_ms, bh::callback(this, [](Draining &self) {
+                                  self.timer_ = 0;
+                                  self.look();
+                                  if (!self.list_.empty()) self.start_timer();
+                                }));
 }
 
 void Draining::look_later() {
   if (list_.empty() || std::exchange(pending_, true)) return;
-  reactor_.defer(
-      this,
-      [](void *arg) {
-        auto &self = *static_cast<Draining *>(arg);
-        self.pending_ = false;
-        self.look();
-      },
-      this);
+  reactor_.defer(this, bh::callback(this, [](Draining &self) {
+                   self.pending_ = false;
+                   self.look();
+                 }));
 }
 
 void Draining::look() {

@@ -13,15 +13,14 @@ struct DuplicateChecks::Check {
   std::string_view part;
   bool duplicates = true;  // until the contrary is known
 
-  static void work(void *arg) noexcept {
-    auto &check = *static_cast<Check *>(arg);
+  void work() noexcept {
     try {
-      check.duplicates = mcp::has_duplicate_members(check.part);
+      duplicates = mcp::has_duplicate_members(part);
     } catch (const std::exception &) {  // no memory: it stays refused
     }
   }
-  static void done(void *arg) {
-    const std::unique_ptr<Check> check(static_cast<Check *>(arg));
+  static void done(Check &checked) {
+    const std::unique_ptr<Check> check(&checked);
     if (const auto found = check->found.lock()) (*found)(check->number, check->duplicates);
   }
 };
@@ -34,7 +33,9 @@ DuplicateChecks::~DuplicateChecks() = default;
 bool DuplicateChecks::begin(std::uint64_t number, KeptText text, std::string_view part) {
   auto check = std::make_unique<Check>(Check{found_, number, std::move(text), part});
   // Without an owner: done() frees the check, also when this is gone.
-  if (reactor_.run_blocking(nullptr, Check::work, Check::done, check.get()) != BH_OK) return false;
+  if (reactor_.run_blocking(nullptr, bh::blocking_work<&Check::work, Check::done>(check.get())) !=
+      BH_OK)
+    return false;
   static_cast<void>(check.release());
   return true;
 }

@@ -94,14 +94,11 @@ bool FilteredLists::shows(FilteredList &list, const Session &s, ItemKind kind,
 }
 
 void FilteredLists::start_timer(FilteredList &list) {
-  list.timer = needs_.reactor.timer_start(
-      this, needs_.limits.policy_timeout_ms,
-      [](void *arg) {
-        auto &late = *static_cast<FilteredList *>(arg);
-        late.timer = 0;
-        late.owner->timed_out(late);
-      },
-      &list);
+  list.timer = needs_.reactor.timer_start(this, needs_.limits.policy_timeout_ms,
+                                          bh::callback(&list, [](FilteredList &late) {
+                                            late.timer = 0;
+                                            late.owner->timed_out(late);
+                                          }));
 }
 
 void FilteredLists::answered(std::uint64_t question, bool listed) {
@@ -165,14 +162,10 @@ void FilteredLists::forget(View &view) {
 
 void FilteredLists::again_later() {
   if (std::exchange(again_pending_, true)) return;
-  needs_.reactor.defer(
-      this,
-      [](void *arg) {
-        auto &self = *static_cast<FilteredLists *>(arg);
-        self.again_pending_ = false;
-        self.needs_.on_again();
-      },
-      this);
+  needs_.reactor.defer(this, bh::callback(this, [](FilteredLists &self) {
+                         self.again_pending_ = false;
+                         self.needs_.on_again();
+                       }));
 }
 
 void FilteredLists::end(View &view) {

@@ -66,15 +66,12 @@ void HeldAnswers::release_committed() {
 }
 
 void HeldAnswers::start_timer() {
-  timer_ = reactor_.timer_start(
-      this, BH_TELEMETRY_COMMIT_MS / 10,
-      [](void *arg) {
-        auto &self = *static_cast<HeldAnswers *>(arg);
-        self.timer_ = 0;
-        self.expire();
-        if (!self.held_.empty()) self.start_timer();
-      },
-      this);
+  timer_ = reactor_.timer_start(this, BH_TELEMETRY_COMMIT_MS / 10,
+                                bh::callback(this, [](HeldAnswers &self) {
+                                  self.timer_ = 0;
+                                  self.expire();
+                                  if (!self.held_.empty()) self.start_timer();
+                                }));
 }
 
 void HeldAnswers::expire() {

@@ -173,15 +173,12 @@ void JudgedEvents::drop_ask(bh_lane lane, std::string_view id) {
 void JudgedEvents::start_timer() {
   if (timer_ != 0 || waiting_.empty()) return;
   const std::uint64_t now = needs_.reactor.now_ns(), end = waiting_.begin()->second.deadline_ns;
-  timer_ = needs_.reactor.timer_start(
-      this, end > now ? (end - now) / 1'000'000 + 1 : 1,
-      [](void *arg) {
-        auto &self = *static_cast<JudgedEvents *>(arg);
-        self.timer_ = 0;
-        self.expire();
-        self.start_timer();
-      },
-      this);
+  timer_ = needs_.reactor.timer_start(this, end > now ? (end - now) / 1'000'000 + 1 : 1,
+                                      bh::callback(this, [](JudgedEvents &self) {
+                                        self.timer_ = 0;
+                                        self.expire();
+                                        self.start_timer();
+                                      }));
 }
 
 void JudgedEvents::expire() {

@@ -378,29 +378,21 @@ void Recorder::record(const Message &message, const End &end) {
 // ---- handing over ----------------------------------------------------------------------------
 
 void Recorder::start_timer() {
-  timer_ = reactor_.timer_start(
-      this, flush_ms,
-      [](void *arg) {
-        auto &self = *static_cast<Recorder *>(arg);
-        self.timer_ = 0;
-        self.flush();
-        if (!self.waiting_.empty()) self.start_timer();
-      },
-      this);
+  timer_ = reactor_.timer_start(this, flush_ms, bh::callback(this, [](Recorder &self) {
+                                  self.timer_ = 0;
+                                  self.flush();
+                                  if (!self.waiting_.empty()) self.start_timer();
+                                }));
 }
 
 // All that comes in one turn of the loop goes together.
 void Recorder::flush_soon() {
   if (std::exchange(flush_pending_, true)) return;
-  reactor_.defer(
-      this,
-      [](void *arg) {
-        auto &self = *static_cast<Recorder *>(arg);
-        self.flush_pending_ = false;
-        self.flush();
-        if (!self.waiting_.empty() && self.timer_ == 0) self.start_timer();
-      },
-      this);
+  reactor_.defer(this, bh::callback(this, [](Recorder &self) {
+                   self.flush_pending_ = false;
+                   self.flush();
+                   if (!self.waiting_.empty() && self.timer_ == 0) self.start_timer();
+                 }));
 }
 
 void Recorder::flush() {

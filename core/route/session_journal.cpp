@@ -13,8 +13,7 @@ void SessionJournal::use(Ledger *ledger) {
   ledger_ = ledger;
   if (ledger == nullptr) return;
   for (const std::uint64_t key : ledger->ended()) reopening_.ended_before(key, reactor_.now_ns());
-  reactor_.timer_start(
-      this, steady_ms, [](void *arg) { static_cast<Ledger *>(arg)->prove(); }, ledger);
+  reactor_.timer_start(this, steady_ms, bh::callback<&Ledger::prove>(ledger));
 }
 
 void SessionJournal::remember(bh_session handle, std::string_view id, SealTime sealed) {

@@ -98,14 +98,11 @@ void Views::leave(Session &s) {
 void Views::left(View &view) {
   if (!view.clients.empty() || view.pinned) return;
   if (view.session != 0 || ending_) return drop(view);
-  view.idle_timer = needs_.reactor.timer_start(
-      this, needs_.profile.limits.idle_view_ms,
-      [](void *arg) {
-        auto &v = *static_cast<View *>(arg);
-        v.idle_timer = 0;
-        v.owner->drop(v);
-      },
-      &view);
+  view.idle_timer = needs_.reactor.timer_start(this, needs_.profile.limits.idle_view_ms,
+                                               bh::callback(&view, [](View &v) {
+                                                 v.idle_timer = 0;
+                                                 v.owner->drop(v);
+                                               }));
 }
 
 // Lanes that no other view uses end with it; shared ones of a view for one session stay a while for
@@ -135,14 +132,11 @@ void Views::remove_lane(Lane &lane) {
 
 void Views::start_idle_timer() {
   if (idle_timer_ != 0) return;
-  idle_timer_ = needs_.reactor.timer_start(
-      this, needs_.profile.limits.idle_view_ms,
-      [](void *arg) {
-        auto &self = *static_cast<Views *>(arg);
-        self.idle_timer_ = 0;
-        self.remove_idle_lanes();
-      },
-      this);
+  idle_timer_ = needs_.reactor.timer_start(this, needs_.profile.limits.idle_view_ms,
+                                           bh::callback(this, [](Views &self) {
+                                             self.idle_timer_ = 0;
+                                             self.remove_idle_lanes();
+                                           }));
 }
 
 void Views::remove_idle_lanes() {
@@ -213,13 +207,11 @@ void Views::open_first_list(View &view) {
   view.deadline_passed = false;
   view.deadline_timer = needs_.reactor.timer_start(
       this, stage_time_ms(needs_.profile.limits, Stage::awaiting_list, 0),
-      [](void *arg) {
-        auto &v = *static_cast<View *>(arg);
+      bh::callback(&view, [](View &v) {
         v.deadline_timer = 0;
         v.deadline_passed = true;
         v.owner->serve(v);
-      },
-      &view);
+      }));
 }
 
 // Requests wait no longer than for the last server.
@@ -490,7 +482,7 @@ void Views::changed(View &view) {
   needs_.filters.forget(view);
   ++view.version;
   if (std::exchange(view.announcing, true)) return;
-  needs_.reactor.defer(this, [](void *arg) { static_cast<Views *>(arg)->announce_all(); }, this);
+  needs_.reactor.defer(this, bh::callback<&Views::announce_all>(this));
 }
 
 // A client may do anything while it is notified; the list of views may change.

@@ -47,14 +47,11 @@ void WireLane::start_for_call() {
 void WireLane::watch_idleness() {
   last_use_ns_ = host_.reactor().now_ns();
   if (!lazy() || upstream_.def().idle_stop_ms == 0 || idle_timer_ != 0) return;
-  idle_timer_ = host_.reactor().timer_start(
-      this, upstream_.def().idle_stop_ms,
-      [](void *arg) {
-        auto &self = *static_cast<WireLane *>(arg);
-        self.idle_timer_ = 0;
-        self.stop_if_idle();
-      },
-      this);
+  idle_timer_ = host_.reactor().timer_start(this, upstream_.def().idle_stop_ms,
+                                            bh::callback(this, [](WireLane &self) {
+                                              self.idle_timer_ = 0;
+                                              self.stop_if_idle();
+                                            }));
 }
 
 // What it lists stays listed, so that nobody sees that it has gone.
@@ -164,34 +161,27 @@ void WireLane::schedule_retry(std::uint32_t retry_after_ms) {
   const std::uint64_t delay = std::max<std::uint64_t>(
       jitter(backoff), std::min<std::uint64_t>(retry_after_ms, limits.retry_max_ms));
   host_.reactor().timer_cancel(retry_timer_);
-  retry_timer_ = host_.reactor().timer_start(
-      this, delay,
-      [](void *arg) {
-        auto &self = *static_cast<WireLane *>(arg);
-        self.retry_timer_ = 0;
-        if (self.state_ != LaneState::waiting) return;
-        if (self.handle_ == 0) return self.connect();
-        self.state_ = LaneState::connecting;
-        self.start_listing(ItemKind::tool);
-      },
-      this);
+  retry_timer_ = host_.reactor().timer_start(this, delay, bh::callback(this, [](WireLane &self) {
+                                               self.retry_timer_ = 0;
+                                               if (self.state_ != LaneState::waiting) return;
+                                               if (self.handle_ == 0) return self.connect();
+                                               self.state_ = LaneState::connecting;
+                                               self.start_listing(ItemKind::tool);
+                                             }));
 }
 
 // The tools of a lost server stay listed for a moment: most come back within it, and every client
 // would otherwise fetch its list twice.
 void WireLane::start_grace() {
   if (grace_timer_ != 0) return;
-  grace_timer_ = host_.reactor().timer_start(
-      this, host_.limits().grace_ms,
-      [](void *arg) {
-        auto &self = *static_cast<WireLane *>(arg);
-        self.grace_timer_ = 0;
-        if (self.state_ == LaneState::ready) return;
-        self.listed_ = false;
-        self.host_.items_changed(self);
-        self.host_.lane_changed(self);
-      },
-      this);
+  grace_timer_ = host_.reactor().timer_start(this, host_.limits().grace_ms,
+                                             bh::callback(this, [](WireLane &self) {
+                                               self.grace_timer_ = 0;
+                                               if (self.state_ == LaneState::ready) return;
+                                               self.listed_ = false;
+                                               self.host_.items_changed(self);
+                                               self.host_.lane_changed(self);
+                                             }));
 }
 
 void WireLane::close() {

@@ -150,11 +150,9 @@ bool Spawner::can_start_asynchronously() {
   if (options_.reactor == nullptr) return false;
   if (watch_ != 0) return true;
   if (!starters_) starters_ = std::make_unique<Starters>();
-  const auto finished = [](void *self, std::int32_t, std::uint32_t) {
-    static_cast<Spawner *>(self)->on_finished();
-  };
+  const auto finished = bh::fd_callback<&Spawner::on_finished>(this);
   return starters_->prepare() && options_.reactor->watch(this, starters_->finished_fd(), BH_FD_READ,
-                                                         finished, this, &watch_) == BH_OK;
+                                                         finished, &watch_) == BH_OK;
 }
 
 // True: the start continues asynchronously after the required steps have succeeded.

@@ -209,10 +209,10 @@ int run_approvals(const Arguments &arguments) {
     case Arguments::Approvals::watch:
       break;
   }
-  set_signalled([](void *) { stop_wanted.store(true); }, nullptr);
+  set_signalled(bh::callback(&stop_wanted, [](std::atomic<bool> &wanted) { wanted.store(true); }));
   const int code =
       KeyTerminal::possible() && !arguments.json ? watch_keys() : watch_lines(arguments);
-  set_signalled(nullptr, nullptr);
+  set_signalled({});
   return code;
 }
 

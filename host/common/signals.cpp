@@ -78,24 +78,21 @@ void on_hang_up(int signal) {
   errno = saved;
 }
 
-struct ReloadWatch {
-  void *arg;
-  void (*fn)(void *);
-};
-ReloadWatch reload_watch{};
+bh::Callback reload_callback{};
 
 }  // namespace
 
-void watch_reload_signal(Reactor &reactor, void *arg, void (*fn)(void *arg)) {
-  reload_watch = {arg, fn};
+void watch_reload_signal(Reactor &reactor, bh::Callback on_signal) {
+  reload_callback = on_signal;
   const int fd = ::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
   if (fd < 0) return;
   std::uint64_t watch = 0;
   const auto on_event = [](void *, std::int32_t event_fd, std::uint32_t) {
     std::uint64_t times = 0;
-    if (::read(event_fd, &times, sizeof times) == sizeof times) reload_watch.fn(reload_watch.arg);
+    if (::read(event_fd, &times, sizeof times) == sizeof times)
+      reload_callback.fn(reload_callback.arg);
   };
-  if (reactor.watch(arg, fd, BH_FD_READ, on_event, nullptr, &watch) != BH_OK) {
+  if (reactor.watch(on_signal.arg, fd, BH_FD_READ, on_event, nullptr, &watch) != BH_OK) {
     ::close(fd);
     return;
   }
@@ -136,15 +133,15 @@ void unregister_file(const std::string &path) noexcept {
   }
 }
 
-void set_signalled(void (*stop)(void *), void *arg) noexcept {
+void set_signalled(bh::Callback stop) noexcept {
   stop_function.store(nullptr);
-  stop_argument.store(arg);
-  stop_function.store(stop);
+  stop_argument.store(stop.arg);
+  stop_function.store(stop.fn);
 }
 
 void set_signalled_host(Host *host) noexcept {
-  if (host == nullptr) return set_signalled(nullptr, nullptr);
-  set_signalled([](void *arg) { static_cast<Host *>(arg)->request_stop(); }, host);
+  if (host == nullptr) return set_signalled({});
+  set_signalled(bh::callback<&Host::request_stop>(host));
 }
 
 bool stop_requested() noexcept {

@@ -3,6 +3,8 @@
 
 #include <string>
 
+#include "bulkhead/cpp/callback.hpp"
+
 namespace bulkhead {
 class Host;
 class Reactor;
@@ -21,14 +23,14 @@ void install_signal_handlers();
 void remove_file_on_kill(const std::string &path) noexcept;
 void unregister_file(const std::string &path) noexcept;
 
-// Sets the async-signal-safe function that signals call; null: a signal ends the process.
-void set_signalled(void (*stop)(void *), void *arg) noexcept;
+// Sets the async-signal-safe function that signals call; {}: a signal ends the process.
+void set_signalled(bh::Callback stop) noexcept;
 // Sets the host that signals stop, or null.
 void set_signalled_host(Host *host) noexcept;
 
-// Calls fn(arg) from the loop for each SIGHUP (several at once are merged) that does not report a
-// closed terminal, until the reactor forgets `arg` or ends. Once per process.
-void watch_reload_signal(Reactor &reactor, void *arg, void (*fn)(void *arg));
+// Calls on_signal from the loop for each SIGHUP (several at once are merged) that does not report a
+// closed terminal, until the reactor forgets its object or ends. Once per process.
+void watch_reload_signal(Reactor &reactor, bh::Callback on_signal);
 
 // True if a signal has requested a stop.
 bool stop_requested() noexcept;

@@ -118,10 +118,8 @@ class Aggregator {
     Reactor &reactor = host_->reactor();
     std::uint64_t watch = 0;
     if (guards_.parent) {
-      const auto gone = [](void *self, std::int32_t, std::uint32_t) {
-        static_cast<Aggregator *>(self)->host_->request_stop();
-      };
-      reactor.watch(this, guards_.parent.get(), BH_FD_READ, gone, this, &watch);
+      const auto gone = bh::fd_callback(host_.get(), [](Host &host) { host.request_stop(); });
+      reactor.watch(this, guards_.parent.get(), BH_FD_READ, gone, &watch);
     }
     auto started = host_->start();
     if (started) host_->run();

@@ -98,11 +98,10 @@ class Gateway {
   void open_service() {
     const auto transports = front_.is_serve() ? Transports::served : Transports::stdio;
     service_ = std::make_unique<Service>(host_->reactor(), arguments_, transports, backend());
-    watch_reload_signal(host_->reactor(), this, [](void *arg) {
-      // service_ is null while its destructor runs the loop.
-      Service *service = static_cast<Gateway *>(arg)->service_.get();
-      if (service != nullptr) service->reload();
-    });
+    watch_reload_signal(host_->reactor(), bh::callback(this, [](Gateway &self) {
+                          // service_ is null while its destructor runs the loop.
+                          if (self.service_ != nullptr) self.service_->reload();
+                        }));
     const AskService ask = [this](ServiceRequest request, const std::string &value,
                                   ServiceReply reply) {
       if (service_ == nullptr)
@@ -151,8 +150,7 @@ class Gateway {
   void on_status() {
     if (!front_.is_serve() || !started_ || front_.reported() || report_pending_) return;
     report_pending_ = true;
-    const auto fn = [](void *arg) { static_cast<Gateway *>(arg)->report(); };
-    host_->reactor().defer(this, fn, this);
+    host_->reactor().defer(this, bh::callback<&Gateway::report>(this));
   }
 
   void report() {

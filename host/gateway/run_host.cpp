@@ -62,8 +62,7 @@ Result<void> ShortRun::start(Profile profile) {
   options.on_status = [this] {  // called during a change; evaluated later
     if (!waiting_ || progress_pending_ || !Console::get().is_terminal()) return;
     progress_pending_ = true;
-    const auto fn = [](void *arg) { static_cast<ShortRun *>(arg)->show_progress(); };
-    host_->reactor().defer(this, fn, this);
+    host_->reactor().defer(this, bh::callback<&ShortRun::show_progress>(this));
   };
   auto host = Host::create(std::move(profile), std::move(options));
   if (!host) return std::unexpected(host.error());

@@ -68,11 +68,10 @@ class SupervisedGateway {
         Supervisor::create(plan_compartments(profile_, facts_), state_dir_, std::move(hooks));
     if (!supervisor) return front_.give_up(supervisor.error());
     supervisor_ = std::move(*supervisor);
-    set_signalled([](void *arg) { static_cast<Supervisor *>(arg)->request_stop(); },
-                  supervisor_.get());
+    set_signalled(bh::callback<&Supervisor::request_stop>(supervisor_.get()));
     open_service();
     auto done = supervisor_->run();
-    set_signalled(nullptr, nullptr);
+    set_signalled({});
     Console::get().progress("");
     service_.reset();
     supervisor_.reset();
@@ -83,11 +82,10 @@ class SupervisedGateway {
   void open_service() {
     const auto transports = front_.is_serve() ? Transports::served : Transports::stdio;
     service_ = std::make_unique<Service>(supervisor_->reactor(), arguments_, transports, backend());
-    watch_reload_signal(supervisor_->reactor(), this, [](void *arg) {
-      // service_ is null while its destructor runs the loop.
-      Service *service = static_cast<SupervisedGateway *>(arg)->service_.get();
-      if (service != nullptr) service->reload();
-    });
+    watch_reload_signal(supervisor_->reactor(), bh::callback(this, [](SupervisedGateway &self) {
+                          // service_ is null while its destructor runs the loop.
+                          if (self.service_ != nullptr) self.service_->reload();
+                        }));
     if (socket_ == nullptr) return;
     SupervisedService service;
     service.listener = socket_->fd();

@@ -81,10 +81,8 @@ ControlServer::ControlServer(Reactor &reactor, int listener, Admit admit, Handle
       listener_(listener),
       admit_(std::move(admit)),
       handler_(std::move(handler)) {
-  const auto on_ready = [](void *arg, std::int32_t, std::uint32_t) {
-    static_cast<ControlServer *>(arg)->accept_all();
-  };
-  reactor_.watch(this, listener_, BH_FD_READ, on_ready, this, &watch_);
+  reactor_.watch(this, listener_, BH_FD_READ, bh::fd_callback<&ControlServer::accept_all>(this),
+                 &watch_);
 }
 
 ControlServer::~ControlServer() {
@@ -106,11 +104,9 @@ void ControlServer::accept_all() {
     } else if (errno == EMFILE || errno == ENFILE || errno == ENOMEM || errno == ENOBUFS) {
       // The listener stays readable; without a pause the loop would spin.
       reactor_.modify(watch_, 0);
-      const auto resume = [](void *arg) {
-        auto *self = static_cast<ControlServer *>(arg);
-        self->reactor_.modify(self->watch_, BH_FD_READ);
-      };
-      reactor_.timer_start(this, pause_ms, resume, this);
+      reactor_.timer_start(this, pause_ms, bh::callback(this, [](ControlServer &self) {
+                             self.reactor_.modify(self.watch_, BH_FD_READ);
+                           }));
       return;
     } else if (errno != EINTR && errno != ECONNABORTED) {
       return;
@@ -142,24 +138,20 @@ void ControlServer::start(int fd) {
 void ControlServer::admitted(Connection &connection, bool may_ask) {
   if (!may_ask) return close(connection);
   connection.state = State::reading;
-  const auto on_event = [](void *arg, std::int32_t, std::uint32_t events) {
-    auto *c = static_cast<Connection *>(arg);
-    c->server->on_ready(*c, events);
-  };
-  if (reactor_.watch(this, connection.fd, BH_FD_READ, on_event, &connection, &connection.watch) !=
-      BH_OK) {
+  const auto on_event = bh::fd_callback(
+      &connection, [](Connection &it, std::uint32_t events) { it.server->on_ready(it, events); });
+  if (reactor_.watch(this, connection.fd, BH_FD_READ, on_event, &connection.watch) != BH_OK) {
     close(connection);
   }
 }
 
 void ControlServer::set_timer(Connection &connection, std::uint64_t ms) {
-  const auto on_late = [](void *arg) {
-    auto *c = static_cast<Connection *>(arg);
-    c->timer = 0;
-    c->server->close(*c);
-  };
+  const auto on_late = bh::callback(&connection, [](Connection &late) {
+    late.timer = 0;
+    late.server->close(late);
+  });
   if (connection.timer != 0) reactor_.timer_cancel(connection.timer);
-  connection.timer = reactor_.timer_start(this, ms, on_late, &connection);
+  connection.timer = reactor_.timer_start(this, ms, on_late);
 }
 
 void ControlServer::on_ready(Connection &connection, std::uint32_t events) {

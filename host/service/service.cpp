@@ -126,14 +126,14 @@ struct Service::Listing {
 
 void Service::list_connectors(ServiceReply reply) {
   auto listing = std::make_unique<Listing>(Listing{this, std::move(reply), {}});
-  const bh_status started = reactor_.run_blocking(
-      this, [](void *arg) { static_cast<Listing *>(arg)->read(); },
-      [](void *arg) {
-        const std::unique_ptr<Listing> done(static_cast<Listing *>(arg));
-        --done->service->running_;
-        done->reply(std::move(done->answer));
-      },
-      listing.get());
+  const bh_status started =
+      reactor_.run_blocking(this, bh::blocking_work(
+                                      listing.get(), [](Listing &job) { job.read(); },
+                                      [](Listing &job) {
+                                        const std::unique_ptr<Listing> done(&job);
+                                        --done->service->running_;
+                                        done->reply(std::move(done->answer));
+                                      }));
   if (started != BH_OK) return listing->reply(refuse_with(BH_E_LIMIT, "the gateway is busy"));
   ++running_;
   static_cast<void>(listing.release());  // the loop frees it in a later turn
@@ -180,14 +180,12 @@ void Service::enqueue(std::unique_ptr<Job> job) {
 void Service::start_next() {
   if (jobs_.empty()) return;
   Job &job = *jobs_.front();
-  const bh_status started = reactor_.run_blocking(
-      this, [](void *arg) { static_cast<Job *>(arg)->prepare(); },
-      [](void *arg) {
-        Job &done = *static_cast<Job *>(arg);
-        --done.service->running_;
-        done.service->prepared(done);
-      },
-      &job);
+  const bh_status started = reactor_.run_blocking(this, bh::blocking_work(
+                                                            &job, [](Job &it) { it.prepare(); },
+                                                            [](Job &done) {
+                                                              --done.service->running_;
+                                                              done.service->prepared(done);
+                                                            }));
   if (started == BH_OK) {
     ++running_;
     return;
@@ -245,14 +243,10 @@ void Service::on_host_status(const HostStatus &status) {
   if ((status.settled && status.drained) || reactor_.now_ns() >= job.deadline_ns) {
     return finish(answer_with(Reloaded{job.report, job.notes, not_connected(status, job.report)}));
   }
-  timer_ = reactor_.timer_start(
-      this, look_ms,
-      [](void *arg) {
-        auto &self = *static_cast<Service *>(arg);
-        self.timer_ = 0;
-        self.wait_settled();
-      },
-      this);
+  timer_ = reactor_.timer_start(this, look_ms, bh::callback(this, [](Service &self) {
+                                  self.timer_ = 0;
+                                  self.wait_settled();
+                                }));
 }
 
 void Service::finish(ServiceAnswer answer) {

@@ -39,13 +39,13 @@ void ListWriter::write() {
   job_->server = server;
   job_->lists = known_[server];
   const bh_status started = reactor_.run_blocking(
-      this,
-      [](void *arg) {
-        auto &job = *static_cast<Job *>(arg);
-        job.outcome = job.writer->store_.write(job.server, job.lists);
-        job.worked = true;
-      },
-      [](void *arg) { static_cast<Job *>(arg)->writer->written(); }, job_.get());
+      this, bh::blocking_work(
+                job_.get(),
+                [](Job &job) {
+                  job.outcome = job.writer->store_.write(job.server, job.lists);
+                  job.worked = true;
+                },
+                [](Job &job) { job.writer->written(); }));
   if (started == BH_OK) {
     waiting_.erase(server);
   } else {

@@ -33,14 +33,14 @@ void PinWriter::write() {
   job_->writer = this;
   job_->news = std::exchange(waiting_, {});
   job_->terms = terms_;
-  const bh_status started = reactor_.run_blocking(
-      this,
-      [](void *arg) {
-        auto &job = *static_cast<Job *>(arg);
-        job.outcome = job.writer->store_.merge(job.news, job.terms);
-        job.worked = true;
-      },
-      [](void *arg) { static_cast<Job *>(arg)->writer->written(); }, job_.get());
+  const bh_status started =
+      reactor_.run_blocking(this, bh::blocking_work(
+                                      job_.get(),
+                                      [](Job &job) {
+                                        job.outcome = job.writer->store_.merge(job.news, job.terms);
+                                        job.worked = true;
+                                      },
+                                      [](Job &job) { job.writer->written(); }));
   if (started == BH_OK) return;
   // The pool is full: retried with the next news.
   waiting_ = std::move(job_->news);

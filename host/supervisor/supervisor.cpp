@@ -145,14 +145,11 @@ void Supervisor::stop_all() {
     done_ = true;
     return;
   }
-  reactor_->timer_start(
-      this, grace,
-      [](void *arg) {
-        for (const auto &child : static_cast<Supervisor *>(arg)->children_) {
-          if (child->running()) ::kill(child->pid, SIGKILL);
-        }
-      },
-      this);
+  reactor_->timer_start(this, grace, bh::callback(this, [](Supervisor &self) {
+                          for (const auto &child : self.children_) {
+                            if (child->running()) ::kill(child->pid, SIGKILL);
+                          }
+                        }));
 }
 
 // ---- one compartment -------------------------------------------------------------------------
@@ -231,20 +228,16 @@ int Supervisor::descriptor_for(const Child &child) {
 
 // Watches the log socket and the end of the process.
 bool Supervisor::watch(Child &child) {
-  const bh_status log = reactor_->watch(
-      this, child.log_socket.get(), BH_FD_READ,
-      [](void *arg, std::int32_t, std::uint32_t events) {
-        auto &it = *static_cast<Child *>(arg);
-        it.supervisor->on_log(it, (events & BH_FD_ERROR) != 0);
-      },
-      &child, &child.log_watch);
+  const bh_status log =
+      reactor_->watch(this, child.log_socket.get(), BH_FD_READ,
+                      bh::fd_callback(&child,
+                                      [](Child &it, std::uint32_t events) {
+                                        it.supervisor->on_log(it, (events & BH_FD_ERROR) != 0);
+                                      }),
+                      &child.log_watch);
   const bh_status end = reactor_->watch(
       this, child.pidfd.get(), BH_FD_READ,
-      [](void *arg, std::int32_t, std::uint32_t) {
-        auto &it = *static_cast<Child *>(arg);
-        it.supervisor->ended(it);
-      },
-      &child, &child.pid_watch);
+      bh::fd_callback(&child, [](Child &it) { it.supervisor->ended(it); }), &child.pid_watch);
   return log == BH_OK && end == BH_OK;
 }
 
@@ -293,9 +286,7 @@ void Supervisor::on_trunk_lost(Child &child, std::uint64_t number) {
   child.lost_trunk = number;
   reactor_->timer_cancel(child.trunk_timer);
   child.trunk_timer = reactor_->timer_start(
-      this, trunk_patience_ms,
-      [](void *arg) {
-        auto &it = *static_cast<Child *>(arg);
+      this, trunk_patience_ms, bh::callback(&child, [](Child &it) {
         it.trunk_timer = 0;
         const Supervisor &self = *it.supervisor;
         const bool replaced = it.trunk != it.lost_trunk || !self.children_.front()->running();
@@ -303,8 +294,7 @@ void Supervisor::on_trunk_lost(Child &child, std::uint64_t number) {
         if (!it.running() || replaced || ending) return;
         self.log(LogLevel::error, it.slice.name, "its link to the endpoint is broken");
         ::kill(it.pid, SIGKILL);
-      },
-      &child);
+      }));
 }
 
 // The endpoint reports a compartment that violated the protocol or timed out: it is restarted. A
@@ -450,14 +440,10 @@ void Supervisor::schedule(Child &child) {
   const std::uint64_t longest = std::min(max_backoff_ms, child.slice.profile.limits.retry_max_ms);
   const std::uint64_t delay =
       child.quick_ends <= 1 ? 0 : jitter(std::min(min_backoff_ms << (doublings - 2), longest));
-  child.timer = reactor_->timer_start(
-      this, delay,
-      [](void *arg) {
-        auto &it = *static_cast<Child *>(arg);
-        it.timer = 0;
-        it.supervisor->restart(it);
-      },
-      &child);
+  child.timer = reactor_->timer_start(this, delay, bh::callback(&child, [](Child &it) {
+                                        it.timer = 0;
+                                        it.supervisor->restart(it);
+                                      }));
 }
 
 void Supervisor::restart(Child &child) {

@@ -47,15 +47,12 @@ void Supervisor::set_deadline(Child &child) {
     return;
   }
   child.kill_timer = reactor_->timer_start(
-      this, wait_ms,
-      [](void *arg) {
-        auto &it = *static_cast<Child *>(arg);
+      this, wait_ms, bh::callback(&child, [](Child &it) {
         it.kill_timer = 0;
         if (!it.running()) return;
         it.supervisor->log(LogLevel::warn, it.slice.name, "it does not respond and is killed");
         ::kill(it.pid, SIGKILL);
-      },
-      &child);
+      }));
 }
 
 void Supervisor::ping_all() {
@@ -71,8 +68,7 @@ void Supervisor::ping_all() {
     frame.kind = control::ping;
     child->control->send(frame);
   }
-  reactor_->timer_start(
-      this, ping_ms, [](void *arg) { static_cast<Supervisor *>(arg)->ping_all(); }, this);
+  reactor_->timer_start(this, ping_ms, bh::callback<&Supervisor::ping_all>(this));
 }
 
 }  // namespace bulkhead::program

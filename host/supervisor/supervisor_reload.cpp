@@ -168,12 +168,10 @@ void Supervisor::send_apply() {
   frame.value = apply_number_;
   endpoint.control->send(frame, to_bytes(Apply{endpoint.slice.profile, endpoint.slice.remote}));
   apply_timer_ = reactor_->timer_start(
-      this, max_apply_ms,
-      [](void *arg) {
-        static_cast<Supervisor *>(arg)->finish_apply(
+      this, max_apply_ms, bh::callback(this, [](Supervisor &self) {
+        self.finish_apply(
             fail(BH_E_UNAVAILABLE, "the endpoint did not confirm the new profile in time"));
-      },
-      this);
+      }));
 }
 
 void Supervisor::on_applied(const link::Frame &frame, std::string_view payload) {

@@ -92,12 +92,9 @@ void Supervisor::on_request(Child &child, const link::Frame &frame, std::string_
   SecretJob &job = secret_jobs_.emplace_back(&child, child.life, frame.kind, frame.exchange,
                                              state_dir_, std::move(secret), std::string());
   const bh_status started = reactor_->run_blocking(
-      this, [](void *arg) { static_cast<SecretJob *>(arg)->work(); },
-      [](void *arg) {
-        auto &done = *static_cast<SecretJob *>(arg);
-        done.child->supervisor->on_secret(done);
-      },
-      &job);
+      this, bh::blocking_work(
+                &job, [](SecretJob &it) { it.work(); },
+                [](SecretJob &done) { done.child->supervisor->on_secret(done); }));
   child.secret_pending = started == BH_OK;
   if (child.secret_pending) return;
   secret_jobs_.pop_back();

@@ -33,9 +33,8 @@ void Supervisor::ask_status(std::function<void()> done) {
   link::Frame frame;
   frame.kind = control::status_wanted;
   children_.front()->control->send(frame);
-  status_timer_ = reactor_->timer_start(
-      this, max_status_ms, [](void *arg) { static_cast<Supervisor *>(arg)->notify_status(); },
-      this);
+  status_timer_ =
+      reactor_->timer_start(this, max_status_ms, bh::callback<&Supervisor::notify_status>(this));
 }
 
 void Supervisor::notify_status() {
