@@ -110,7 +110,8 @@ class BuiltinFiles {
     if (tool == &unsubscribe_method)
       return change_subscription(call, Lane::Kind::unsubscribe, request, error);
     auto job = std::make_unique<Job>(*this, call, *tool, request);
-    const bh_status status = host_.run_blocking(run, done, job.get());
+    const bh_status status = host_.run_blocking(bh::blocking_work(
+        job.get(), [](Job &it) { run(it); }, [](Job &it) { it.plugin.finish(it); }));
     if (status != BH_OK) return bh::fail(error, status, "too many file operations in flight", 100);
     jobs_.emplace(call, std::move(job));
     return BH_PENDING;
@@ -199,51 +200,50 @@ class BuiltinFiles {
   }
 
   void next_automatic(std::uint64_t delay_ms) noexcept {
-    const auto begin = [](void *arg) {
-      auto &self = *static_cast<BuiltinFiles *>(arg);
-      self.automatic_.timer = 0;
-      const bh_status status = self.host_.run_blocking(run_automatic, automatic_done, arg);
-      if (status != BH_OK) self.next_automatic(self.config_.snapshots->interval_s * 1000);
-    };
-    automatic_.timer = host_.timer_start(delay_ms, begin, this);
+    automatic_.timer =
+        host_.timer_start(delay_ms, bh::callback<&BuiltinFiles::begin_automatic>(this));
+  }
+
+  void begin_automatic() noexcept {
+    automatic_.timer = 0;
+    const auto work =
+        bh::blocking_work<&BuiltinFiles::run_automatic, &BuiltinFiles::automatic_done>(this);
+    if (host_.run_blocking(work) != BH_OK) next_automatic(config_.snapshots->interval_s * 1000);
   }
 
   // Runs on a pool thread.
-  static void run_automatic(void *arg) noexcept {
-    auto &self = *static_cast<BuiltinFiles *>(arg);
-    self.automatic_.problem.clear();
+  void run_automatic() noexcept {
+    automatic_.problem.clear();
     try {
       tool_kit::Arguments none("");
-      const Call call{self.workspaces_, none, self.automatic_.cancelled, 0};
-      for (const auto &store : self.stores_) {
-        if (self.automatic_.cancelled) return;
+      const Call call{workspaces_, none, automatic_.cancelled, 0};
+      for (const auto &store : stores_) {
+        if (automatic_.cancelled) return;
         const std::string problem = take_automatic(call, store.get());
         if (!problem.empty()) {
-          self.automatic_.problem = store->workspace().name() + ": " + problem;
+          automatic_.problem = store->workspace().name() + ": " + problem;
         }
       }
     } catch (const std::exception &e) {
-      self.automatic_.problem = e.what();
+      automatic_.problem = e.what();
     }
   }
 
-  static void automatic_done(void *arg) noexcept {
-    auto &self = *static_cast<BuiltinFiles *>(arg);
-    if (self.automatic_.cancelled) return;
+  void automatic_done() noexcept {
+    if (automatic_.cancelled) return;
     bh::guarded(nullptr, [&] {
-      Automatic &a = self.automatic_;
+      Automatic &a = automatic_;
       if (!a.problem.empty() && a.problem != a.reported) {
-        self.host_.log(BH_LOG_WARN, "cannot take an automatic snapshot of workspace " + a.problem);
+        host_.log(BH_LOG_WARN, "cannot take an automatic snapshot of workspace " + a.problem);
       }
       a.reported = a.problem;
       return BH_OK;
     });
-    self.next_automatic(self.config_.snapshots->interval_s * 1000);
+    next_automatic(config_.snapshots->interval_s * 1000);
   }
 
   // Runs on a pool thread; must not throw.
-  static void run(void *arg) noexcept {
-    auto &job = *static_cast<Job *>(arg);
+  static void run(Job &job) noexcept {
     try {
       if (&job.tool == &read_method) {
         job.result = read_resource(job.plugin.workspaces_, job.name, &job.failed);
@@ -284,11 +284,6 @@ class BuiltinFiles {
   // Thread: any.
   void tell(const Job &job, double done, double total, std::string_view unit) const {
     tools_->progress(host_.ctx(), job.call, done, total, bh::str(unit));
-  }
-
-  static void done(void *arg) noexcept {
-    auto &job = *static_cast<Job *>(arg);
-    job.plugin.finish(job);
   }
 
   bool any_writable() const noexcept {

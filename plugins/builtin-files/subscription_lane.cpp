@@ -41,31 +41,27 @@ bool SubscriptionLane::add(bh_call call, Kind kind, std::string uri) {
   return true;
 }
 
-void SubscriptionLane::follow(void (*done)(void *), void *arg) noexcept {
+void SubscriptionLane::follow(bh::Callback done) noexcept {
   followed_ = done;
-  followed_arg_ = arg;
   next();
 }
 
 // Starts the next job if none is running and there is work.
 void SubscriptionLane::next() noexcept {
   if (running_ || timer_ != 0 || stopped_) return;
-  if (waiting_.empty() && followed_ == nullptr) return;
+  if (waiting_.empty() && followed_.fn == nullptr) return;
   const auto count = static_cast<std::ptrdiff_t>(std::min(waiting_.size(), max_batch));
   batch_.splice(batch_.end(), waiting_, waiting_.begin(), std::next(waiting_.begin(), count));
-  following_ = followed_ != nullptr;
+  following_ = followed_.fn != nullptr;
   running_ = true;
-  const auto work = [](void *arg) { static_cast<SubscriptionLane *>(arg)->run(); };
-  const auto done = [](void *arg) { static_cast<SubscriptionLane *>(arg)->ran(); };
-  if (host_.run_blocking(work, done, this) == BH_OK) return;
+  const auto work = bh::blocking_work<&SubscriptionLane::run, &SubscriptionLane::ran>(this);
+  if (host_.run_blocking(work) == BH_OK) return;
   running_ = following_ = false;
   waiting_.splice(waiting_.begin(), batch_);
-  const auto again = [](void *arg) {
-    auto &self = *static_cast<SubscriptionLane *>(arg);
-    self.timer_ = 0;
-    self.next();
-  };
-  timer_ = host_.timer_start(retry_ms, again, this);
+  timer_ = host_.timer_start(retry_ms, bh::callback(this, [](SubscriptionLane &self) {
+                               self.timer_ = 0;
+                               self.next();
+                             }));
 }
 
 // Runs on a pool thread.
@@ -112,7 +108,10 @@ void SubscriptionLane::ran() noexcept {
     uri_bytes_ -= item.uri.size();
     complete(&item);
   }
-  if (std::exchange(following_, false)) std::exchange(followed_, nullptr)(followed_arg_);
+  if (std::exchange(following_, false)) {
+    const bh::Callback done = std::exchange(followed_, {});
+    done.fn(done.arg);
+  }
   next();
 }
 

@@ -39,8 +39,8 @@ class SubscriptionLane {
   // waits, so that the host's subscription state stays correct. False: too many calls are waiting.
   bool add(bh_call call, Kind kind, std::string uri);
 
-  // Calls the watcher's follow(), then done(arg), unless stop() was called before. One at a time.
-  void follow(void (*done)(void *), void *arg) noexcept;
+  // Calls the watcher's follow(), then `done`, unless stop() was called before. One at a time.
+  void follow(bh::Callback done) noexcept;
 
  private:
   struct Item {
@@ -66,8 +66,7 @@ class SubscriptionLane {
   std::list<Item> waiting_;
   std::list<Item> batch_;      // calls of the running job, used by its thread
   std::size_t uri_bytes_ = 0;  // of waiting_ and batch_
-  void (*followed_)(void *) = nullptr;
-  void *followed_arg_ = nullptr;
+  bh::Callback followed_{};
   bool following_ = false;  // the job also calls follow()
   bool running_ = false;
   std::atomic<bool> stopped_{false};

@@ -9,10 +9,8 @@ void Updates::start(const bh_host_tools *tools, const std::vector<Workspace> &wo
   tools_ = tools;
   lane_.start(tools, &workspaces);
   std::string problem = watcher_.open(workspaces);
-  const auto on_event = [](void *arg, std::int32_t, std::uint32_t) {
-    static_cast<Updates *>(arg)->readable();
-  };
-  if (problem.empty() && host_.watch(watcher_.fd(), BH_FD_READ, on_event, this, &watch_) != BH_OK) {
+  const auto on_event = bh::fd_callback<&Updates::readable>(this);
+  if (problem.empty() && host_.watch(watcher_.fd(), BH_FD_READ, on_event, &watch_) != BH_OK) {
     problem = "the host's limit for descriptors is reached";
   }
   if (!problem.empty())
@@ -32,12 +30,10 @@ void Updates::readable() noexcept {
 }
 
 void Updates::schedule() noexcept {
-  const auto run_now = [](void *arg) {
-    auto &self = *static_cast<Updates *>(arg);
-    self.timer_ = 0;
-    self.process_events();
-  };
-  timer_ = host_.timer_start(coalesce_ms, run_now, this);
+  timer_ = host_.timer_start(coalesce_ms, bh::callback(this, [](Updates &self) {
+                               self.timer_ = 0;
+                               self.process_events();
+                             }));
 }
 
 void Updates::process_events() noexcept {
@@ -47,7 +43,7 @@ void Updates::process_events() noexcept {
   });
   notify();
   if (!watcher_.must_follow()) return wait();
-  lane_.follow([](void *arg) { static_cast<Updates *>(arg)->followed(); }, this);
+  lane_.follow(bh::callback<&Updates::followed>(this));
 }
 
 void Updates::followed() noexcept {

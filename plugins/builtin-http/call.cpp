@@ -9,10 +9,6 @@ namespace {
 
 constexpr std::uint64_t tick_ms = 1000;
 
-Call &self(void *arg) noexcept {
-  return *static_cast<Call *>(arg);
-}
-
 }  // namespace
 
 void Call::start(std::uint64_t deadline_ns, bool wants_progress) {
@@ -29,16 +25,15 @@ void Call::fetched(const std::string &problem) {
 
 void Call::convert() {
   converting_ = true;
-  const auto work = [](void *arg) {
-    Call &call = self(arg);
+  const auto work = [](Call &call) {
     const bh_status status = bh::guarded(nullptr, [&] {
       call.result_ = call.task_->result(call.fetcher_.response(), call.cancelled_);
       return BH_OK;
     });
     if (status != BH_OK) call.result_ = R"({"content":[],"isError":true})";  // out of memory
   };
-  const auto done = [](void *arg) { self(arg).converted(); };
-  if (host_.run_blocking(work, done, this) == BH_OK) return;
+  const auto done = [](Call &call) { call.converted(); };
+  if (host_.run_blocking(bh::blocking_work(this, work, done)) == BH_OK) return;
   converting_ = false;
   finish(tool_kit::error_result("too many pages are being converted; try again"));
 }
@@ -52,11 +47,9 @@ void Call::converted() {
 void Call::cancel() {
   if (stopped_ || cancelled_.exchange(true)) return;
   fetcher_.stop();
-  host_.defer(
-      [](void *arg) {
-        if (!self(arg).stopped_) self(arg).finish(tool_kit::error_result("the call was cancelled"));
-      },
-      this);
+  host_.defer(bh::callback(this, [](Call &call) {
+    if (!call.stopped_) call.finish(tool_kit::error_result("the call was cancelled"));
+  }));
 }
 
 void Call::stop() noexcept {
@@ -75,7 +68,7 @@ void Call::finish(std::string &&result) {
 // ---- progress ----------------------------------------------------------------------------------
 
 void Call::watch() {
-  timer_ = host_.timer_start(tick_ms, [](void *arg) { self(arg).tick(); }, this);
+  timer_ = host_.timer_start(tick_ms, bh::callback<&Call::tick>(this));
 }
 
 void Call::tick() {

@@ -269,7 +269,7 @@ void Fetcher::end_later(std::string problem) {
 // Continues outside of the HTTP client's callbacks.
 void Fetcher::later() {
   if (std::exchange(scheduled_, true)) return;
-  host_.defer([](void *arg) { self(arg).step(); }, this);
+  host_.defer(bh::callback<&Fetcher::step>(this));
 }
 
 void Fetcher::step() {

@@ -106,7 +106,7 @@ void ConnectorStdio::finished(Lane &lane) {
 
 void ConnectorStdio::defer_turn_end() {
   if (std::exchange(deferred_, true)) return;
-  host_.defer([](void *self) { static_cast<ConnectorStdio *>(self)->at_turn_end(); }, this);
+  host_.defer(bh::callback<&ConnectorStdio::at_turn_end>(this));
 }
 
 void ConnectorStdio::at_turn_end() {

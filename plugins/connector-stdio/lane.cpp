@@ -102,12 +102,12 @@ bh_status Lane::start_child(const Definition &definition, bh_str json, const std
 }
 
 bh_status Lane::watch_child(bh_error *error) {
-  const auto watch = [this](Watched *w, void (*handler)(void *, std::int32_t, std::uint32_t)) {
-    return shared_.host.watch(w->fd, BH_FD_READ, handler, this, &w->watch) == BH_OK;
+  const auto watch = [this](Watched *w, bh::FdCallback handler) {
+    return shared_.host.watch(w->fd, BH_FD_READ, handler, &w->watch) == BH_OK;
   };
-  const bool good = watch(&process_, fd_event<&Lane::on_exit>) &&
-                    watch(&out_, fd_event<&Lane::on_output>) &&
-                    watch(&err_, fd_event<&Lane::on_stderr>);
+  const bool good = watch(&process_, bh::contained_fd_callback<&Lane::on_exit>(this)) &&
+                    watch(&out_, bh::contained_fd_callback<&Lane::on_output>(this)) &&
+                    watch(&err_, bh::contained_fd_callback<&Lane::on_stderr>(this));
   return good ? BH_OK
               : bh::fail(error, BH_E_LIMIT,
                          quoted() + ": the host's limit for descriptors is reached");
@@ -141,7 +141,8 @@ void Lane::after_flush(Flush result) {
   if (result == Flush::done) return shared_.host.unwatch(in_.watch);
   if (in_.watch != 0) return;
   // If the watch is rejected, the next message retries, and the queue limit applies.
-  shared_.host.watch(in_.fd, BH_FD_WRITE, fd_event<&Lane::on_input_writable>, this, &in_.watch);
+  shared_.host.watch(in_.fd, BH_FD_WRITE, bh::contained_fd_callback<&Lane::on_input_writable>(this),
+                     &in_.watch);
 }
 
 void Lane::on_input_writable() {
@@ -243,7 +244,7 @@ void Lane::keep_stderr(std::string_view masked) {
 void Lane::wait_for(Wait what, std::uint64_t ms) {
   shared_.host.timer_cancel(timer_);
   wait_ = what;
-  timer_ = shared_.host.timer_start(ms, timer_event<&Lane::on_timer>, this);
+  timer_ = shared_.host.timer_start(ms, bh::contained_callback<&Lane::on_timer>(this));
 }
 
 void Lane::on_timer() {

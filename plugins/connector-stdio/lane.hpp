@@ -87,18 +87,6 @@ class Lane final : private stdio_lines::LineSink {
     bh_watch watch = 0;
   };
   enum class Wait { nothing, exit_after_end, exit_after_close, exit_after_term, exit_after_kill };
-  template <void (Lane::*member)()>
-  static void fd_event(void *self, std::int32_t, std::uint32_t) {
-    bh::guarded(nullptr, [&] {
-      (static_cast<Lane *>(self)->*member)();
-      return BH_OK;
-    });
-  }
-  template <void (Lane::*member)()>
-  static void timer_event(void *self) {
-    fd_event<member>(self, 0, 0);
-  }
-
   bh_status start_child(const Definition &definition, bh_str json, const std::string &program,
                         bh_error *error);
   bh_status watch_child(bh_error *error);

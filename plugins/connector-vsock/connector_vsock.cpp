@@ -105,7 +105,7 @@ void ConnectorVsock::finished(Lane &lane) {
 
 void ConnectorVsock::defer_turn_end() {
   if (std::exchange(deferred_, true)) return;
-  host_.defer([](void *self) { static_cast<ConnectorVsock *>(self)->at_turn_end(); }, this);
+  host_.defer(bh::callback<&ConnectorVsock::at_turn_end>(this));
 }
 
 void ConnectorVsock::at_turn_end() {

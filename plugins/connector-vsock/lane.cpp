@@ -52,12 +52,12 @@ void Lane::release() {
 bh_status Lane::open(std::uint64_t connect_timeout_ms, bh_error *error) {
   fd_ = dial(definition_);
   if (fd_ < 0) return bh::fail(error, BH_E_UNAVAILABLE, explain(definition_, errno));
-  const bh_status watched =
-      shared_.host.watch(fd_, BH_FD_READ | BH_FD_WRITE, fd_event<&Lane::on_event>, this, &watch_);
+  const bh_status watched = shared_.host.watch(
+      fd_, BH_FD_READ | BH_FD_WRITE, bh::contained_fd_callback<&Lane::on_event>(this), &watch_);
   if (watched != BH_OK)
     return bh::fail(error, BH_E_LIMIT, "the host's limit for descriptors is reached");
-  timer_ =
-      shared_.host.timer_start(connect_timeout_ms, timer_event<&Lane::on_connect_timeout>, this);
+  timer_ = shared_.host.timer_start(connect_timeout_ms,
+                                    bh::contained_callback<&Lane::on_connect_timeout>(this));
   introduce();
   return BH_OK;
 }
@@ -232,7 +232,9 @@ void Lane::update_watch() {
       (reads() ? std::uint32_t{BH_FD_READ} : 0u) | (blocked_ ? std::uint32_t{BH_FD_WRITE} : 0u);
   if (events == 0) return shared_.host.unwatch(watch_);
   if (watch_ != 0) return shared_.host.modify(watch_, events);
-  if (shared_.host.watch(fd_, events, fd_event<&Lane::on_event>, this, &watch_) == BH_OK) return;
+  if (shared_.host.watch(fd_, events, bh::contained_fd_callback<&Lane::on_event>(this), &watch_) ==
+      BH_OK)
+    return;
   broken_ = "the host's limit for descriptors is reached";
   shared_.flush_later(*this);
 }

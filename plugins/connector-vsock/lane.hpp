@@ -84,18 +84,6 @@ class Lane final {
 
  private:
   enum class State : std::uint8_t { connecting, dialogue, up, down };
-  template <void (Lane::*member)()>
-  static void fd_event(void *self, std::int32_t, std::uint32_t) {
-    bh::guarded(nullptr, [&] {
-      (static_cast<Lane *>(self)->*member)();
-      return BH_OK;
-    });
-  }
-  template <void (Lane::*member)()>
-  static void timer_event(void *self) {
-    fd_event<member>(self, 0, 0);
-  }
-
   void introduce();
   bool queue_frame(std::uint32_t stream, bool notification, const bh_str *parts,
                    std::uint32_t part_count, std::size_t payload, bh_error *error);

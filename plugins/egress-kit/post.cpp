@@ -127,12 +127,11 @@ void Post::dial() {
   job->ctx = host_.ctx();
   job->address = address_of(endpoint_.socket);
   job->post = this;
-  const auto work = [](void *arg) {
-    auto &it = *static_cast<Dial *>(arg);
+  const auto work = [](Dial &it) {
     it.table->dial(it.ctx, &it.address.bytes, it.address.size, &it.fd, &it.error);
   };
-  const auto done = [](void *arg) {
-    const std::unique_ptr<Dial> it(static_cast<Dial *>(arg));
+  const auto done = [](Dial &dialed) {
+    const std::unique_ptr<Dial> it(&dialed);
     Post *const post = it->post;
     if (post != nullptr) post->dial_ = nullptr;
     if (it->fd >= 0 && post == nullptr) ::close(it->fd);
@@ -143,7 +142,7 @@ void Post::dial() {
     });
     if (!good && it->fd >= 0 && post->over_socket_ == nullptr) ::close(it->fd);
   };
-  if (host_.run_blocking(work, done, job.get()) != BH_OK) {
+  if (host_.run_blocking(bh::blocking_work(job.get(), work, done)) != BH_OK) {
     return end_later("too much is waited for at once");
   }
   dial_ = job.release();
@@ -226,14 +225,10 @@ void Post::on_done(const bh_error *error) {
 // Outside the callbacks of the HTTP client.
 void Post::end_later(std::string problem) {
   answer_.problem = std::move(problem);
-  const auto end = [](void *arg) {
-    // Whoever is told may have no memory for it; the host is C.
-    bh::guarded(nullptr, [&] {
-      self(arg).end();
-      return BH_OK;
-    });
-  };
-  timer_ = host_.timer_start(0, end, this);
+  timer_ = host_.timer_start(0, bh::callback(this, [](Post &post) {
+                               // Whoever is told may have no memory for it; the host is C.
+                               bh::contained([&] { post.end(); });
+                             }));
 }
 
 void Post::end() {

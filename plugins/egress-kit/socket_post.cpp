@@ -32,19 +32,15 @@ SocketPost::SocketPost(const bh::Host &host, int fd, std::string message, std::u
       message_(std::move(message)),
       max_body_(max_body),
       done_(std::move(done)) {
-  timer_ = host_.timer_start(
-      timeout_ms,
-      [](void *arg) {
-        auto &self = *static_cast<SocketPost *>(arg);
-        self.timer_ = 0;
-        guarded([&] { self.finish("timed out"); });
-      },
-      this);
-  const auto ready = [](void *arg, std::int32_t, std::uint32_t events) {
-    guarded([&] { static_cast<SocketPost *>(arg)->on_ready(events); });
-  };
+  timer_ = host_.timer_start(timeout_ms, bh::callback(this, [](SocketPost &self) {
+                               self.timer_ = 0;
+                               guarded([&] { self.finish("timed out"); });
+                             }));
+  const auto ready = bh::fd_callback(this, [](SocketPost &self, std::uint32_t events) {
+    guarded([&] { self.on_ready(events); });
+  });
   // Where it cannot be watched, the timer says so.
-  host_.watch(fd_, BH_FD_READ | BH_FD_WRITE, ready, this, &watch_);
+  host_.watch(fd_, BH_FD_READ | BH_FD_WRITE, ready, &watch_);
 }
 
 SocketPost::~SocketPost() {

@@ -76,11 +76,10 @@ bool LargeQuestions::begin_first() {
   Question &first = *waiting_.front();
   first.set = rules_();
   first.studied = false;
-  return host_.run_blocking(study, conclude, &first) == BH_OK;
+  return host_.run_blocking(bh::blocking_work<study, conclude>(&first)) == BH_OK;
 }
 
-void LargeQuestions::study(void *question) noexcept {
-  auto &q = *static_cast<Question *>(question);
+void LargeQuestions::study(Question &q) noexcept {
   if (q.owner->stopped_) return;
   try {
     q.findings = q.owner->study_judge_.study(*q.set, q.event, q.call, q.result);
@@ -89,8 +88,7 @@ void LargeQuestions::study(void *question) noexcept {
   }
 }
 
-void LargeQuestions::conclude(void *question) noexcept {
-  auto &q = *static_cast<Question *>(question);
+void LargeQuestions::conclude(Question &q) noexcept {
   LargeQuestions &all = *q.owner;
   if (all.stopped_) return;
   try {

@@ -43,8 +43,8 @@ class LargeQuestions {
 
   bool begin_first();
   void answer_first(const Verdict &verdict);
-  static void study(void *question) noexcept;     // on a pool thread
-  static void conclude(void *question) noexcept;  // on the reactor thread
+  static void study(Question &q) noexcept;     // on a pool thread
+  static void conclude(Question &q) noexcept;  // on the reactor thread
 
   const bh::Host &host_;
   Judge &judge_;

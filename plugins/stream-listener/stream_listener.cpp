@@ -29,7 +29,8 @@ bh_status StreamListener::open(const sockaddr_storage &address, socklen_t size,
   fd_ = fd;
   socklen_t room = sizeof bound_;
   ::getsockname(fd_, reinterpret_cast<sockaddr *>(&bound_), &room);
-  if (host_.watch(fd_, BH_FD_READ, &StreamListener::on_event, this, &watch_) != BH_OK) {
+  if (host_.watch(fd_, BH_FD_READ, bh::fd_callback<&StreamListener::accept_batch>(this), &watch_) !=
+      BH_OK) {
     close();
     return bh::fail(error, BH_E_IO, "the host cannot watch the listening socket");
   }
@@ -41,10 +42,6 @@ void StreamListener::close() noexcept {
   host_.timer_cancel(pause_);
   if (fd_ >= 0) ::close(fd_);
   fd_ = -1;
-}
-
-void StreamListener::on_event(void *arg, std::int32_t, std::uint32_t) noexcept {
-  static_cast<StreamListener *>(arg)->accept_batch();
 }
 
 void StreamListener::accept_batch() {
@@ -81,13 +78,12 @@ void StreamListener::pause(int error) {
   }
   warned_ = true;
   host_.modify(watch_, 0);
-  pause_ = host_.timer_start(pause_ms, &StreamListener::on_pause_over, this);
+  pause_ = host_.timer_start(pause_ms, bh::callback<&StreamListener::on_pause_over>(this));
 }
 
-void StreamListener::on_pause_over(void *arg) noexcept {
-  auto &self = *static_cast<StreamListener *>(arg);
-  self.pause_ = 0;
-  self.host_.modify(self.watch_, BH_FD_READ);
+void StreamListener::on_pause_over() noexcept {
+  pause_ = 0;
+  host_.modify(watch_, BH_FD_READ);
 }
 
 }  // namespace stream_listener

@@ -42,8 +42,7 @@ class StreamListener {
   const sockaddr_storage &bound() const noexcept { return bound_; }
 
  private:
-  static void on_event(void *arg, std::int32_t fd, std::uint32_t events) noexcept;
-  static void on_pause_over(void *arg) noexcept;
+  void on_pause_over() noexcept;
   void accept_batch();
   void pause(int error);
 

@@ -30,20 +30,16 @@ void Exporter::add(std::string span) {
 
 void Exporter::wait(std::uint64_t ms) {
   host_.timer_cancel(timer_);
-  timer_ = host_.timer_start(
-      ms,
-      [](void *arg) {
-        auto &self = *static_cast<Exporter *>(arg);
-        self.timer_ = 0;
-        const bh_status sent = bh::guarded(nullptr, [&] {
-          self.send();
-          return BH_OK;
-        });
-        if (sent == BH_OK) return;
-        self.post_.reset();  // out of memory: the spans stay queued
-        self.wait(self.config_.flush_ms);
-      },
-      this);
+  timer_ = host_.timer_start(ms, bh::callback(this, [](Exporter &self) {
+                               self.timer_ = 0;
+                               const bh_status sent = bh::guarded(nullptr, [&] {
+                                 self.send();
+                                 return BH_OK;
+                               });
+                               if (sent == BH_OK) return;
+                               self.post_.reset();  // out of memory: the spans stay queued
+                               self.wait(self.config_.flush_ms);
+                             }));
 }
 
 void Exporter::send() {

@@ -97,21 +97,17 @@ class TelemetryOtlp {
   }
 
   void report_later() {
-    timer_ = host_.timer_start(
-        config_.metrics_ms,
-        [](void *arg) {
-          auto &self = *static_cast<TelemetryOtlp *>(arg);
-          self.timer_ = 0;
-          const bh_status made = bh::guarded(nullptr, [&] {
-            self.report();
-            return BH_OK;
-          });
-          if (made == BH_OK) return;
-          self.report_.reset();  // out of memory: counters are cumulative, the next report includes
-                                 // this one
-          self.report_later();
-        },
-        this);
+    timer_ = host_.timer_start(config_.metrics_ms, bh::callback(this, [](TelemetryOtlp &self) {
+                                 self.timer_ = 0;
+                                 const bh_status made = bh::guarded(nullptr, [&] {
+                                   self.report();
+                                   return BH_OK;
+                                 });
+                                 if (made == BH_OK) return;
+                                 self.report_.reset();  // out of memory: counters are cumulative,
+                                                        // the next report includes this one
+                                 self.report_later();
+                               }));
   }
 
   // Counters are cumulative, so a lost report is made up for by the next one.

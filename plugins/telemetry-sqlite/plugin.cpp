@@ -182,8 +182,7 @@ class TelemetrySqlite {
 
   void count() {
     bring_up();
-    timer_ = host_.timer_start(
-        count_ms, [](void *self) { static_cast<TelemetrySqlite *>(self)->count(); }, this);
+    timer_ = host_.timer_start(count_ms, bh::callback<&TelemetrySqlite::count>(this));
   }
   void bring_up() noexcept {
     if (writer_ == nullptr || metrics_ == nullptr) return;

@@ -132,7 +132,8 @@ void TransportAggregator::list(const Request &request, std::string_view text) {
                                : control_->list_items(host_.ctx(), session_, kind, &listed, &error);
   if (status == BH_WOULD_BLOCK) {  // the list may be available soon
     if (retry_timer_ == 0) {
-      retry_timer_ = host_.timer_start(retry_ms, call<&TransportAggregator::run_waiting>, this);
+      retry_timer_ = host_.timer_start(
+          retry_ms, bh::contained_callback<&TransportAggregator::run_waiting>(this));
     }
     return wait(request.id, text);
   }

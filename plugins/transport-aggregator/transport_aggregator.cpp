@@ -112,7 +112,7 @@ bh_status TransportAggregator::start(bh_error *error) {
 }
 
 bh_status TransportAggregator::listen(bh_error *error) {
-  const bh_status status = host_.post(call<&TransportAggregator::begin>, this);
+  const bh_status status = host_.post(bh::contained_callback<&TransportAggregator::begin>(this));
   return status == BH_OK ? BH_OK : bh::fail(error, status, "the host's queue is full");
 }
 
@@ -127,9 +127,10 @@ void TransportAggregator::begin() {
   input_open_ = true;
   // Without events, only the closing of the client's end is reported. Regular files cannot be
   // watched and never block.
-  host_.watch(out_, 0, fd_call<&TransportAggregator::on_output_event>, this, &out_watch_);
-  const bh_status status =
-      host_.watch(in_, BH_FD_READ, fd_call<&TransportAggregator::on_input>, this, &in_watch_);
+  host_.watch(out_, 0, bh::contained_fd_callback<&TransportAggregator::on_output_event>(this),
+              &out_watch_);
+  const bh_status status = host_.watch(
+      in_, BH_FD_READ, bh::contained_fd_callback<&TransportAggregator::on_input>(this), &in_watch_);
   if (status != BH_OK) on_plain_input();
 }
 
@@ -146,7 +147,8 @@ void TransportAggregator::on_input() {
 void TransportAggregator::on_plain_input() {
   if (!input_open_) return;
   read_some();
-  if (input_open_ && host_.post(call<&TransportAggregator::on_plain_input>, this) != BH_OK) {
+  if (input_open_ &&
+      host_.post(bh::contained_callback<&TransportAggregator::on_plain_input>(this)) != BH_OK) {
     input_ended();
   }
 }
@@ -200,7 +202,8 @@ void TransportAggregator::input_ended() {
   host_.unwatch(in_watch_);
   draining_ = true;
   if (phase_ == Phase::definitions) return end();
-  drain_timer_ = host_.timer_start(drain_ms, call<&TransportAggregator::drain_over>, this);
+  drain_timer_ =
+      host_.timer_start(drain_ms, bh::contained_callback<&TransportAggregator::drain_over>(this));
   flush_later();  // ends the session if no request is open
 }
 
@@ -242,7 +245,7 @@ void TransportAggregator::queue_instead(std::string_view text, const char *why) 
 
 void TransportAggregator::flush_later() {
   if (std::exchange(deferred_, true)) return;
-  host_.defer(call<&TransportAggregator::turn_end>, this);
+  host_.defer(bh::contained_callback<&TransportAggregator::turn_end>(this));
 }
 
 void TransportAggregator::turn_end() {
@@ -271,8 +274,9 @@ void TransportAggregator::after_flush(OutQueue::Flush result) {
   blocked_ = blocked;
   host_.modify(out_watch_, blocked ? std::uint32_t{BH_FD_WRITE} : 0u);
   if (blocked && stall_timer_ == 0) {
-    stall_timer_ = host_.timer_start(up_->limits->write_stall_ms,
-                                     call<&TransportAggregator::on_stall_timer>, this);
+    stall_timer_ =
+        host_.timer_start(up_->limits->write_stall_ms,
+                          bh::contained_callback<&TransportAggregator::on_stall_timer>(this));
   }
 }
 
@@ -286,7 +290,8 @@ void TransportAggregator::on_stall_timer() {
     host_.log(BH_LOG_WARN, "the client reads nothing; its session is closed");
     return client_gone();
   }
-  stall_timer_ = host_.timer_start(limit - idle, call<&TransportAggregator::on_stall_timer>, this);
+  stall_timer_ = host_.timer_start(
+      limit - idle, bh::contained_callback<&TransportAggregator::on_stall_timer>(this));
 }
 
 // ---- the end -----------------------------------------------------------------------------------

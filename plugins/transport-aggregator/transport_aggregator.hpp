@@ -94,18 +94,6 @@ class TransportAggregator {
   };
   static constexpr std::uint64_t handshake_stream = 1;
 
-  template <void (TransportAggregator::*member)()>
-  static void call(void *self) {
-    bh::guarded(nullptr, [&] {
-      (static_cast<TransportAggregator *>(self)->*member)();
-      return BH_OK;
-    });
-  }
-  template <void (TransportAggregator::*member)()>
-  static void fd_call(void *self, std::int32_t, std::uint32_t) {
-    call<member>(self);
-  }
-
   // transport_aggregator.cpp: the descriptors and the end
   void begin();
   void on_input();

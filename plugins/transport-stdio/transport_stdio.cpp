@@ -89,7 +89,7 @@ bh_status TransportStdio::start(bh_error *error) {
 }
 
 bh_status TransportStdio::listen(bh_error *error) {
-  const bh_status status = host_.post(call<&TransportStdio::begin>, this);
+  const bh_status status = host_.post(bh::contained_callback<&TransportStdio::begin>(this));
   return status == BH_OK ? BH_OK : bh::fail(error, status, "the host's queue is full");
 }
 
@@ -108,7 +108,8 @@ void TransportStdio::begin() {
   restore_streams();
   // Without events, only the closing of the client's end is reported. Regular files cannot be
   // watched and never block.
-  host_.watch(out_, 0, fd_call<&TransportStdio::on_output_event>, this, &out_watch_);
+  host_.watch(out_, 0, bh::contained_fd_callback<&TransportStdio::on_output_event>(this),
+              &out_watch_);
   // After the output is set up, so that the answers can be written.
   const std::string unread = carried_.dequeue_unread();
   if (!unread.empty()) reader_.feed(unread, *scratch_, *this);
@@ -116,8 +117,8 @@ void TransportStdio::begin() {
 }
 
 void TransportStdio::watch_input() {
-  const bh_status status =
-      host_.watch(in_, BH_FD_READ, fd_call<&TransportStdio::on_input>, this, &in_watch_);
+  const bh_status status = host_.watch(
+      in_, BH_FD_READ, bh::contained_fd_callback<&TransportStdio::on_input>(this), &in_watch_);
   if (status != BH_OK && !plain_queued_) on_plain_input();
 }
 
@@ -165,7 +166,8 @@ void TransportStdio::on_plain_input() {
   const ReadEnd end = reader_.read(in_, *scratch_, *this, 1);
   const bool over = end == ReadEnd::ended || end == ReadEnd::failed || end == ReadEnd::stopped;
   if (!over && held_) return;
-  plain_queued_ = !over && host_.post(call<&TransportStdio::on_plain_input>, this) == BH_OK;
+  plain_queued_ =
+      !over && host_.post(bh::contained_callback<&TransportStdio::on_plain_input>(this)) == BH_OK;
   if (!plain_queued_) input_ended();
 }
 
@@ -179,7 +181,8 @@ void TransportStdio::hold_input(bh_session session, bool hold) {
     return host_.unwatch(in_watch_);
   }
   // Deferred, because the host is inside a call.
-  if (!std::exchange(resume_queued_, true)) host_.defer(call<&TransportStdio::resume_input>, this);
+  if (!std::exchange(resume_queued_, true))
+    host_.defer(bh::contained_callback<&TransportStdio::resume_input>(this));
 }
 
 void TransportStdio::resume_input() {
@@ -252,7 +255,7 @@ bh_status TransportStdio::send(const bh_outgoing &message) {
 
 void TransportStdio::flush_later() {
   if (std::exchange(deferred_, true)) return;
-  host_.defer(call<&TransportStdio::turn_end>, this);
+  host_.defer(bh::contained_callback<&TransportStdio::turn_end>(this));
 }
 
 void TransportStdio::turn_end() {
@@ -289,8 +292,8 @@ void TransportStdio::set_blocked(bool blocked) {
   blocked_ = blocked;
   host_.modify(out_watch_, blocked ? std::uint32_t{BH_FD_WRITE} : 0u);
   if (blocked && stall_timer_ == 0) {
-    stall_timer_ =
-        host_.timer_start(up_->limits->write_stall_ms, call<&TransportStdio::on_stall_timer>, this);
+    stall_timer_ = host_.timer_start(up_->limits->write_stall_ms,
+                                     bh::contained_callback<&TransportStdio::on_stall_timer>(this));
   }
   if (flow_ != nullptr && session_ != 0) flow_->output_full(host_.ctx(), session_, blocked ? 1 : 0);
 }
@@ -306,7 +309,8 @@ void TransportStdio::on_stall_timer() {
     host_.log(BH_LOG_WARN, "the client on standard output reads nothing; its session is closed");
     return client_gone();
   }
-  stall_timer_ = host_.timer_start(limit - idle, call<&TransportStdio::on_stall_timer>, this);
+  stall_timer_ = host_.timer_start(limit - idle,
+                                   bh::contained_callback<&TransportStdio::on_stall_timer>(this));
 }
 
 // ---- the end -----------------------------------------------------------------------------------

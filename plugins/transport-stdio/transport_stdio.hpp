@@ -63,18 +63,6 @@ class TransportStdio final : private stdio_lines::LineSink {
   void hold_input(bh_session session, bool hold);
 
  private:
-  template <void (TransportStdio::*member)()>
-  static void call(void *self) {
-    bh::guarded(nullptr, [&] {
-      (static_cast<TransportStdio *>(self)->*member)();
-      return BH_OK;
-    });
-  }
-  template <void (TransportStdio::*member)()>
-  static void fd_call(void *self, std::int32_t, std::uint32_t) {
-    call<member>(self);
-  }
-
   bool on_line(std::string_view line) override;
   bool on_too_long(std::string_view start) override;
   void on_read(std::string_view data) override { carried_.read(data); }

@@ -36,7 +36,8 @@ Connection::~Connection() {
 
 bool Connection::start() {
   owner_.want_checks();
-  return owner_.host.watch(fd_, events_, on_event, this, &watch_) == BH_OK;
+  return owner_.host.watch(fd_, events_, bh::fd_callback<&Connection::on_event>(this), &watch_) ==
+         BH_OK;
 }
 
 int Connection::release() noexcept {
@@ -61,23 +62,22 @@ void Connection::session_ended() noexcept {
 
 // ---- events ------------------------------------------------------------------------------------
 
-void Connection::on_event(void *arg, std::int32_t, std::uint32_t events) noexcept {
-  auto &self = *static_cast<Connection *>(arg);
-  if (!self.doomed_) {
-    self.in_event_ = true;
+void Connection::on_event(std::uint32_t events) noexcept {
+  if (!doomed_) {
+    in_event_ = true;
     if ((events & BH_FD_READ) != 0) {
-      self.on_readable();
+      on_readable();
     } else if ((events & (BH_FD_ERROR | BH_FD_WRITE)) == BH_FD_ERROR) {
-      self.doom(self.owner_.counters.error);
+      doom(owner_.counters.error);
     }
-    self.in_event_ = false;
-    if (!self.doomed_) {
-      self.flush();
-    } else if (self.fd_ >= 0) {
-      self.writer_.flush(self.fd_);  // answers queued before the fault that ends the connection
+    in_event_ = false;
+    if (!doomed_) {
+      flush();
+    } else if (fd_ >= 0) {
+      writer_.flush(fd_);  // answers queued before the fault that ends the connection
     }
   }
-  self.owner_.on_event_end();
+  owner_.on_event_end();
 }
 
 void Connection::on_readable() {

@@ -107,7 +107,7 @@ class Connection final : private stdio_lines::LineSink {
     std::string raw, clean;  // as received in frames; sanitized for logs and policies
   };
 
-  static void on_event(void *arg, std::int32_t fd, std::uint32_t events) noexcept;
+  void on_event(std::uint32_t events) noexcept;
   void on_readable();
   void input_ended();
   void report_input_ended();

@@ -23,8 +23,7 @@ const bh_host_listen *sockets_of(const bh::Host &host) {
   return table != nullptr && BH_HAS(bh_host_listen, table, dial) ? table : nullptr;
 }
 
-void work(void *arg) {
-  auto &job = *static_cast<Job *>(arg);
+void work(Job &job) {
   const bh_host_listen *sockets = sockets_of(job.host);
   std::int32_t fd = -1;
   const bh_status status =
@@ -32,8 +31,8 @@ void work(void *arg) {
   if (status == BH_OK) job.socket = Socket(fd);
 }
 
-void finish(void *arg) {
-  const std::unique_ptr<Job> job(static_cast<Job *>(arg));
+void finish(Job &finished) {
+  const std::unique_ptr<Job> job(&finished);
   if (*job->alive) job->done(std::move(job->socket), std::string(bh::text(job->error)));
 }
 
@@ -54,7 +53,7 @@ bh_status will_dial(const bh::Host &host, const Address &address, bh_error *erro
 bh_status dial(const bh::Host &host, const Address &address, std::shared_ptr<const bool> alive,
                Dialled done) {
   auto job = std::make_unique<Job>(Job{host, address, std::move(alive), std::move(done), {}});
-  const bh_status status = host.run_blocking(work, finish, job.get());
+  const bh_status status = host.run_blocking(bh::blocking_work<work, finish>(job.get()));
   if (status == BH_OK) (void)job.release();
   return status;
 }

@@ -45,7 +45,7 @@ bh_status Endpoint::listen(bh_error *error) {
     const bh_status s = listener_.open(address.raw, address.size, config.listen, error, reach);
     if (s != BH_OK) return s;
   }
-  const bh_status s = host.post(call<&Endpoint::begin>, this);
+  const bh_status s = host.post(bh::callback<&Endpoint::begin>(this));
   return s == BH_OK ? s : bh::fail(error, s, "the host's queue is full");
 }
 
@@ -193,7 +193,7 @@ void Endpoint::on_too_much_unsent() {
 
 void Endpoint::turn_end_wanted() noexcept {
   if (std::exchange(deferred_, true) || stopped_) return;
-  host.defer(call<&Endpoint::end_of_turn>, this);
+  host.defer(bh::callback<&Endpoint::end_of_turn>(this));
 }
 
 void Endpoint::end_of_turn() {
@@ -227,7 +227,7 @@ void Endpoint::destroy(Connection &connection) noexcept {
 
 void Endpoint::want_checks() noexcept {
   if (check_timer_ != 0 || stopped_) return;
-  check_timer_ = host.timer_start(check_ms_, call<&Endpoint::check_all>, this);
+  check_timer_ = host.timer_start(check_ms_, bh::callback<&Endpoint::check_all>(this));
 }
 
 // Runs only while a time-out is pending.

@@ -32,11 +32,6 @@ class Endpoint final : public ConnectionOwner {
   void session_ended(bh_session session) noexcept;
 
  private:
-  template <void (Endpoint::*member)()>
-  static void call(void *self) noexcept {
-    (static_cast<Endpoint *>(self)->*member)();
-  }
-
   // ConnectionOwner
   void on_session(Connection &connection, bh_session session) override;
   void on_other(Connection &connection, std::string_view bytes) override;

@@ -42,16 +42,16 @@ void GuestDialer::try_now() {
 void GuestDialer::dialled(Socket socket, const std::string &error) {
   if (socket.get() < 0) return failed(error);
   socket_ = std::move(socket);
-  if (host_.watch(socket_.get(), BH_FD_READ | BH_FD_WRITE, on_event, this, &watch_) != BH_OK) {
+  if (host_.watch(socket_.get(), BH_FD_READ | BH_FD_WRITE,
+                  bh::fd_callback<&GuestDialer::on_event>(this), &watch_) != BH_OK) {
     return failed("the host cannot watch the socket");
   }
-  timer_ = host_.timer_start(reply_ms_, call<&GuestDialer::reply_overdue>, this);
+  timer_ = host_.timer_start(reply_ms_, bh::callback<&GuestDialer::reply_overdue>(this));
 }
 
-void GuestDialer::on_event(void *arg, std::int32_t, std::uint32_t events) noexcept {
-  auto &self = *static_cast<GuestDialer *>(arg);
-  if ((events & BH_FD_WRITE) != 0) return self.write_request();
-  self.read_reply();
+void GuestDialer::on_event(std::uint32_t events) noexcept {
+  if ((events & BH_FD_WRITE) != 0) return write_request();
+  read_reply();
 }
 
 void GuestDialer::write_request() {
@@ -94,7 +94,7 @@ void GuestDialer::failed(const std::string &why) {
   socket_ = Socket();
   if (why != last_failure_) host_.log(BH_LOG_WARN, "no connection to " + name_ + ": " + why);
   last_failure_ = why;
-  timer_ = host_.timer_start(pause_ms_, call<&GuestDialer::try_now>, this);
+  timer_ = host_.timer_start(pause_ms_, bh::callback<&GuestDialer::try_now>(this));
   pause_ms_ = std::min(pause_ms_ * 2, max_pause_ms);
 }
 

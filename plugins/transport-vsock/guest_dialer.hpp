@@ -34,11 +34,7 @@ class GuestDialer {
   void stop() noexcept;
 
  private:
-  template <void (GuestDialer::*member)()>
-  static void call(void *self) noexcept {
-    (static_cast<GuestDialer *>(self)->*member)();
-  }
-  static void on_event(void *arg, std::int32_t fd, std::uint32_t events) noexcept;
+  void on_event(std::uint32_t events) noexcept;
   void try_now();
   void dialled(Socket socket, const std::string &error);
   void write_request();
