@@ -1,26 +1,18 @@
 #include "reactor/reactor.hpp"
 
-#include <sys/epoll.h>
-#include <sys/eventfd.h>
-#include <unistd.h>
-
 #include <algorithm>
 #include <atomic>
-#include <cerrno>
-#include <cstring>
 #include <mutex>
 #include <thread>
 #include <vector>
 
 #include "base/slots.hpp"
 #include "bulkhead/cpp/clock.hpp"
-#include "bulkhead/cpp/text.hpp"
 #include "reactor/blocking_pool.hpp"
+#include "reactor/poller.hpp"
 
 namespace bulkhead {
 namespace {
-
-constexpr int events_per_turn = 256;
 
 struct Watch {
   const void *owner = nullptr;
@@ -49,25 +41,11 @@ struct Task {
   bool from_pool = false;
 };
 
-std::uint32_t to_epoll(std::uint32_t events) {
-  return ((events & BH_FD_READ) != 0 ? std::uint32_t{EPOLLIN} : 0u) |
-         ((events & BH_FD_WRITE) != 0 ? std::uint32_t{EPOLLOUT} : 0u);
-}
-
-// A hang-up or error makes both directions ready; the next read or write reports the reason.
-std::uint32_t from_epoll(std::uint32_t events, std::uint32_t wanted) {
-  std::uint32_t out = 0;
-  if ((events & (EPOLLIN | EPOLLHUP | EPOLLERR)) != 0) out |= BH_FD_READ & wanted;
-  if ((events & (EPOLLOUT | EPOLLHUP | EPOLLERR)) != 0) out |= BH_FD_WRITE & wanted;
-  if ((events & (EPOLLHUP | EPOLLERR)) != 0) out |= BH_FD_ERROR;
-  return out;
-}
-
 }  // namespace
 
 struct Reactor::State {
-  int epoll_fd = -1;
-  int event_fd = -1;
+  std::unique_ptr<Poller> poller;
+  std::vector<Poller::Ready> ready;  // of this turn
   std::atomic<bool> stopping{false};
   std::atomic<std::thread::id> loop_thread{};
   std::uint64_t now = bh::monotonic_ns();
@@ -90,16 +68,7 @@ struct Reactor::State {
   std::uint64_t rest_ns = first_rest_ms * 1'000'000u;
   std::uint64_t last_event = 0;
 
-  ~State() {
-    pool.reset();
-    if (event_fd >= 0) ::close(event_fd);
-    if (epoll_fd >= 0) ::close(epoll_fd);
-  }
-
-  void wake() const noexcept {
-    const std::uint64_t one = 1;
-    [[maybe_unused]] const auto n = ::write(event_fd, &one, sizeof one);
-  }
+  ~State() { pool.reset(); }  // its jobs post to the rest of this
 
   bh_status push(const Task &task, bool bounded) {
     {
@@ -107,7 +76,7 @@ struct Reactor::State {
       if (bounded && posted.size() >= max_posted) return BH_E_LIMIT;
       posted.push_back(task);
     }
-    if (loop_thread.load(std::memory_order_relaxed) != std::this_thread::get_id()) wake();
+    if (loop_thread.load(std::memory_order_relaxed) != std::this_thread::get_id()) poller->wake();
     return BH_OK;
   }
 
@@ -134,8 +103,8 @@ struct Reactor::State {
     const int rest_ms = static_cast<int>(left / 1'000'000u) + 1;
     return timeout_ms < 0 ? rest_ms : std::min(timeout_ms, rest_ms);
   }
-  void look_at_pause(int events) {
-    if (events > 0) {
+  void look_at_pause(bool event) {
+    if (event) {
       last_event = now;
       rested = rest == nullptr;
     } else if (!rested && now - last_event >= rest_ns) {
@@ -168,18 +137,13 @@ struct Reactor::State {
     }
   }
 
-  void run_events(const epoll_event *events, int n) {
-    for (int i = 0; i < n; ++i) {
-      if (events[i].data.u64 == 0) {
-        std::uint64_t value;
-        [[maybe_unused]] const auto got = ::read(event_fd, &value, sizeof value);
-        continue;
-      }
+  void run_events() {
+    for (const Poller::Ready &event : ready) {
       // Looked up now, because an earlier handler may have removed this watch.
-      const Watch *watch = watches.get(events[i].data.u64);
+      const Watch *watch = watches.get(event.handle);
       if (watch == nullptr) continue;
-      const std::uint32_t ready = from_epoll(events[i].events, watch->events);
-      if (ready != 0) watch->fn(watch->arg, watch->fd, ready);
+      const std::uint32_t events = event.events & (watch->events | BH_FD_ERROR);
+      if (events != 0) watch->fn(watch->arg, watch->fd, events);
     }
   }
 
@@ -220,16 +184,10 @@ Reactor::Reactor(std::unique_ptr<State> state) : state_(std::move(state)) {}
 Reactor::~Reactor() = default;
 
 Result<std::unique_ptr<Reactor>> Reactor::create() {
+  auto poller = Poller::create();
+  if (!poller.has_value()) return std::unexpected(poller.error());
   auto state = std::make_unique<State>();
-  state->epoll_fd = ::epoll_create1(EPOLL_CLOEXEC);
-  state->event_fd = ::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-  epoll_event event{};
-  event.events = EPOLLIN;
-  event.data.u64 = 0;
-  if (state->epoll_fd < 0 || state->event_fd < 0 ||
-      ::epoll_ctl(state->epoll_fd, EPOLL_CTL_ADD, state->event_fd, &event) != 0) {
-    return fail(BH_E_IO, std::string("cannot create the event loop: ") + bh::error_name(errno));
-  }
+  state->poller = std::move(*poller);
   State *raw = state.get();
   state->pool = std::make_unique<BlockingPool>(
       max_blocking_threads, max_blocking_waiting, [raw](const BlockingPool::Job &job) {
@@ -246,14 +204,13 @@ void Reactor::run() {
 void Reactor::poll(int timeout_ms) {
   State &s = *state_;
   s.loop_thread.store(std::this_thread::get_id(), std::memory_order_relaxed);
-  epoll_event events[events_per_turn];
-  const int n = ::epoll_wait(s.epoll_fd, events, events_per_turn, s.wait_ms(timeout_ms));
+  const bool event = s.poller->wait(s.wait_ms(timeout_ms), s.ready);
   s.now = bh::monotonic_ns();
   s.run_timers();
-  if (n > 0) s.run_events(events, n);
+  s.run_events();
   s.run_posted();
   s.run_deferred();
-  s.look_at_pause(n);
+  s.look_at_pause(event);
 }
 
 void Reactor::on_rest(void (*fn)() noexcept) noexcept {
@@ -264,11 +221,11 @@ void Reactor::on_rest(void (*fn)() noexcept) noexcept {
 
 void Reactor::stop() noexcept {
   state_->stopping.store(true);
-  state_->wake();
+  state_->poller->wake();
 }
 
 void Reactor::wake() noexcept {
-  state_->wake();
+  state_->poller->wake();
 }
 
 std::uint64_t Reactor::now_ns() const noexcept {
@@ -306,12 +263,10 @@ bh_status Reactor::watch(const void *owner, int fd, std::uint32_t events, FdCall
                          std::uint64_t *out) {
   State &s = *state_;
   const std::uint64_t handle = s.watches.insert({owner, fd, events, fn, arg});
-  epoll_event event{};
-  event.events = to_epoll(events);
-  event.data.u64 = handle;
-  if (::epoll_ctl(s.epoll_fd, EPOLL_CTL_ADD, fd, &event) != 0) {
+  const bh_status status = s.poller->add(handle, fd, events);
+  if (status != BH_OK) {
     s.watches.erase(handle);
-    return errno == EPERM ? BH_E_UNSUPPORTED : BH_E_IO;  // EPERM: a regular file
+    return status;
   }
   *out = handle;
   return BH_OK;
@@ -322,16 +277,13 @@ bh_status Reactor::modify(std::uint64_t handle, std::uint32_t events) {
   if (watch == nullptr) return BH_STALE;
   if (watch->events == events) return BH_OK;
   watch->events = events;
-  epoll_event event{};
-  event.events = to_epoll(events);
-  event.data.u64 = handle;
-  return ::epoll_ctl(state_->epoll_fd, EPOLL_CTL_MOD, watch->fd, &event) == 0 ? BH_OK : BH_E_IO;
+  return state_->poller->modify(handle, watch->fd, events);
 }
 
 bh_status Reactor::unwatch(std::uint64_t handle) {
   const Watch *watch = state_->watches.get(handle);
   if (watch == nullptr) return BH_STALE;
-  ::epoll_ctl(state_->epoll_fd, EPOLL_CTL_DEL, watch->fd, nullptr);
+  state_->poller->remove(handle, watch->fd);
   state_->watches.erase(handle);
   return BH_OK;
 }

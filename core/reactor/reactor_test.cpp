@@ -1,7 +1,10 @@
 #include "reactor/reactor.hpp"
 
 #include <fcntl.h>
+#include <pthread.h>
+#include <signal.h>
 #include <sys/epoll.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
 #include <atomic>
@@ -99,6 +102,154 @@ TEST_CASE("watching a regular file fails with BH_E_UNSUPPORTED") {
             nullptr, fileno(file), BH_FD_READ, [](void *, std::int32_t, std::uint32_t) {}, nullptr,
             &watch) == BH_E_UNSUPPORTED);
   fclose(file);
+}
+
+TEST_CASE("a turn runs timers, then descriptors, then posted functions, then deferred ones") {
+  auto reactor = make();
+  Pipe pipe;
+  std::vector<std::string> order;
+  std::function<void()> deferred = [&] { order.emplace_back("deferred"); };
+  const auto defer = [&] { reactor->defer(nullptr, call, &deferred); };
+  std::function<void()> timer = [&] {
+    order.emplace_back("timer");
+    defer();
+  };
+  std::function<void()> descriptor = [&] { order.emplace_back("descriptor"); };
+  std::function<void()> posted = [&] { order.emplace_back("posted"); };
+  reactor->post(nullptr, call, &posted);
+  std::uint64_t watch = 0;
+  REQUIRE(reactor->watch(
+              nullptr, pipe.fds[0], BH_FD_READ,
+              [](void *arg, std::int32_t, std::uint32_t) { call(arg); }, &descriptor,
+              &watch) == BH_OK);
+  reactor->timer_start(nullptr, 0, call, &timer);
+  REQUIRE(write(pipe.fds[1], "x", 1) == 1);
+  reactor->poll(0);
+  CHECK(order == std::vector<std::string>{"timer", "descriptor", "posted", "deferred"});
+}
+
+TEST_CASE("all descriptors that are ready are reported in one turn") {
+  auto reactor = make();
+  std::vector<Pipe> pipes(40);
+  std::vector<int> calls(pipes.size());
+  int turn_ends = 0;
+  struct Seen {
+    Reactor *reactor;
+    int *calls;
+    std::function<void()> *turn_end;
+  };
+  std::function<void()> turn_end = [&] { ++turn_ends; };
+  std::vector<Seen> seen(pipes.size());
+  for (std::size_t i = 0; i < pipes.size(); ++i) {
+    seen[i] = {reactor.get(), &calls[i], &turn_end};
+    std::uint64_t watch = 0;
+    REQUIRE(reactor->watch(
+                nullptr, pipes[i].fds[0], BH_FD_READ,
+                [](void *arg, std::int32_t, std::uint32_t) {
+                  auto &s = *static_cast<Seen *>(arg);
+                  if (++*s.calls == 1) s.reactor->defer(nullptr, call, s.turn_end);
+                },
+                &seen[i], &watch) == BH_OK);
+    REQUIRE(write(pipes[i].fds[1], "x", 1) == 1);
+  }
+  reactor->poll(0);
+  CHECK(calls == std::vector<int>(pipes.size(), 1));
+  CHECK(turn_ends == static_cast<int>(pipes.size()));
+}
+
+TEST_CASE("a hang-up is reported as an error, also while nothing is asked for") {
+  auto reactor = make();
+  int fds[2];
+  REQUIRE(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, fds) == 0);
+  std::vector<std::uint32_t> seen;
+  std::uint64_t watch = 0;
+  REQUIRE(reactor->watch(
+              nullptr, fds[0], 0,
+              [](void *arg, std::int32_t, std::uint32_t events) {
+                static_cast<std::vector<std::uint32_t> *>(arg)->push_back(events);
+              },
+              &seen, &watch) == BH_OK);
+  REQUIRE(write(fds[1], "x", 1) == 1);
+  reactor->poll(0);
+  CHECK(seen.empty());  // readable, which nobody asked for
+  close(fds[1]);
+  reactor->poll(0);
+  CHECK(seen == std::vector<std::uint32_t>{BH_FD_ERROR});
+  REQUIRE(reactor->modify(watch, BH_FD_READ | BH_FD_WRITE) == BH_OK);
+  seen.clear();
+  reactor->poll(0);
+  CHECK(seen == std::vector<std::uint32_t>{BH_FD_READ | BH_FD_WRITE | BH_FD_ERROR});
+  REQUIRE(reactor->unwatch(watch) == BH_OK);
+  close(fds[0]);
+  seen.clear();
+  reactor->poll(0);
+  CHECK(seen.empty());
+}
+
+TEST_CASE("a paused watch reports what has arrived since, once it is resumed") {
+  auto reactor = make();
+  Pipe pipe;
+  int calls = 0;
+  std::uint64_t watch = 0;
+  REQUIRE(reactor->watch(
+              nullptr, pipe.fds[0], BH_FD_READ,
+              [](void *arg, std::int32_t, std::uint32_t) { ++*static_cast<int *>(arg); }, &calls,
+              &watch) == BH_OK);
+  for (int round = 0; round < 3; ++round) {
+    calls = 0;
+    REQUIRE(reactor->modify(watch, 0) == BH_OK);
+    REQUIRE(write(pipe.fds[1], "x", 1) == 1);
+    reactor->poll(0);
+    reactor->poll(0);
+    CHECK(calls == 0);
+    REQUIRE(reactor->modify(watch, BH_FD_READ) == BH_OK);
+    reactor->poll(0);
+    CHECK(calls == 1);
+    char buffer[8];
+    REQUIRE(read(pipe.fds[0], buffer, sizeof buffer) == 1);
+    reactor->poll(0);
+    CHECK(calls == 1);
+  }
+}
+
+TEST_CASE("a descriptor number is used again for another watch") {
+  auto reactor = make();
+  for (int round = 0; round < 50; ++round) {
+    Pipe pipe;
+    int calls = 0;
+    std::uint64_t watch = 0;
+    REQUIRE(reactor->watch(
+                nullptr, pipe.fds[0], BH_FD_READ,
+                [](void *arg, std::int32_t, std::uint32_t) { ++*static_cast<int *>(arg); }, &calls,
+                &watch) == BH_OK);
+    REQUIRE(write(pipe.fds[1], "x", 1) == 1);
+    reactor->poll(0);
+    CHECK(calls == 1);
+    REQUIRE(reactor->unwatch(watch) == BH_OK);
+  }
+  CHECK(reactor->held(nullptr).watches == 0);
+}
+
+TEST_CASE("wake() from a signal handler ends a wait") {
+  static Reactor *woken;
+  auto reactor = make();
+  woken = reactor.get();
+  struct sigaction action{}, before{};
+  action.sa_handler = [](int) { woken->wake(); };
+  action.sa_flags = SA_RESTART;
+  REQUIRE(sigaction(SIGUSR1, &action, &before) == 0);
+  const pthread_t loop = pthread_self();
+  std::atomic<bool> over{false};
+  std::thread sender([&] {  // until the loop has seen it; the first may come before the wait
+    while (!over) {
+      pthread_kill(loop, SIGUSR1);
+      std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    }
+  });
+  for (int i = 0; i < 20; ++i) reactor->poll(-1);  // without wake(): waits without end
+  over = true;
+  sender.join();
+  REQUIRE(sigaction(SIGUSR1, &before, nullptr) == 0);
 }
 
 TEST_CASE("timers run in order of time; cancelled timers do not run") {
