@@ -1,6 +1,8 @@
 // Tests of verdicts for calls, results and lists.
 #include "rules_test.hpp"
 
+#include <array>
+
 using namespace bulkhead::rules;
 using namespace bulkhead::rules::test;
 
@@ -103,6 +105,78 @@ TEST_CASE("every root has the value of the call") {
   read.name = "file:///{path}";
   CHECK(by_normalized.judge.shows(by_normalized.set, read));
   CHECK(by_normalized.decide("files", "file:///a") == "allow");  // a tool
+}
+
+TEST_CASE("rules that read members without has() are warned about") {
+  const auto warnings = [](const std::string &on, const std::string &condition) {
+    const RuleSet set = good(rules("{\"r\": {\"on\": \"" + on +
+                                   "\", \"decision\": \"block\", \"if\": " + condition + "}}"));
+    return set.warnings;
+  };
+  // What is read without a test, and what is to be added.
+  const std::vector<std::array<std::string, 3>> unguarded = {
+      {"'mcp.request.arguments.path == 1'", "mcp.request.arguments.path",
+       "has(mcp.request.arguments.path)"},
+      {"'mcp.request.arguments.a.b == 1'", "mcp.request.arguments.a.b",
+       "has(mcp.request.arguments.a) && has(mcp.request.arguments.a.b)"},
+      {"'has(mcp.request.arguments.a) && mcp.request.arguments.a.b == 1'",
+       "mcp.request.arguments.a.b", "has(mcp.request.arguments.a.b)"},
+      {"'has(mcp.request.arguments.a.b) && mcp.request.arguments.a.b == 1'",
+       "mcp.request.arguments.a", "has(mcp.request.arguments.a)"},
+      {"'has(mcp.request.arguments.a) || mcp.request.arguments.a == 1'", "mcp.request.arguments.a",
+       "has(mcp.request.arguments.a)"},
+      {"'!has(mcp.request.arguments.a) && mcp.request.arguments.a == 1'", "mcp.request.arguments.a",
+       "has(mcp.request.arguments.a)"},
+      {"'has(mcp.request.arguments.a) ? true : mcp.request.arguments.a == 1'",
+       "mcp.request.arguments.a", "has(mcp.request.arguments.a)"},
+      {"'has(mcp.request.arguments.b) && mcp.request.arguments.a == 1'", "mcp.request.arguments.a",
+       "has(mcp.request.arguments.a)"},
+      {"'mcp.request.meta.x.exists(i, i == 1)'", "mcp.request.meta.x", "has(mcp.request.meta.x)"},
+      {"'mcp.request.extra[\"x-y\"] == 1'", "mcp.request.extra[\"x-y\"]",
+       "\"x-y\" in mcp.request.extra"},
+      {"'mcp.tool.annotations.readOnlyHint'", "mcp.tool.annotations.readOnlyHint",
+       "has(mcp.tool.annotations.readOnlyHint)"}};
+  const auto json = [](const std::string &condition) {  // '...' as a JSON string
+    std::string out = "\"";
+    for (const char c : condition.substr(1, condition.size() - 2)) {
+      if (c == '"') out += '\\';
+      out += c;
+    }
+    return out + "\"";
+  };
+  for (const auto &[condition, member, test] : unguarded) {
+    INFO(condition);
+    const auto found = warnings("mcp.request", json(condition));
+    REQUIRE(found.size() == 1);
+    has(found[0], "rule security.rules.mcp.r reads " + member + " without has()");
+    has(found[0], "Add `" + test + "`");
+  }
+  for (const std::string condition :
+       {"'has(mcp.request.arguments.a) && mcp.request.arguments.a == 1'",
+        "'mcp.request.arguments.a == 1 && has(mcp.request.arguments.a)'",
+        "'!has(mcp.request.arguments.a) || mcp.request.arguments.a == 1'",
+        "'has(mcp.request.arguments.a) ? mcp.request.arguments.a == 1 : false'",
+        "'!has(mcp.request.arguments.a) ? false : mcp.request.arguments.a == 1'",
+        "'!(!has(mcp.request.arguments.a) || mcp.request.arguments.a != 1)'",
+        "'has(mcp.request.arguments.a) && (mcp.request.tool_name == \"x\" || "
+        "mcp.request.arguments.a == 1)'",
+        "'has(mcp.request.arguments.a) && has(mcp.request.arguments.a.b) && "
+        "mcp.request.arguments.a.b == 1'",
+        "'\"a\" in mcp.request.arguments && mcp.request.arguments[\"a\"] == 1'",
+        "'mcp.request.arguments == {} && client.claimed_name == \"\" && session.calls > 1'",
+        "'mcp.request.arguments.exists(name, name == \"x\")'"}) {
+    INFO(condition);
+    CHECK(warnings("mcp.request", json(condition)).empty());
+  }
+  // Each member once; a response may have no structured content.
+  CHECK(warnings("mcp.request", json("'mcp.request.arguments.a == 1 || mcp.request.arguments.a == "
+                                     "2 || mcp.request.arguments.b == 1'"))
+            .size() == 2);
+  CHECK(warnings("mcp.response", json("'mcp.response.structured == 1'")).size() == 1);
+  CHECK(warnings("mcp.response",
+                 json("'has(mcp.response.structured) && mcp.response.structured == 1'"))
+            .empty());
+  CHECK(warnings("mcp.response", json("'mcp.response.text == \"x\"'")).empty());
 }
 
 TEST_CASE("roots of response rules") {

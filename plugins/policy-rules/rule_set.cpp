@@ -82,12 +82,25 @@ void warn_of_other_spelling(const Rule &rule, std::vector<std::string> *out) {
   }
 }
 
+// A rule that rejects every message without a member that it reads.
+void warn_of_unguarded_reads(const Rule &rule, std::vector<std::string> *out) {
+  if (!rule.condition) return;
+  const std::uint64_t may_be_absent = rule.event == Event::response ? bit(kStructured) : 0;
+  for (const auto &read : rule.condition->unguarded(environment(rule.event), may_be_absent)) {
+    out->push_back(named(rule) + " reads " + read.member +
+                   " without has(): a message that lacks it is rejected "
+                   "(security.mcp.evaluation_error). Add `" +
+                   read.test + "`");
+  }
+}
+
 std::vector<std::string> warnings_of(const RuleSet &set) {
   std::vector<std::string> out;
   for (const auto &rules : set.rules) {
     for (const Rule &rule : rules) {
       warn_of_raw_uri(rule, &out);
       warn_of_other_spelling(rule, &out);
+      warn_of_unguarded_reads(rule, &out);
     }
   }
   return out;

@@ -5,7 +5,7 @@ const rule = (name, keys) =>
   `[security.rules.mcp.${name}]\n${Object.entries({ on: 'mcp.request', if: 'true', ...keys })
     .map(([key, value]) => `${key} = '''${value}'''`)
     .join('\n')}\n`;
-const rulesFile = rule('r', { if: "mcp.request.tool_name == 'a' && mcp.request.arguments.n > 3", decision: 'block', reason: 'too much' })
+const rulesFile = rule('r', { if: "mcp.request.tool_name == 'a' && has(mcp.request.arguments.n) && mcp.request.arguments.n > 3", decision: 'block', reason: 'too much' })
   + rule('mask', { on: 'mcp.response', decision: 'rewrite', rewrite_target: 'response.text =~ "secret"', rewrite_value: '***' });
 const cli = (t, words, rules, input) =>
   runProgram(t, ['policy', ...words, '--config', '{config}'], { profile: rules, file: 'gateway.toml', input });
@@ -26,6 +26,27 @@ test('policy check: valid rules, and all errors of invalid ones', (t) => {
   assert.equal(bad.code, 1, show(bad));
   assert.match(bad.stderr, /gateway\.toml:3: security\.rules\.mcp\.x\.if: 1:\d+: /);
   assert.match(bad.stderr, /gateway\.toml:8: security\.rules\.mcp\.y\.decision/);
+});
+
+test('policy check: a rule that reads a member without has() is a warning, with its line and the test to add', (t) => {
+  const warnings = (rules) => {
+    const checked = cli(t, ['check'], rules);
+    assert.equal(checked.code, 0, show(checked));
+    return checked.stdout.split('\n').filter((line) => line.startsWith('warning: '));
+  };
+  assert.deepEqual(warnings(rulesFile), []);
+  const found = warnings(rule('fine', { decision: 'block', if: "has(mcp.request.arguments.a) && mcp.request.arguments.a == 'x'" })
+    + rule('args', { decision: 'block', if: "mcp.request.arguments.a == 'x'" })
+    + rule('meta', { decision: 'ask', if: "mcp.request.meta.vendor.name == 'x'" })
+    + rule('extra', { decision: 'block', if: "mcp.request.extra['x-y'] == 1" })
+    + rule('answer', { on: 'mcp.response', decision: 'block', if: "has(mcp.response.structured) && mcp.response.structured.code == 1" })
+    + rule('client', { decision: 'block', if: "client.claimed_name == 'x'" }));
+  assert.deepEqual(found.map((line) => /gateway\.toml:(\d+): rule security\.rules\.mcp\.(\w+) reads (\S+) without has\(\).* Add `(.*)`$/.exec(line)?.slice(1)), [
+    ['5', 'args', 'mcp.request.arguments.a', 'has(mcp.request.arguments.a)'],
+    ['13', 'extra', 'mcp.request.extra["x-y"]', '"x-y" in mcp.request.extra'],
+    ['9', 'meta', 'mcp.request.meta.vendor.name', 'has(mcp.request.meta.vendor) && has(mcp.request.meta.vendor.name)'],
+    ['17', 'answer', 'mcp.response.structured.code', 'has(mcp.response.structured.code)'],
+  ], found.join('\n'));
 });
 
 test('policy explain: the decision, and each evaluated rule', (t) => {

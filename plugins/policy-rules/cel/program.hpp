@@ -25,6 +25,7 @@
 #include "environment.hpp"
 #include "evaluator.hpp"
 #include "fault.hpp"
+#include "guards.hpp"
 #include "value.hpp"
 
 namespace bulkhead::cel {
@@ -69,6 +70,13 @@ class Program {
     bool prefix = false;                  // or begin with the only one
   };
   std::vector<Demand> demands() const;
+
+  // Members that may be absent and are read without a test; see guards.hpp. `environment`: the one
+  // that the program was compiled with.
+  std::vector<UnguardedRead> unguarded(const Environment &environment,
+                                       std::uint64_t may_be_absent) const {
+    return unguarded_reads(ast_, environment, may_be_absent);
+  }
 
   const Type &type() const { return type_; }
   const std::string &source() const { return source_; }
