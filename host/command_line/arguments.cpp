@@ -7,6 +7,7 @@
 
 #include "common/console.hpp"
 #include "common/listen_address.hpp"
+#include "common/suggestion.hpp"
 #include "common/text.hpp"
 #include "relay/options.hpp"
 #include "route/approval.hpp"
@@ -484,11 +485,32 @@ std::string unknown_command(const CLI::App &app, int argc, const char *const *ar
     const auto is_named = [&](const CLI::App *each) { return each->get_name() == argv[i]; };
     const auto found = at->get_subcommands(is_named);
     if (found.empty()) {
-      return name + " has no command \"" + printable(argv[i]) + "\"; `" + name +
-             " --help` lists them.\n";
+      std::vector<std::string> names;
+      for (const CLI::App *each : at->get_subcommands([](const CLI::App *) { return true; })) {
+        names.push_back(each->get_name());
+      }
+      const std::string similar = suggestion(argv[i], names);
+      return name + " has no command \"" + printable(argv[i]) + "\"; " +
+             (similar.empty() ? "" : similar + " ") + "`" + name + " --help` lists them.\n";
     }
     at = found.front();
     name += ' ' + at->get_name();
+  }
+  return {};
+}
+
+// Of an unknown option: similar options of the command.
+std::string suggested_options(const CLI::App &app) {
+  const CLI::App *command = &app;
+  while (!command->get_subcommands().empty()) command = command->get_subcommands().front();
+  std::vector<std::string> names;
+  for (const CLI::Option *option : command->get_options()) {
+    for (const std::string &name : option->get_lnames()) names.push_back("--" + name);
+  }
+  for (const std::string &word : command->remaining()) {
+    if (!word.starts_with("--")) continue;
+    const std::string similar = suggestion(word.substr(0, word.find('=')), names);
+    if (!similar.empty()) return similar + "\n";
   }
   return {};
 }
@@ -513,7 +535,9 @@ std::variant<Arguments, int> parse_arguments(int argc, const char *const *argv) 
     std::ostringstream text, errors;
     const int code = app.exit(error, text, errors);
     write_stdout(text.str());
-    if (code != 0) Console::get().write("bulkhead: " + errors.str());
+    if (code != 0) {
+      Console::get().write("bulkhead: " + errors.str() + suggested_options(app));
+    }
     return code == 0 ? exit_ok : exit_usage;
   }
   if (const std::string name = empty_option(*app.get_subcommands().front()); !name.empty()) {

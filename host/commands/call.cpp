@@ -7,6 +7,7 @@
 
 #include "command_line/commands.hpp"
 #include "common/console.hpp"
+#include "common/suggestion.hpp"
 #include "common/text.hpp"
 #include "gateway/local_session.hpp"
 #include "gateway/run_host.hpp"
@@ -79,6 +80,20 @@ void keep_the_one_named(Profile &profile, std::string_view tool) {
   }
 }
 
+// The tool is unknown: names similar ones.
+void suggest_tools(LocalSession &session, const LocalSession::Failure &failure,
+                   const std::string &name) {
+  if (mcp::member(failure.error_json, "code") != "-32602") return;
+  const auto tools = session.list("tools/list", "tools");
+  if (!tools) return;
+  std::vector<std::string> names;
+  for (const std::string &tool : *tools) names.push_back(text_of(tool, "name"));
+  // The error has another reason if there is such a tool.
+  if (std::find(names.begin(), names.end(), name) != names.end()) return;
+  const std::string similar = suggestion(name, names);
+  complain(similar.empty() ? "`bulkhead tools` lists the tools" : similar);
+}
+
 // Nothing of that name, and nothing configured: most likely a running gateway was meant, which has
 // another configuration.
 void hint_at_config(const LocalSession::Failure &failure, const LoadedProfile &loaded) {
@@ -113,6 +128,7 @@ int call(ShortRun &run, const Arguments &arguments, const LoadedProfile &loaded,
       write_stdout("{\"error\":" + answer.error().error_json + "}\n");
     }
     complain(answer.error().text);
+    suggest_tools(session, answer.error(), arguments.name);
     hint_at_config(answer.error(), loaded);
     return exit_failed;
   }

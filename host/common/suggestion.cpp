@@ -1,0 +1,72 @@
+#include "common/suggestion.hpp"
+
+#include <algorithm>
+
+#include "common/text.hpp"
+#include "profile/diagnostics.hpp"
+
+namespace bulkhead::program {
+namespace {
+
+constexpr std::size_t max_names = 3, min_word = 2;
+
+char lower(char c) {
+  return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
+}
+
+bool is_letter_or_digit(char c) {
+  return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || static_cast<unsigned char>(c) >= 0x80;
+}
+
+std::string lower(std::string_view text) {
+  std::string out(text);
+  std::transform(out.begin(), out.end(), out.begin(), [](char c) { return lower(c); });
+  return out;
+}
+
+std::vector<std::string> words_of(std::string_view text) {
+  std::vector<std::string> out(1);
+  for (const char c : lower(text)) {
+    if (is_letter_or_digit(c)) {
+      out.back() += c;
+    } else if (!out.back().empty()) {
+      out.emplace_back();
+    }
+  }
+  std::erase_if(out, [](const std::string &word) { return word.size() < min_word; });
+  return out;
+}
+
+}  // namespace
+
+std::vector<std::string> similar_names(std::string_view typed,
+                                       const std::vector<std::string> &names) {
+  const std::vector<std::string_view> views(names.begin(), names.end());
+  std::vector<std::string> out;
+  if (const std::string_view nearest = profiles::nearest(typed, views); !nearest.empty()) {
+    out.emplace_back(nearest);
+  }
+  const std::vector<std::string> words = words_of(typed);
+  if (words.empty()) return out;
+  for (const std::string &name : names) {
+    if (out.size() == max_names) break;
+    const std::string candidate = lower(name);
+    const bool has_all = std::all_of(words.begin(), words.end(), [&](const std::string &word) {
+      return candidate.find(word) != std::string::npos;
+    });
+    if (has_all && std::find(out.begin(), out.end(), name) == out.end()) out.push_back(name);
+  }
+  return out;
+}
+
+std::string suggestion(std::string_view typed, const std::vector<std::string> &names) {
+  const std::vector<std::string> similar = similar_names(typed, names);
+  std::string out;
+  for (std::size_t i = 0; i < similar.size(); ++i) {
+    out += i == 0 ? "" : i + 1 < similar.size() ? ", " : " or ";
+    out += '"' + printable(similar[i]) + '"';
+  }
+  return out.empty() ? out : "did you mean " + out + "?";
+}
+
+}  // namespace bulkhead::program
