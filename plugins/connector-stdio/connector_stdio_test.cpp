@@ -85,6 +85,33 @@ TEST_CASE("lines that are not messages are ignored, counted, sanitized and logge
   REQUIRE(up.lanes[1].downs.empty());
 }
 
+TEST_CASE("a child that prints other text instead of messages has this as its reason") {
+  TestUp up;
+  SECTION("and exits") {
+    up.open(1, "usage", "3");
+    REQUIRE(up.wait_down(1));
+    CHECK(up.lanes[1].downs[0].first == BH_E_UNAVAILABLE);
+    CHECK(up.lanes[1].downs[0].second ==
+          "server \"weather\" exited with status 3; it printed \"usage: server PORT\" to standard "
+          "output, which must carry only MCP messages");
+  }
+  SECTION("and goes on without an answer") {
+    up.open(1, "usage", "");
+    REQUIRE(up.wait_down(1));
+    CHECK(up.lanes[1].downs[0].first == BH_E_TIMEOUT);
+    CHECK(up.lanes[1].downs[0].second ==
+          "server \"weather\" did not answer within 1 s; it printed \"usage: server PORT\" to "
+          "standard output, which must carry only MCP messages");
+  }
+  SECTION("unless it has sent a message, too") {
+    up.open(1, "usage-message", "3");
+    REQUIRE(up.wait_down(1));
+    CHECK(up.lanes[1].downs[0].second == "server \"weather\" exited with status 3");
+  }
+  up.close(1);
+  REQUIRE(up.wait_closed(1));
+}
+
 TEST_CASE("a message over the limit ends the lane with a reason") {
   bh_limits limits = bh::testing::limits();
   limits.message_bytes = 100'000;

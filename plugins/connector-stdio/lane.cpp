@@ -39,6 +39,7 @@ Lane::Lane(Shared &shared, bh_lane handle)
 
 Lane::~Lane() {
   shared_.host.timer_cancel(timer_);
+  shared_.host.timer_cancel(banner_timer_);
   for (Watched *w : {&in_, &out_, &err_, &process_}) release(w);
   bh::contained([this] { keep_stderr(mask_.finish()); });
 }
@@ -57,6 +58,8 @@ bh_status Lane::open(const bh_lane_info &info, bh_error *error) {
   status = find_program(definition, &program, error);
   if (status != BH_OK) return status;
   server_ = definition.server;
+  connect_timeout_ms_ = info.connect_timeout_ms;
+  opened_ns_ = monotonic_ns();
   status = start_child(definition, info.definition, program, error);
   if (status != BH_OK) return status;
   mask_.use(std::move(definition.hidden));
@@ -182,6 +185,7 @@ bool Lane::on_line(std::string_view line) {
     on_noise(line);
     return true;
   }
+  has_sent_message_ = true;
   if (line.size() > stdio_lines::large_message && out_.fd >= 0) grow_pipe(out_.fd, &out_grown_);
   shared_.up->message(shared_.host.ctx(), handle_, 0, bh::str(line));
   return true;
@@ -206,10 +210,30 @@ void Lane::on_noise(std::string_view line) {
   if (std::exchange(noise_logged_, true)) return;
   // Masked again after removing colour codes, which may be inside a value.
   const std::string shown = mask_.mask(stdio_lines::cleaned(mask_.mask(line.substr(0, 400)), 400));
+  banner_ = stdio_lines::cleaned(shown, 80);
   shared_.host.log(BH_LOG_WARN, quoted() +
                                     " wrote lines to standard output that are not MCP messages; "
                                     "they are ignored, the first: " +
-                                    stdio_lines::cleaned(shown, 80));
+                                    banner_);
+  if (has_sent_message_) return;
+  const std::uint64_t margin_ms = std::min(banner_margin_ms, connect_timeout_ms_ / 4);
+  const std::uint64_t passed_ms = (monotonic_ns() - opened_ns_) / 1'000'000;
+  const std::uint64_t end_ms = connect_timeout_ms_ - margin_ms;
+  banner_timer_ = shared_.host.timer_start(end_ms > passed_ms ? end_ms - passed_ms : 1,
+                                           timer_event<&Lane::on_banner_timer>, this);
+}
+
+void Lane::on_banner_timer() {
+  banner_timer_ = 0;
+  if (has_sent_message_) return;
+  report_down(BH_E_TIMEOUT, quoted() + " did not answer within " +
+                                std::to_string(connect_timeout_ms_ / 1'000) + " s" +
+                                describe_banner());
+}
+
+std::string Lane::describe_banner() const {
+  if (banner_.empty() || has_sent_message_) return {};
+  return "; it printed \"" + banner_ + "\" to standard output, which must carry only MCP messages";
 }
 
 void Lane::on_stderr() {
@@ -341,7 +365,7 @@ std::string Lane::describe_exit() const {
   } else {
     text += " has ended";
   }
-  return text;
+  return text + describe_banner();
 }
 
 void Lane::report_down(bh_status code, const std::string &what) {

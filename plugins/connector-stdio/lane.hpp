@@ -56,6 +56,9 @@ class Lane final : private stdio_lines::LineSink {
   // Limit for the output of one child that is processed per turn of the loop.
   static constexpr std::size_t read_budget = 1u << 20;
   static constexpr std::size_t stderr_budget = 64u << 10;
+  // A child that has printed other text and no message is reported this long before the host's own
+  // time-out for the first answer, so that the reason names the text.
+  static constexpr std::uint64_t banner_margin_ms = 500;
   // Time for a child whose output has ended to exit, so that its status can be reported.
   static constexpr std::uint64_t exit_wait_ms = 200;
 
@@ -94,6 +97,9 @@ class Lane final : private stdio_lines::LineSink {
   bool on_line(std::string_view line) override;
   bool on_too_long(std::string_view start) override;
   void on_noise(std::string_view line);
+  void on_banner_timer();
+  // "; it printed ..." if the child has printed other text and no message.
+  std::string describe_banner() const;
 
   void on_output();
   void on_input_writable();
@@ -126,7 +132,10 @@ class Lane final : private stdio_lines::LineSink {
   std::shared_ptr<RotatedFile> stderr_file_;
   StreamMask mask_;  // masks configured values in logs and errors
   Tail tail_;
-  bh_timer timer_ = 0;
+  bh_timer timer_ = 0, banner_timer_ = 0;
+  std::uint64_t connect_timeout_ms_ = 0, opened_ns_ = 0;
+  bool has_sent_message_ = false;
+  std::string banner_;  // the first line of other output, printable
   Wait wait_ = Wait::nothing;
   bool down_ = false, closing_ = false, done_ = false;
   bool noise_logged_ = false, in_grown_ = false, out_grown_ = false;

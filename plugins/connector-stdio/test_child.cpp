@@ -69,6 +69,12 @@ int main(int argc, char **argv) {
     for (int i = 0; i < argc; ++i) out("{" + std::string(argv[i]) + "}\n");
   }
   if (mode == "banner") out("Server \x1b[1mv1\x1b[0m listening on stdio\n\n  ready?\n");
+  if (mode == "usage" || mode == "usage-message") {
+    out("\x1b[1musage\x1b[0m: server PORT\n");
+    if (mode == "usage-message") out("{message}\n");
+    if (value.empty()) wait_for_ever();
+    return std::stoi(value);
+  }
   if (mode == "exit") {
     line(&text);
     std::fprintf(stderr, "starting\n\x1b[31mfatal:\x1b[0m key %s refused\n", value.c_str());
