@@ -11,6 +11,8 @@
 #include "common/signals.hpp"
 #include "gateway/banner.hpp"
 #include "gateway/run_host.hpp"
+#include "mcp/scan.hpp"
+#include "service/control_client.hpp"
 #include "service/metrics_server.hpp"
 
 namespace bulkhead::program {
@@ -98,7 +100,49 @@ void GatewayFront::show_progress(const HostStatus &status, bool settled) {
   console.write(servers_report(status) + (console.is_terminal() ? "\nCtrl-C stops.\n" : ""));
 }
 
-int GatewayFront::give_up(const Error &error) {
+namespace {
+
+// The pid of a gateway of this user that listens on this address; empty: none does.
+std::string gateway_listening_on(std::string_view address) {
+  for (const FoundGateway &gateway :
+       ask_gateways(control_dirs(), "GET", "/status", status_wait_ms)) {
+    const std::string_view json = gateway.answer;
+    if (!gateway.error.empty() || !mcp::valid_json(json) || !json.starts_with('{')) continue;
+    struct Search {
+      std::string address;
+      bool found = false;
+    } search{"http://" + std::string(address) + "/", false};
+    const std::string_view endpoints = mcp::member(json, "endpoints");
+    if (!endpoints.starts_with('[')) continue;
+    mcp::for_each_item(endpoints, &search, [](void *arg, std::string_view item) {
+      auto &to = *static_cast<Search *>(arg);
+      std::string scratch;
+      to.found = to.found || mcp::unquote(item, &scratch).starts_with(to.address);
+      return true;
+    });
+    if (search.found) return std::string(mcp::member(json, "pid"));
+  }
+  return {};
+}
+
+}  // namespace
+
+int GatewayFront::give_up(Error error) {
+  // "cannot listen on ADDRESS: the address is already in use by another program; ..."
+  constexpr std::string_view begin = "cannot listen on ",
+                             taken = ": the address is already in use ",
+                             by_another = "by another program; stop that, or";
+  const std::size_t at = error.text.find(begin), end = error.text.find(taken);
+  const std::size_t by = error.text.find(by_another);
+  if (at != std::string::npos && end != std::string::npos && by != std::string::npos && at < end) {
+    const std::size_t from = at + begin.size();
+    const std::string pid = gateway_listening_on(error.text.substr(from, end - from));
+    if (!pid.empty()) {
+      error.text.replace(
+          by, by_another.size(),
+          "by your gateway with pid " + pid + " (see `bulkhead status`); stop it, or");
+    }
+  }
   logger_.release();
   logger_.log_to_file(LogLevel::error, "start", error.text);
   return complain(error.text);

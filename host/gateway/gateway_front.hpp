@@ -42,7 +42,7 @@ class GatewayFront {
   void show_progress(const HostStatus &status, bool settled);
   bool reported() const noexcept { return reported_; }
   // Reports why the gateway cannot start or has ended. Returns an exit code.
-  int give_up(const Error &error);
+  int give_up(Error error);
 
   ProcessFacts process_facts(std::string socket) const;
 

@@ -1,10 +1,12 @@
 // The program's command line: help, exit codes, lists, calls, import, completion, the banner.
-import { execFileSync, spawn } from 'node:child_process';
+import { execFile, execFileSync, spawn } from 'node:child_process';
 import { mkdirSync, readFileSync, readdirSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { assert, fake, program, run, runProgram, test, until } from './lib.mjs';
+import { promisify } from 'node:util';
+import { assert, fake, program, run, runProgram, show, test, until } from './lib.mjs';
 import { statusOf } from './status.mjs';
 
+const execute = promisify(execFile);
 const two = { mcpServers: { fs: fake('--tool', 'read', '--resource', 'file:///a', '--template', 'file:///{x}', '--prompt', 'ask'), other: fake('--tool', 'o') } };
 const onStdout = (done) => {
   assert.equal(done.code, 0, done.stderr);
@@ -27,10 +29,17 @@ test('exit codes', async (t) => {
     assert.equal(done.stdout, '');
     assert.notEqual(done.stderr, '');
   }
-  for (const [words, of] of [[['srve'], 'bulkhead'], [['completion', 'fish'], 'bulkhead completion'], [['policy', 'expl'], 'bulkhead policy']]) {
+  for (const [words, of, meant] of [[['srve'], 'bulkhead', 'serve'], [['completion', 'fish'], 'bulkhead completion'], [['policy', 'expl'], 'bulkhead policy', 'explain'], [['aprovals'], 'bulkhead', 'approvals']]) {
     const { stderr } = runProgram(t, words);
-    assert.equal(stderr, `${of} has no command "${words.at(-1)}"; \`${of} --help\` lists them.\n`);
+    const hint = meant === undefined ? '' : `did you mean "${meant}"? `;
+    assert.equal(stderr, `${of} has no command "${words.at(-1)}"; ${hint}\`${of} --help\` lists them.\n`);
   }
+  for (const [words, meant] of [[['serve', '--conifg', 'x'], '--config'], [['calls', '--folow'], '--follow'], [['approvals', 'allow', '3f9c', '--minute=5'], '--minutes'], [['pins', 'approve', 'x', '--hahs', 'y'], '--hash']]) {
+    const done = runProgram(t, words);
+    assert.equal(done.code, 2);
+    assert.match(done.stderr, new RegExp(`\ndid you mean "${meant}"\\?\n$`), words.join(' '));
+  }
+  assert.doesNotMatch(runProgram(t, ['serve', '--zzzzzz']).stderr, /did you mean/);
   assert.equal(runProgram(t, ['status']).code, 3);
   assert.deepEqual(JSON.parse(runProgram(t, ['status', '--json']).stdout), { gateways: [] });
   assert.equal(runProgram(t, ['serve', '--config', 'missing.json']).code, 1);
@@ -202,7 +211,12 @@ test('a port in use is reported with exit code 1', async (t) => {
   const done = runProgram(t, ['serve', '--config', '{config}', '--listen', `127.0.0.1:${gateway.port}`], { profile: two });
   assert.equal(done.code, 1);
   assert.match(done.stderr, new RegExp(`127\\.0\\.0\\.1:${gateway.port}`));
-  assert.match(done.stderr, /already in use/);
+  assert.match(done.stderr, /already in use by another program/);
+  // In the same runtime folder it is found to be one's own.
+  const own = await execute(program, ['serve', '--config', gateway.config, '--listen', `127.0.0.1:${gateway.port}`], { env: gateway.env(), timeout: 20_000 })
+    .catch((error) => error);
+  assert.equal(own.code, 1, show(own));
+  assert.match(own.stderr, new RegExp(`127\\.0\\.0\\.1:${gateway.port}: the address is already in use by your gateway with pid ${gateway.pid} `));
 });
 
 test('one signal ends the gateway and its servers in order', async (t) => {
