@@ -302,9 +302,11 @@ void add_policy(CLI::App &app, Arguments &to) {
 
 void add_others(CLI::App &app, Arguments &to) {
   auto *status = app.add_subcommand("status", "Show running gateways and their servers");
+  status->add_flag("-v,--verbose", to.verbose,
+                   "Also show the compartments with their confinement, and the service socket");
   add_json(*status, to);
   status->footer(
-      "Example:\n  bulkhead status --json | jq '.gateways[].servers[]'\n\n"
+      "Examples:\n  bulkhead status\n  bulkhead status --json | jq '.gateways[].servers[]'\n\n"
       "Exit code 3 if no gateway is running.");
   auto *doctor = app.add_subcommand(
       "doctor", "Check the machine, the configuration and its servers; explain failures");

@@ -83,7 +83,8 @@ void keep_the_one_named(Profile &profile, std::string_view tool) {
 // The tool is unknown: names similar ones.
 void suggest_tools(LocalSession &session, const LocalSession::Failure &failure,
                    const std::string &name) {
-  if (mcp::member(failure.error_json, "code") != "-32602") return;
+  const std::string_view code = mcp::member(failure.error_json, "code");
+  if (code != "-32602" && code != "-32601") return;
   const auto tools = session.list("tools/list", "tools");
   if (!tools) return;
   std::vector<std::string> names;

@@ -190,7 +190,7 @@ class Doctor {
     }
     good("configuration: " +
          (loaded->file.empty() ? "none, the builtin one is used" : tilde(loaded->file)) + ", " +
-         std::to_string(loaded->profile.servers.size()) + " servers");
+         counted(loaded->profile.servers.size(), "server"));
     for (const std::string &note : loaded->profile.notes) {
       doubtful("configuration: " + printable(note), "Nothing has to be done if this was meant.");
     }
@@ -213,7 +213,7 @@ class Doctor {
       }
     }
     if (sound != 0) {
-      good(std::to_string(sound) + " plugins can be loaded" + printable(by_path));
+      good(counted(sound, "plugin") + " can be loaded" + printable(by_path));
     } else {
       bad("there are no plugins",
           "Install them beside the program, or name a folder with "
@@ -281,7 +281,7 @@ class Doctor {
 
   void state(const ServerStatus &server) {
     if (server.state == ServerState::ready) {
-      return good("server " + server.name + ": " + std::to_string(server.tools) + " tools");
+      return good("server " + server.name + ": " + counted(server.tools, "tool"));
     }
     if (server.state == ServerState::idle) return good("server " + server.name + ": idle (lazy)");
     if (server.state == ServerState::disabled) {
@@ -321,14 +321,15 @@ class Doctor {
     if (unknown) {
       bad("a call of an unknown tool was answered", "This is a fault of the gateway.");
     } else {
-      good(std::to_string(listed->size()) + " tools are listed; an unknown one is refused");
+      good(counted(listed->size(), "tool") + (listed->size() == 1 ? " is" : " are") +
+           " listed; a call of an unknown tool is rejected");
     }
   }
 
   void doubt(const std::vector<std::string> &names, std::string_view what,
              std::string_view advice) {
     if (names.empty()) return;
-    std::string text = std::to_string(names.size()) + " tools " + std::string(what) + ":";
+    std::string text = counted(names.size(), "tool") + " " + std::string(what) + ":";
     for (std::size_t i = 0; i < std::min(names.size(), named_at_most); ++i) text += " " + names[i];
     doubtful(std::move(text), std::string(advice));
   }

@@ -198,7 +198,7 @@ class PinsCommand {
     });
     if (!done) return complain(done.error().text);
     if (gone == 0) return complain("nothing is known of that");
-    return finish("forgot " + std::to_string(gone) + (gone == 1 ? " tool\n" : " tools\n"));
+    return finish("forgot " + counted(gone, "tool") + "\n");
   }
 
   static int finish(const std::string &text) {

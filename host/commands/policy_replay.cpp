@@ -112,7 +112,7 @@ class Replay {
                  first_line(printable(one.reason), 60)});
     }
     std::string out = changed_.empty() ? "" : table.str();
-    out += std::to_string(looked_at_) + " recorded calls, " + std::to_string(changed_.size()) +
+    out += counted(looked_at_, "recorded call") + ", " + std::to_string(changed_.size()) +
            " would be decided otherwise\n";
     if (stopped_)
       out += "there may be more: no further calls are looked at; --since narrows them\n";

@@ -23,7 +23,7 @@ std::uint64_t number_member(std::string_view object, std::string_view name) {
 }
 
 std::string count_text(std::uint64_t rules) {
-  return std::to_string(rules) + (rules == 1 ? " rule" : " rules");
+  return counted(rules, "rule");
 }
 
 }  // namespace

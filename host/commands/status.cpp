@@ -1,4 +1,4 @@
-// status: what runs on this machine for this user.
+// status: the running gateways of this user.
 #include "command_line/commands.hpp"
 #include "common/console.hpp"
 #include "common/paths.hpp"
@@ -14,7 +14,8 @@ int run_status(const Arguments &arguments) {
   std::size_t answered = 0;
   for (const auto &gateway : found) {
     std::string described;
-    if (!gateway.error.empty() || !describe_snapshot(gateway.answer, &described)) {
+    if (!gateway.error.empty() ||
+        !describe_snapshot(gateway.answer, arguments.verbose, &described)) {
       complain(gateway.socket + ": " +
                (gateway.error.empty() ? "answers something else" : gateway.error));
       continue;

@@ -50,6 +50,10 @@ std::string first_line(std::string_view text, std::size_t max_columns) {
   return std::string(text.substr(0, end)) + "…";
 }
 
+std::string counted(std::uint64_t count, std::string_view noun) {
+  return std::to_string(count) + " " + std::string(noun) + (count == 1 ? "" : "s");
+}
+
 std::string duration(std::uint64_t milliseconds) {
   const auto two = [](std::uint64_t a, const char *ua, std::uint64_t b, const char *ub) {
     std::string out = std::to_string(a) + ua;

@@ -19,6 +19,9 @@ std::string first_line(std::string_view text, std::size_t max_columns);
 // The width of a UTF-8 text, counting each code point as one column: sufficient to align names.
 std::size_t columns(std::string_view text) noexcept;
 
+// "1 tool", "2 tools".
+std::string counted(std::uint64_t count, std::string_view noun);
+
 // Formats a duration: "840 ms", "12 s", "3 min 12 s", "2 h 5 min", "4 d 3 h".
 std::string duration(std::uint64_t milliseconds);
 

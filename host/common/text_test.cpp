@@ -26,6 +26,12 @@ TEST_CASE("the first line is cut by columns and never inside a character") {
   CHECK(first_line("", 4).empty());
 }
 
+TEST_CASE("nouns are plural except after 1") {
+  CHECK(counted(0, "tool") == "0 tools");
+  CHECK(counted(1, "tool") == "1 tool");
+  CHECK(counted(12, "recorded call") == "12 recorded calls");
+}
+
 TEST_CASE("durations are formatted with one or two units") {
   CHECK(duration(0) == "0 ms");
   CHECK(duration(999) == "999 ms");

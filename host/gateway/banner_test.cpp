@@ -128,6 +128,8 @@ TEST_CASE("a status snapshot is JSON and can be shown as text") {
   status.servers = {server("git\"hub", ServerState::failed, 0, "auth\nrequired")};
   status.servers[0].restarts = 7;
   status.collisions = {"x"};
+  status.sessions = 3;
+  status.calls = 1;
   status.servers_missing = {"own-proc"};
   status.counters = {{"drops", 3}, {"book.records_written", 12}, {"book.records_lost", 2}};
   PluginStatus plugin;
@@ -141,6 +143,7 @@ TEST_CASE("a status snapshot is JSON and can be shown as text") {
   process.uptime_ms = 61'000;
   CompartmentStatus launcher;
   launcher.name = "launcher";
+  launcher.state = "waiting";
   launcher.missing = {"landlock-tcp"};
   launcher.servers_missing = {"namespaces", "process-limit"};
   process.compartments = {launcher};
@@ -149,7 +152,7 @@ TEST_CASE("a status snapshot is JSON and can be shown as text") {
   REQUIRE(mcp::valid_json(json));
   CHECK(mcp::member(mcp::member(json, "counters"), "drops") == "3");
   std::string text;
-  REQUIRE(describe_snapshot(json, &text));
+  REQUIRE(describe_snapshot(json, true, &text));
   CHECK(has(text, "bulkhead 1.2.3 serve  pid 42  http://127.0.0.1:8808/mcp\n"));
   CHECK(has(text, "up 1 min 1 s"));
   CHECK(has(text, "  policy: 1 rule in force, generation 2\n"));
@@ -163,14 +166,43 @@ TEST_CASE("a status snapshot is JSON and can be shown as text") {
   CHECK(has(text, "  not enforced for servers of launcher: namespaces process-limit\n"));
   CHECK(has(text, "  not enforced for servers: own-proc\n"));
   CHECK(has(text, "plugin audit: failed: no such file\n"));
+  CHECK(has(text, "up 1 min 1 s, 3 sessions, 1 call (0 in flight)\n"));
+  CHECK(has(text, "COMPARTMENT"));
+  std::string brief;
+  REQUIRE(describe_snapshot(json, false, &brief));
+  for (const char *fault : {"not offered: x\n", "plugin audit: failed", "book: 12 written, 2 lost",
+                            "  compartment launcher: waiting\n", "status --verbose"}) {
+    INFO(fault);
+    CHECK(has(brief, fault));
+  }
+  for (const char *detail : {"COMPARTMENT", "landlock-tcp", "own-proc"}) {
+    INFO(detail);
+    CHECK_FALSE(has(brief, detail));
+  }
+}
+
+TEST_CASE("a gateway without faults has a short status") {
+  HostStatus status;
+  ProcessFacts process;
+  process.pid = 1;
+  CompartmentStatus endpoint;
+  endpoint.name = "endpoint";
+  endpoint.state = "running";
+  endpoint.in_force = {"seccomp"};
+  process.compartments = {endpoint};
+  std::string text;
+  REQUIRE(describe_snapshot(snapshot_json(process, status), false, &text));
+  CHECK_FALSE(has(text, "compartment"));
+  CHECK_FALSE(has(text, "verbose"));
+  CHECK(has(text, "0 sessions, 0 calls"));
 }
 
 TEST_CASE("invalid status snapshots are not shown") {
   std::string text;
-  CHECK_FALSE(describe_snapshot("", &text));
-  CHECK_FALSE(describe_snapshot("HTTP/1.1 400 Bad Request", &text));
-  CHECK_FALSE(describe_snapshot("[1]", &text));
-  CHECK_FALSE(describe_snapshot("{\"a\":1}", &text));
-  CHECK_FALSE(describe_snapshot("{\"pid\":1", &text));
-  CHECK(describe_snapshot(R"({"pid":1,"servers":{"a":1},"endpoints":[1,null]})", &text));
+  CHECK_FALSE(describe_snapshot("", false, &text));
+  CHECK_FALSE(describe_snapshot("HTTP/1.1 400 Bad Request", false, &text));
+  CHECK_FALSE(describe_snapshot("[1]", false, &text));
+  CHECK_FALSE(describe_snapshot("{\"a\":1}", false, &text));
+  CHECK_FALSE(describe_snapshot("{\"pid\":1", false, &text));
+  CHECK(describe_snapshot(R"({"pid":1,"servers":{"a":1},"endpoints":[1,null]})", false, &text));
 }

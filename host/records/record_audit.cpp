@@ -177,10 +177,11 @@ std::string as_text(const Chain &chain, const VerifyReport &report, const std::s
     out = chain.name + ": NOT PROVEN\n  " + why_not;
   } else if (report.broken.empty()) {
     out =
-        chain.name + ": whole. " + std::to_string(report.rows) + " rows in " +
-        std::to_string(report.files) + (report.files == 1 ? " file, " : " files, ") +
-        std::to_string(report.checkpoints) +
-        (chain.options.public_key.empty() ? " checkpoints, not checked" : " signed checkpoints") +
+        chain.name + ": whole. " + counted(report.rows, "row") + " in " +
+        counted(report.files, "file") + ", " +
+        (chain.options.public_key.empty()
+             ? counted(report.checkpoints, "checkpoint") + ", not checked"
+             : counted(report.checkpoints, "signed checkpoint")) +
         (chain.options.whole_chain || report.instance.empty() ? ""
                                                               : " of \"" + report.instance + "\"");
     if (report.unsigned_rows > 0) {

@@ -91,7 +91,7 @@ int run_inspect(const Arguments &arguments) {
   if (!answer) return complain(answer.error().text);
   const bool written = write_stdout(text);
   if (answer->cut) {
-    complain("there is more: shown are " + std::to_string(answer->rows) + " rows", exit_ok);
+    complain("there is more: shown are " + counted(answer->rows, "row"), exit_ok);
   }
   note_left_out(reader->left_out());
   if (reader->files() < reader->usable_files()) {

@@ -147,24 +147,41 @@ std::string joined(std::string_view array) {
 
 std::string compartment_table(std::string_view json) {
   Table table({"COMPARTMENT", "STATE", ">PID", ">RESTARTS", ">MEMORY", ">FILES", "CONFINED BY"});
-  bool any = false;
-  std::string missing;
   each(mcp::member(json, "compartments"), [&](std::string_view item) {
-    any = true;
     const std::uint64_t pid = number_of(item, "pid");
     table.add({text_of(item, "name"), text_of(item, "state"), pid == 0 ? "-" : std::to_string(pid),
                count(static_cast<std::uint32_t>(number_of(item, "restarts"))),
                std::to_string(number_of(item, "memory_bytes") >> 20) + " MiB",
                count(static_cast<std::uint32_t>(number_of(item, "descriptors"))),
                joined(mcp::member(item, "in_force"))});
-    if (const std::string lacks = joined(mcp::member(item, "missing")); !lacks.empty()) {
-      missing += "  not enforced in " + text_of(item, "name") + ": " + lacks + "\n";
-    }
-    if (const std::string lacks = joined(mcp::member(item, "servers_missing")); !lacks.empty()) {
-      missing += "  not enforced for servers of " + text_of(item, "name") + ": " + lacks + "\n";
-    }
   });
-  return any ? table.str("  ") + missing : "";
+  return table.empty() ? "" : table.str("  ");
+}
+
+// Restrictions that this system cannot enforce, one line each.
+std::string missing_lines(std::string_view json) {
+  std::string out;
+  const auto add = [&](const std::string &where, std::string_view names) {
+    const std::string lacks = joined(names);
+    if (!lacks.empty()) out += "  not enforced " + where + ": " + lacks + "\n";
+  };
+  each(mcp::member(json, "compartments"), [&](std::string_view item) {
+    add("in " + text_of(item, "name"), mcp::member(item, "missing"));
+    add("for servers of " + text_of(item, "name"), mcp::member(item, "servers_missing"));
+  });
+  add("for servers", mcp::member(json, "servers_missing"));
+  return out;
+}
+
+// Compartments that are not running, for the short form.
+std::string stopped_lines(std::string_view json) {
+  std::string out;
+  each(mcp::member(json, "compartments"), [&](std::string_view item) {
+    const std::string state = text_of(item, "state");
+    if (state == "running") return;
+    out += "  compartment " + text_of(item, "name") + ": " + state + "\n";
+  });
+  return out;
 }
 
 // For example "  policy: 3 rules in force, generation 2".
@@ -172,8 +189,8 @@ std::string policy_line(std::string_view policy) {
   const std::uint64_t generation = number_of(policy, "generation");
   if (generation == 0) return "";
   const std::uint64_t rules = number_of(policy, "rules");
-  return "  policy: " + std::to_string(rules) + (rules == 1 ? " rule" : " rules") +
-         " in force, generation " + std::to_string(generation) + "\n";
+  return "  policy: " + counted(rules, "rule") + " in force, generation " +
+         std::to_string(generation) + "\n";
 }
 
 // The counters of telemetry plugins, named as telemetry-sqlite does: "records: 12 written, 3 lost".
@@ -198,20 +215,21 @@ std::string record_lines(std::string_view counters) {
   };
   mcp::for_each_member(counters, each_counter);
   const std::uint64_t dropped = number_of(counters, "dropped_records");
-  if (dropped > 0)
-    out += "  " + std::to_string(dropped) +
-           " records were dropped: no telemetry plugin accepted them\n";
+  if (dropped > 0) {
+    out += "  " + counted(dropped, "record") + (dropped == 1 ? " was" : " were") +
+           " dropped: no telemetry plugin accepted " + (dropped == 1 ? "it\n" : "them\n");
+  }
   const std::uint64_t refused = number_of(counters, "refused_unrecorded");
   if (refused > 0) {
-    out += "  " + std::to_string(refused) +
-           " requests were rejected because they could not be recorded\n";
+    out += "  " + counted(refused, "request") + (refused == 1 ? " was" : " were") +
+           " rejected because " + (refused == 1 ? "it" : "they") + " could not be recorded\n";
   }
   return out;
 }
 
 }  // namespace
 
-bool describe_snapshot(std::string_view json, std::string *out) {
+bool describe_snapshot(std::string_view json, bool verbose, std::string *out) {
   if (!mcp::valid_json(json) || mcp::member(json, "pid").empty()) return false;
   std::string endpoints;
   each(mcp::member(json, "endpoints"), [&](std::string_view item) {
@@ -221,17 +239,23 @@ bool describe_snapshot(std::string_view json, std::string *out) {
   *out += "bulkhead " + text_of(json, "version") + " " + text_of(json, "command") + "  pid " +
           std::to_string(number_of(json, "pid")) + endpoints + "\n";
   *out += "  up " + duration(number_of(json, "uptime_ms")) + ", " +
-          std::to_string(number_of(json, "sessions")) + " sessions, " +
-          std::to_string(number_of(json, "calls")) + " calls (" +
+          counted(number_of(json, "sessions"), "session") + ", " +
+          counted(number_of(json, "calls"), "call") + " (" +
           std::to_string(number_of(json, "in_flight")) + " in flight)\n";
   const std::string config = text_of(json, "config");
   *out += "  config " + (config.empty() ? "none" : config) + ", log " + text_of(json, "log") + "\n";
   const std::string socket = text_of(json, "socket");
-  if (!socket.empty()) *out += "  service socket " + socket + "\n";
+  if (verbose && !socket.empty()) *out += "  service socket " + socket + "\n";
   *out += policy_line(mcp::member(json, "policy"));
-  *out += server_table(servers_of(json), "  ") + compartment_table(json);
-  if (const std::string lacks = joined(mcp::member(json, "servers_missing")); !lacks.empty()) {
-    *out += "  not enforced for servers: " + lacks + "\n";
+  *out += server_table(servers_of(json), "  ");
+  const std::string missing = missing_lines(json);
+  if (verbose) {
+    *out += compartment_table(json) + missing;
+  } else {
+    *out += stopped_lines(json);
+    if (!missing.empty()) {
+      *out += "  some restrictions are not enforced: see `bulkhead status --verbose`\n";
+    }
   }
   *out += record_lines(mcp::member(json, "counters"));
   each(mcp::member(json, "collisions"), [&](std::string_view item) {

@@ -33,9 +33,10 @@ struct ProcessFacts {
 
 std::string snapshot_json(const ProcessFacts &facts, const HostStatus &status);
 
-// Formats the object for the user: one heading line, a table of servers, failures. `json` comes
-// from another process; returns false if it is not a snapshot.
-bool describe_snapshot(std::string_view json, std::string *out);
+// Formats the object for the user: the gateway, its servers, and every failure; verbose: also the
+// compartments with their confinement. `json` comes from another process; returns false if it is
+// not a snapshot.
+bool describe_snapshot(std::string_view json, bool verbose, std::string *out);
 
 // The table of servers, for the banner and for status.
 std::string server_table(const std::vector<ServerStatus> &servers, std::string_view indent);

@@ -210,7 +210,7 @@ for (const place of ['compartments', 'single-process']) {
     const copy = t.path('copy.db');
     copyFileSync(records.files()[0], copy);
     const key = join(records.state, 'audit/supervisor/public-key');
-    assert.match((await records.verify(copy, '--key', key)).stdout, /signed checkpoints of "records"\n/);
+    assert.match((await records.verify(copy, '--key', key)).stdout, /signed checkpoints? of "records"\n/);
     await records.verify(copy, '--key', key, '--instance', 'records');
     const other = await records.verify(copy, '--key', key, '--instance', 'other').catch((error) => error);
     assert.match(other.stdout, /is for the instance "records", not for "other"/);
