@@ -236,20 +236,26 @@ void add_pins(CLI::App &app, Arguments &to) {
   pins->add_flag("--all", to.all, "Include approved tools");
   add_json(*pins, to);
   pins->footer("Example:\n  bulkhead pins\n\ndocs/pins.md describes what is compared, and when.");
-  const auto add = [&](const char *name, const char *help, const char *example) {
+  const auto add = [&](const char *name, const char *help, const char *example,
+                       const std::string &more = {}) {
     auto *command = pins->add_subcommand(name, help);
     command->add_option("server", to.server, "Server")->required()->type_name("SERVER");
     command->add_option("tool", to.names, "Tools, by their names on the server (default: all)")
         ->type_name("TOOL");
     add_profile_options(*command, to);
-    command->footer(std::string("Example:\n  ") + example);
+    command->footer(std::string("Example:\n  ") + example + more);
     return command;
   };
+  constexpr const char *applies =
+      "\n\nRunning gateways with this server are reloaded, so that the change is in force.";
   add("show", "Show the approved and the current definition", "bulkhead pins show github");
-  add("approve", "Approve the current definitions", "bulkhead pins approve github list_issues")
+  add("approve", "Approve the current definitions", "bulkhead pins approve github list_issues",
+      applies + std::string(" To allow\na waiting call, use `bulkhead approvals allow`; to approve "
+                            "the servers of a project\nfile, use `bulkhead approve`."))
       ->add_option("--hash", to.hash, "Approve only if the definition has this hash (one tool)")
       ->type_name("HASH");
-  add("forget", "Delete pins: the server's next list is approved", "bulkhead pins forget github");
+  add("forget", "Delete pins: the server's next list is approved", "bulkhead pins forget github",
+      applies);
 }
 
 void add_policy(CLI::App &app, Arguments &to) {

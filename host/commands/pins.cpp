@@ -7,6 +7,7 @@
 #include "approve/approve_text.hpp"
 #include "bulkhead/cpp/clock.hpp"
 #include "command_line/commands.hpp"
+#include "commands/reload_text.hpp"
 #include "common/console.hpp"
 #include "common/paths.hpp"
 #include "common/text.hpp"
@@ -186,7 +187,8 @@ class PinsCommand {
     });
     if (!done) return complain(done.error().text);
     if (other) return complain("the tool is not the one with --hash: it has changed again");
-    if (text.empty()) return complain("nothing of that waits to be approved");
+    if (text.empty())
+      return complain("no such tool is pending approval: `bulkhead pins` lists them");
     return finish(text);
   }
 
@@ -201,10 +203,42 @@ class PinsCommand {
     return finish("forgot " + counted(gone, "tool") + "\n");
   }
 
-  static int finish(const std::string &text) {
-    return write_stdout(text + "`bulkhead reload` makes a gateway that runs take this up.\n")
-               ? exit_ok
-               : exit_failed;
+  // Applies the stored pins: reloads the running gateways that have this server.
+  int finish(std::string text) const {
+    bool applied = true;
+    for (const FoundGateway &gateway :
+         ask_gateways(control_dirs(), "GET", "/status", status_wait_ms)) {
+      if (!has_server(gateway)) continue;
+      const auto done = ask_gateway(gateway.socket, "POST", "/reload-config", reload_wait_ms);
+      if (!done) continue;  // it has ended
+      const bool answered = done->error.empty() && mcp::valid_json(done->answer);
+      text += answered ? describe_reload(*done) : gateway.socket + ": " + done->error + "\n";
+      applied = applied && answered && done->status == 200;
+    }
+    if (!write_stdout(text)) return exit_failed;
+    if (applied) return exit_ok;
+    return complain(
+        "stored, but not in force in every running gateway: correct the error and run `bulkhead "
+        "reload`");
+  }
+
+  bool has_server(const FoundGateway &gateway) const {
+    if (!gateway.error.empty() || !mcp::valid_json(gateway.answer)) return false;
+    struct Search {
+      std::string_view name;
+      bool found = false;
+    } search{arguments_.server};
+    const std::string_view servers = mcp::member(gateway.answer, "servers");
+    if (!servers.starts_with('[')) return false;
+    mcp::for_each_item(servers, &search, [](void *arg, std::string_view item) {
+      auto &to = *static_cast<Search *>(arg);
+      std::string scratch;
+      const std::string_view name =
+          item.starts_with('{') ? mcp::member(item, "name") : std::string_view{};
+      to.found = to.found || (name.starts_with('"') && mcp::unquote(name, &scratch) == to.name);
+      return true;
+    });
+    return search.found;
   }
 
   const Arguments &arguments_;

@@ -1,4 +1,6 @@
-// reload: running gateways read their configuration again.
+// reload: running gateways reload their configuration.
+#include "commands/reload_text.hpp"
+
 #include "command_line/commands.hpp"
 #include "common/console.hpp"
 #include "common/paths.hpp"
@@ -51,7 +53,9 @@ void add_policy(std::string_view json, std::string *out) {
       line + ", in force (now " + printable(rules) + (rules == "1" ? " rule" : " rules") + ")\n";
 }
 
-std::string describe(const FoundGateway &gateway) {
+}  // namespace
+
+std::string describe_reload(const FoundGateway &gateway) {
   const std::string_view json = gateway.answer;
   std::string out;
   if (gateway.status == 200) {
@@ -78,8 +82,6 @@ std::string describe(const FoundGateway &gateway) {
   return out;
 }
 
-}  // namespace
-
 int run_reload(const Arguments &arguments) {
   const auto found = ask_gateways(control_dirs(), "POST", "/reload-config", reload_wait_ms);
   if (found.empty()) {
@@ -98,7 +100,7 @@ int run_reload(const Arguments &arguments) {
     all += extent == Extent::all ? 1 : 0;
     none += extent == Extent::none ? 1 : 0;
     json += (json.empty() ? "" : ",") + gateway.answer;
-    text += describe(gateway);
+    text += describe_reload(gateway);
   }
   if (!write_stdout(arguments.json ? "{\"gateways\":[" + json + "]}\n" : text)) return exit_failed;
   if (all == found.size()) return exit_ok;

@@ -74,11 +74,33 @@ both('A34 a changed definition is reported with both hashes, and enforced until 
   await client.listen();
   const approved = pins(gateway, 'approve', 's', 'a', '--hash', changed.seen_hash);
   assert.equal(approved.code, 0, show(approved));
-  reload(gateway);
+  assert.match(approved.out, /approved a [0-9a-f]{32}\n.*: reloaded\n/);
   await client.note('notifications/tools/list_changed');
   assert.deepEqual((await client.toolNames()).sort(), ['s__a', 's__b']);
   assert.ok((await call(client, 's__a')).result);
   assert.ok(report(gateway).pins.every((pin) => pin.approved));
+});
+
+both('pins approve is in force in a running gateway at once', async (t, args) => {
+  const enforce = { mode: 'enforce' };
+  const gateway = await t.gateway(profileOf(enforce, [['a', 'text 0'], ['b', 'lists']]), { args });
+  const client = await t.http(gateway);
+  await client.tools();
+  await until('both are kept', () => kept(gateway).length === 2);
+  const change = async (text) => {
+    write(gateway, profileOf(enforce, [['a', text], ['b', 'lists']]));
+    reload(gateway);
+    await until('the change is refused', async () => (await call(client, 's__a')).error?.message.includes('tool-pin'));
+  };
+  await change('text 1');
+  assert.equal(pins(gateway, 'approve', 's', 'b').code, 1, 'nothing to approve');
+  assert.equal(pins(gateway, 'approve', 'other').code, 1, 'no such server');
+  const approved = pins(gateway, 'approve', 's', 'a');
+  assert.equal(approved.code, 0, show(approved));
+  await until('it is in force', async () => (await call(client, 's__a')).result);
+  await gateway.stop();
+  const stopped = pins(gateway, 'forget', 's', 'a');
+  assert.deepEqual([stopped.code, stopped.out], [0, 'forgot 1 tool\n'], 'without a gateway it is only stored');
 });
 
 both('pins shows what the gateway enforces', async (t, args) => {
