@@ -159,7 +159,7 @@ void act(const ApprovalsView::Action &action, ApprovalsView *view) {
   const std::string error =
       answer(action.question, action.allow, action.session ? R"("session")" : R"("once")");
   const SeenQuestion &q = action.question;
-  view->say(error.empty() ? std::string(!action.allow    ? "denied"
+  view->show_message(error.empty() ? std::string(!action.allow    ? "denied"
                                         : action.session ? "allowed for the session"
                                                          : "allowed once") +
                                 ": " + q.server + " " + q.name
@@ -175,8 +175,8 @@ int watch_keys() {
     if (bh::monotonic_ms() >= next_look) {
       const Looked looked = look(true);
       view.show(looked.questions, bh::monotonic_ms());
-      if (!looked.failures.empty()) view.say(looked.failures[0]);
-      if (looked.gateways == 0) view.say("no gateway is running");
+      if (!looked.failures.empty()) view.show_message(looked.failures[0]);
+      if (looked.gateways == 0) view.show_message("no gateway is running");
       next_look = bh::monotonic_ms() + look_ms;
     }
     std::size_t columns = 0, rows = 0;

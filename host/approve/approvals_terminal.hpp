@@ -1,4 +1,4 @@
-// A terminal that gives keys one by one and shows one screen. Thread: one.
+// A terminal that is read key by key and shows one screen. Thread: one.
 #pragma once
 
 #include <termios.h>
@@ -10,10 +10,10 @@
 
 namespace bulkhead::program {
 
-// While it lives, standard input and output are its; afterwards they are as they were.
+// Owns standard input and output during its lifetime and restores their state at the end.
 class KeyTerminal {
  public:
-  // Are both a terminal?
+  // Standard input and output are both a terminal.
   static bool possible() noexcept;
 
   KeyTerminal();
@@ -21,10 +21,10 @@ class KeyTerminal {
   KeyTerminal(const KeyTerminal &) = delete;
   KeyTerminal &operator=(const KeyTerminal &) = delete;
 
-  // The next key ("a", "\x1b[A"), waiting for it at most so long; empty: none. Nothing: the
-  // terminal has gone.
+  // Waits at most wait_ms for the next key ("a", "\x1b[A"). Empty: none was pressed. nullopt: the
+  // terminal was closed.
   std::optional<std::string> key(std::uint64_t wait_ms);
-  // Replaces the screen; false: nobody sees it any more.
+  // Replaces the screen. False: the terminal was closed.
   bool show(std::string_view text);
   static void size(std::size_t *columns, std::size_t *rows) noexcept;
 

@@ -128,7 +128,7 @@ ApprovalsView::Action ApprovalsView::key(std::string_view key, std::uint64_t now
     out.kind = Action::Kind::quit;
     return out;
   }
-  said_.clear();
+  message_.clear();
   const SeenQuestion *question = selected();
   if (question == nullptr) return out;
   const auto place = static_cast<std::size_t>(question - questions_.data());
@@ -141,7 +141,7 @@ ApprovalsView::Action ApprovalsView::key(std::string_view key, std::uint64_t now
   }
   if (key != "a" && key != "s" && key != "d") return out;
   if (now_ms < since_ms_ + settle_ms) {
-    said_ = "This question has just come: look at it, then press the key again.";
+    message_ = "This question has just come: look at it, then press the key again.";
     return out;
   }
   out.kind = Action::Kind::answer;
@@ -210,7 +210,7 @@ std::string ApprovalsView::draw(std::size_t columns, std::size_t rows) const {
   if (now != nullptr) add_details(*now, columns, rows - 3, &lines);
   lines.resize(std::min(lines.size(), rows - 3));
   lines.emplace_back();
-  lines.push_back(said_);
+  lines.push_back(message_);
   lines.push_back(now == nullptr
                       ? "q quit"
                       : "a allow once   s for the session   d deny   j k select   q quit");

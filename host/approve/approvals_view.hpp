@@ -1,5 +1,5 @@
-// The live list of `bulkhead approvals watch`, without the terminal: what is selected, what a key
-// does, what is drawn. Thread: one.
+// The live list of `bulkhead approvals watch`, without the terminal: selection, keys and drawing.
+// Thread: one.
 #pragma once
 
 #include <cstdint>
@@ -10,29 +10,30 @@
 
 namespace bulkhead::program {
 
-// One question as a gateway has answered it: printable text.
+// A pending question as a gateway has returned it, as printable text.
 struct SeenQuestion {
   std::string socket;  // of the gateway
   std::string id, server, method, name, arguments, meta, extra, rule, reason;
   std::string process_name, principal, transport;
   bool arguments_cut = false;
   std::uint64_t arguments_bytes = 0, expires_in_ms = 0;
-  std::string json;  // as it came
+  std::string json;  // the object as received
 };
 
-// What a gateway says at /confirm/pending; nothing: it is something else.
+// Parses the answer of /confirm/pending. nullopt: it has another format.
 std::optional<std::vector<SeenQuestion>> read_questions(const std::string &socket,
                                                         std::string_view json);
 
-// The arguments, and behind them what params has beside.
+// The arguments, followed by the other members of params.
 std::string all_params(const SeenQuestion &question);
 
-// A table for people; empty: there are none.
+// A table of the questions; empty if there are none.
 std::string questions_table(const std::vector<SeenQuestion> &questions);
 
 class ApprovalsView {
  public:
-  // What has just come under the hand that types is not answered by the key meant for another.
+  // Keys are ignored for this time after another question was selected, since the key may have been
+  // meant for the previous one.
   static constexpr std::uint64_t settle_ms = 700;
 
   struct Action {
@@ -42,11 +43,11 @@ class ApprovalsView {
   };
 
   void show(std::vector<SeenQuestion> questions, std::uint64_t now_ms);
-  // One key as a terminal sends it: "a", "\x1b[A".
+  // Handles one key as the terminal sends it: "a", "\x1b[A".
   Action key(std::string_view key, std::uint64_t now_ms);
-  // The line below the list, until the next key.
-  void say(std::string text) { said_ = std::move(text); }
-  // The whole screen, lines cut to `columns`, at most `rows`.
+  // Shows a line below the list until the next key.
+  void show_message(std::string text) { message_ = std::move(text); }
+  // Returns the whole screen: at most `rows` lines, cut to `columns`.
   std::string draw(std::size_t columns, std::size_t rows) const;
 
  private:
@@ -57,8 +58,8 @@ class ApprovalsView {
 
   std::vector<SeenQuestion> questions_;
   std::string selected_id_;
-  std::uint64_t since_ms_ = 0;  // it is selected
-  std::string said_;
+  std::uint64_t since_ms_ = 0;  // time of the selection
+  std::string message_;
 };
 
 }  // namespace bulkhead::program

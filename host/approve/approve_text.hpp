@@ -1,5 +1,5 @@
-// What a person sees before saying yes to a server of a project file. Everything in it is
-// untrusted: it is shown as it is, with what a terminal would obey or hide written as \u escapes.
+// Texts for the approval of a project file's servers. Their content is untrusted: it is shown
+// unchanged, except that control and invisible characters are written as \u escapes.
 #pragma once
 
 #include <string>
@@ -11,19 +11,19 @@
 
 namespace bulkhead::program {
 
-// A JSON string: words end where they seem to, and every hidden character is visible.
+// The text as a JSON string with all hidden characters escaped.
 std::string verbatim(std::string_view text);
 
 enum class ApprovalState : std::uint8_t { none, changed, approved };
 ApprovalState approval_state(const ProjectEntry &entry, const Approval *known);
 std::string_view to_string(ApprovalState state) noexcept;  // "not approved", "changed since ..."
 
-// Lines about one server. `known`: what was approved of it before, or null.
+// Lines that describe one server. `known`: its earlier approval, or null.
 std::string describe_entry(const ProjectEntry &entry, const Approval *known);
-// The same as one JSON object; env and headers are masked where approve_value.hpp says so.
+// The same as a JSON object; env and headers are masked as in approve_value.hpp.
 std::string entry_json(const ProjectEntry &entry, const Approval *known);
 
-// One tool for the list after the first start, and what its texts try ("TOOL: ID").
+// The names of the tools after the first start, and suspicious texts ("TOOL: ID").
 struct SeenTools {
   std::vector<std::string> names, findings;
 };

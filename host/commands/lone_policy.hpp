@@ -1,4 +1,4 @@
-// A policy of the profile without a gateway: it is asked what it would decide, and decides nothing.
+// A policy plugin of the profile, loaded without a gateway to explain its decisions.
 //
 // Thread: one.
 #pragma once
@@ -14,20 +14,21 @@
 
 namespace bulkhead::program {
 
-// Configured, never started.
+// The plugin is configured and never started.
 class LonePolicy {
  public:
-  // Empty: it has taken its configuration. Else every mistake, a line each.
+  // Loads and configures the plugin. Returns every error, one line each; empty: none.
   std::vector<std::string> load(const PluginUse &use, const Profile &profile);
-  // What it has found while it took its configuration, a line each; it works all the same.
+  // Warnings of the plugin about its configuration, one line each.
   const std::vector<std::string> &warnings() const { return warnings_; }
-  // Can it say why it decides what it does?
+  // The plugin implements bh.explain/1.
   bool explains() const;
-  // What it judges: BH_POLICY_... bits.
+  // The plugin's needs: BH_POLICY_... bits.
   std::uint32_t needs() const;
-  // bh_explain.explain(): `call` and the answer are JSON. BH_E_UNSUPPORTED: it cannot.
+  // Calls bh_explain.explain(); `call` and the answer are JSON. BH_E_UNSUPPORTED: the plugin cannot
+  // explain its decisions.
   Result<std::string> explain(std::string_view call) const;
-  const std::string &id() const { return id_; }      // as the profile calls it
+  const std::string &id() const { return id_; }      // in the profile
   const std::string &name() const { return name_; }  // of the plugin
 
  private:

@@ -1,4 +1,4 @@
-// A profile that a command writes.
+// Writing a profile.
 #pragma once
 
 #include <string>
@@ -9,13 +9,13 @@
 
 namespace bulkhead::program {
 
-// Writes it whole or not at all, and makes its folder. The mode of a file that is replaced stays; a
-// new one is the user's alone. BH_E_DENIED: it exists, and is to be kept.
+// Replaces the file atomically and creates its folder. An existing file keeps its mode; a new file
+// is private to the user. BH_E_DENIED: the file exists and `existing` keeps it.
 Result<void> write_profile(const std::string &path, std::string_view text, Existing existing);
 
-// The folder that the path names, "." where it names none.
+// The folder part of the path; "." if it has none.
 std::string folder_of(const std::string &path);
-// What is behind it.
+// The last part of the path.
 std::string name_of(const std::string &path);
 
 }  // namespace bulkhead::program

@@ -1,5 +1,5 @@
-// The policies of a profile without a gateway: what each would decide about a call, and what comes
-// of it. Several are asked by the PolicyStack itself, as a gateway would.
+// The policies of a profile, loaded without a gateway: the decision of each about a call, and the
+// combined decision, which PolicyStack computes as in a gateway.
 //
 // Thread: one.
 #pragma once
@@ -18,12 +18,12 @@ class ProfilePolicies {
  public:
   explicit ProfilePolicies(const Arguments &arguments) : arguments_(arguments) {}
 
-  // False: the mistakes have been printed.
+  // False: the errors have been printed.
   bool load();
-  // What bh_explain.explain() says of `call`. Of several policies "request" and "response" are what
-  // comes of all of them, and "policies" has an object for each, in order: "policy" (its id),
-  // "plugin", and "request" and "response" as it says them, or "not_explained" with the reason. A
-  // decision that hangs on a policy that cannot explain itself is "unknown".
+  // Returns the result of bh_explain.explain() for `call`. With several policies, "request" and
+  // "response" are the combined decisions, and "policies" has an object for each policy in order:
+  // "policy" (its id), "plugin", and its own "request" and "response", or "not_explained" with the
+  // reason. A decision that depends on a policy without explanations is "unknown".
   Result<std::string> explain(std::string_view call) const;
   const std::vector<std::unique_ptr<LonePolicy>> &all() const { return policies_; }
   const std::string &file() const { return file_; }

@@ -1,7 +1,7 @@
-// Running gateways with the profile that a command looks at: do they decide by the same policies
-// and rules as its files say now?
+// Running gateways with the profile of a command: compares the policies and rules in force there
+// with those in the files.
 //
-// Thread: one. Asks the service sockets of this user.
+// Thread: one. Sends requests to the service sockets of this user.
 #pragma once
 
 #include <cstdint>
@@ -14,15 +14,15 @@ namespace bulkhead::program {
 
 struct RunningPolicy {
   std::uint64_t pid = 0;
-  PolicyMark mark;    // of what is in force there
-  bool same = false;  // as the files
+  PolicyMark mark;    // of the policies in force
+  bool same = false;  // the files have the same policies
 };
 
-// Of each gateway that was started with the profile `file` (empty: with none) and that answers.
-// `mark`: of the files.
+// The gateways that were started with the profile `file` (empty: without a profile) and that
+// respond. `mark`: of the policies in the files.
 std::vector<RunningPolicy> running_policies(const std::string &file, const PolicyMark &mark);
 
-// A line for each, for people.
+// One line of text for each gateway.
 std::string describe_running(const std::vector<RunningPolicy> &running, const PolicyMark &mark);
 // A JSON array with an object for each: "pid", "generation", "rules", "digest", "same".
 std::string running_json(const std::vector<RunningPolicy> &running);

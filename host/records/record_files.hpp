@@ -1,4 +1,4 @@
-// Where the session database of a profile is.
+// Finds the files of the session database of a profile.
 #pragma once
 
 #include <string>
@@ -11,26 +11,26 @@
 namespace bulkhead::program {
 
 struct RecordFiles {
-  std::string state_dir;  // empty: a file was named
-  // Each telemetry instance's folder that has any, with its files: by chain, then number.
+  std::string state_dir;  // empty: the command names a file
+  // The folder of each telemetry instance that has files, ordered by chain and number.
   struct Folder {
     std::string path, instance;
     std::vector<record_store::SegmentFile> files;
   };
   std::vector<Folder> folders;
-  std::string none;  // where there are none: a line for people
+  std::string none;  // the reason why there are no files
 
-  // All files, the one that was written last first.
+  // All files, the most recently written first.
   std::vector<record_store::SegmentFile> newest_first() const;
 };
 
-// The file that was named, or all below the profile's state_dir. An error is a line for people; it
-// is one when there are none.
+// The file that the command names, or all files below the profile's state_dir. It is an error if
+// there are none.
 Result<RecordFiles> find_records(const Arguments &arguments);
-// The same, and no error when there are none.
+// The same, except that it is no error if there are none.
 Result<RecordFiles> look_for_records(const Arguments &arguments);
 
-// Says on stderr which files were not read; see RecordReader::usable().
+// Prints to stderr which files were not read; see RecordReader::usable().
 void note_left_out(const std::vector<std::string> &files);
 
 }  // namespace bulkhead::program

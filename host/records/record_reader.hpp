@@ -1,5 +1,5 @@
-// Reads files of the session database as one: a read-only connection on which SQLite's authorizer
-// lets nothing pass but reading.
+// Reads files of the session database as one database, over a read-only connection on which
+// SQLite's authorizer rejects everything but reading.
 //
 // Thread: one.
 #pragma once
@@ -18,19 +18,19 @@ namespace bulkhead::program {
 
 class RecordReader {
  public:
-  static constexpr std::size_t max_files = 11;  // that are read as one: SQLite attaches ten
+  static constexpr std::size_t max_files = 11;  // read as one: SQLite attaches ten more
   static constexpr std::uint64_t max_rows = 10'000;
   static constexpr std::size_t max_answer_bytes = 64u << 20;
   static constexpr std::uint64_t max_ms = 5'000;
 
-  // Without those that cannot be read together with others, since they are damaged or of another
-  // version ("PATH: why" into *left_out), and without those whose making was cut off or that are
-  // gone since they were listed. One alone is always usable, so that it is named.
+  // Removes files that cannot be read together with others because they are damaged or have an
+  // unsupported schema version ("PATH: reason" is added to *left_out), and files that are
+  // incomplete or were removed in the meantime. A single file is never removed, so that an error
+  // names it.
   static std::vector<record_store::SegmentFile> usable(std::vector<record_store::SegmentFile> files,
                                                        std::vector<std::string> *left_out);
 
-  // The first max_files of those that can be read as one; newest first. An error is a line for
-  // people.
+  // Opens the first max_files usable files; `all` is ordered from the newest.
   static Result<RecordReader> open(const std::vector<record_store::SegmentFile> &all);
 
   struct Answer {
@@ -38,8 +38,8 @@ class RecordReader {
     std::uint64_t rows = 0;
     bool cut = false;  // there are more rows than max_rows, or than max_answer_bytes
   };
-  // Runs one statement; `row` gets each of its rows, of as many columns as the answer has. An error
-  // is a line for people: not a query, an SQL mistake, or the time is over.
+  // Runs one query and calls `row` for each of its rows. Errors: the text is no query or has an SQL
+  // error, or the time limit is exceeded.
   Result<Answer> run(std::string_view sql,
                      const std::function<void(const Answer &, sqlite3_stmt *)> &row);
 
@@ -56,7 +56,7 @@ class RecordReader {
   std::vector<std::string> left_out_;
 };
 
-// A value as JSON: blobs as hex digits.
+// Appends a value as JSON; blobs as hex digits.
 void append_json_value(std::string *out, sqlite3_stmt *row, int column);
 std::string text_value(sqlite3_stmt *row, int column);
 

@@ -1,15 +1,14 @@
-// SQLite for the commands that read the session database, loaded when the first of them needs it.
-// The program is also that of every compartment; a library that it links would be mapped in all of
-// them, whatever they parse.
+// SQLite, loaded at the first use by a command that reads the session database. The same executable
+// runs in every compartment, and a linked library would be mapped in all of them.
 #pragma once
 
 #include "base/result.hpp"
 
 namespace bulkhead::program {
 
-// Loads the library; after that the functions of sqlite3.h work. BH_E_NOT_FOUND: it is not
-// installed. Cheap when it is loaded already. Thread: any. A function of sqlite3.h that is called
-// before ends the process with the same text.
+// Loads the library, after which the functions of sqlite3.h can be called. BH_E_NOT_FOUND: it is
+// not installed. Repeated calls are cheap. A function of sqlite3.h that is called before ends the
+// process with the same text. Thread: any.
 Result<void> load_sqlite();
 
 }  // namespace bulkhead::program
