@@ -35,7 +35,8 @@ if git grep -nE '\bco_(await|return|yield)\b' -- '*.cpp' '*.hpp'; then
   complain "g++ 12.2 miscompiles coroutines"
 fi
 # Phrases that have a plain term. The list of files only grows.
-plain=(README.md HACKING.md SECURITY.md CHANGELOG.md docs tests/README.md host/command_line 'core/route/*.hpp'
+plain=(README.md HACKING.md SECURITY.md CHANGELOG.md docs tests/README.md host/command_line
+  host/approve host/commands host/records 'core/route/*.hpp'
   core/corporation core/formats core/layers 'core/profile/*.cpp'
   core/{sandbox,mcp,catalog,base,reactor} host/{supervisor,gateway,service,sources,common,state,relay} host/main.cpp
   plugins sdk/testing sdk/template tests/{breakout,cel,fixtures,fuzz,judges,policy,e2e,drills,soak}

@@ -1,4 +1,4 @@
-// approvals: calls that wait for a person, over the service sockets of running gateways.
+// approvals: pending approvals, over the service sockets of running gateways.
 
 #include <algorithm>
 #include <atomic>
@@ -20,7 +20,7 @@ namespace bulkhead::program {
 namespace {
 
 constexpr std::uint64_t look_ms = 500, answer_wait_ms = 5'000;
-// How long calls may wait for us without our looking.
+// The time for which calls may wait until the next poll.
 constexpr std::string_view watch_body = R"({"seconds":5})";
 constexpr std::size_t min_id = 4, max_remembered = 10'000;
 
@@ -32,7 +32,8 @@ std::string error_of(const FoundGateway &gateway) {
   const std::string_view text = mcp::valid_json(gateway.answer) && gateway.answer.starts_with('{')
                                     ? mcp::member(gateway.answer, "error")
                                     : std::string_view{};
-  return text.starts_with('"') ? printable(mcp::unquote(text, &scratch)) : "answers something else";
+  return text.starts_with('"') ? printable(mcp::unquote(text, &scratch))
+                               : "the answer is not that of a gateway";
 }
 
 struct Looked {
@@ -41,7 +42,7 @@ struct Looked {
   std::vector<std::string> failures;  // "SOCKET: why"
 };
 
-// watch: calls may wait for us from now on.
+// watch: announces this command as an approval surface.
 Looked look(bool watch) {
   Looked out;
   const auto found =
@@ -118,8 +119,8 @@ int answer_one(const Arguments &arguments, bool allow) {
   }
   if (meant.empty()) {
     return complain("no question \"" + arguments.question +
-                    "\" waits: it has been answered or withdrawn, or its time is over; "
-                    "`bulkhead approvals` lists those that do");
+                    "\" is pending: it was answered or withdrawn, or has timed out; "
+                    "`bulkhead approvals` lists the pending ones");
   }
   const std::string error = answer(*meant[0], allow, allow ? scope_of(arguments) : R"("once")");
   if (!error.empty()) return complain(error);
@@ -137,7 +138,7 @@ std::string line_of(const SeenQuestion &q) {
          first_line(all_params(q), 400) + "\n";
 }
 
-// For programs, and for files: one line for each new question.
+// Output that is not a terminal: one line for each new question.
 int watch_lines(const Arguments &arguments) {
   std::set<std::string> known;
   while (!stop_wanted.load()) {

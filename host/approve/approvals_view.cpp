@@ -31,7 +31,7 @@ std::string seconds(std::uint64_t ms) {
   return std::to_string((ms + 999) / 1000) + " s";
 }
 
-// Pieces of at most `columns` characters.
+// Splits the text into pieces of at most `columns` characters.
 std::vector<std::string> wrapped(std::string_view text, std::size_t columns) {
   std::vector<std::string> out(1);
   std::size_t used = 0;
@@ -73,7 +73,7 @@ std::optional<std::vector<SeenQuestion>> read_questions(const std::string &socke
                                                                 {"principal", &q.principal},
                                                                 {"transport", &q.transport}};
     for (const auto &[name, text] : texts) *text = text_of(item, name);
-    // It becomes part of a path.
+    // The id becomes part of a path.
     if (!bh::is_lower_hex(q.id) || q.id.empty()) {
       out.pop_back();
       return;
@@ -85,7 +85,6 @@ std::optional<std::vector<SeenQuestion>> read_questions(const std::string &socke
   return out;
 }
 
-// What stands beside the arguments, too.
 std::string all_params(const SeenQuestion &q) {
   std::string out = q.arguments;
   if (!q.meta.empty()) out += " _meta: " + q.meta;
@@ -114,7 +113,7 @@ void ApprovalsView::select(std::size_t index, std::uint64_t since_ms) {
   since_ms_ = since_ms;
 }
 
-// The selection stays with its question; where that has gone, with its place.
+// The selection stays with its question or, if that was removed, at its position.
 void ApprovalsView::show(std::vector<SeenQuestion> questions, std::uint64_t now_ms) {
   const SeenQuestion *was = selected();
   const std::size_t place = was == nullptr ? 0 : static_cast<std::size_t>(was - questions_.data());
@@ -132,7 +131,7 @@ ApprovalsView::Action ApprovalsView::key(std::string_view key, std::uint64_t now
   const SeenQuestion *question = selected();
   if (question == nullptr) return out;
   const auto place = static_cast<std::size_t>(question - questions_.data());
-  // Who moves to a question looks at it.
+  // The user has moved the selection, so keys are valid at once.
   const std::uint64_t settled = now_ms >= settle_ms ? now_ms - settle_ms : 0;
   if ((key == "j" || key == "\x1b[B") && place + 1 < questions_.size()) {
     select(place + 1, settled);
@@ -141,7 +140,7 @@ ApprovalsView::Action ApprovalsView::key(std::string_view key, std::uint64_t now
   }
   if (key != "a" && key != "s" && key != "d") return out;
   if (now_ms < since_ms_ + settle_ms) {
-    message_ = "This question has just come: look at it, then press the key again.";
+    message_ = "The selected question is new: read it, then press the key again.";
     return out;
   }
   out.kind = Action::Kind::answer;
@@ -194,7 +193,7 @@ std::string ApprovalsView::draw(std::size_t columns, std::size_t rows) const {
                       : std::to_string(questions_.size()) +
                             (questions_.size() == 1 ? " call waits" : " calls wait") +
                             " for approval");
-  // At most a third of the screen, with the selected one among them.
+  // The list takes at most a third of the screen and contains the selected question.
   const std::size_t most = std::max<std::size_t>(rows / 3, 3);
   const SeenQuestion *now = selected();
   const std::size_t place = now == nullptr ? 0 : static_cast<std::size_t>(now - questions_.data());

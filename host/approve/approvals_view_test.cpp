@@ -78,7 +78,7 @@ TEST_CASE("a key that was meant for another question does nothing") {
   CHECK(view.key("a", 5001).question.id == question("aaaa").id);  // the selection has stayed
   view.show({question("cccc")}, 6000);
   CHECK(view.key("a", 6001).kind == Kind::none);
-  CHECK(view.draw(80, 24).find("has just come") != std::string::npos);
+  CHECK(view.draw(80, 24).find("is new: read it") != std::string::npos);
   CHECK(view.key("a", 6000 + ApprovalsView::settle_ms).question.id == question("cccc").id);
 }
 

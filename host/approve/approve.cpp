@@ -1,4 +1,4 @@
-// approve and revoke: which servers of a project file may be used.
+// approve and revoke: approvals of the servers of project files.
 #include <termios.h>
 #include <unistd.h>
 
@@ -38,7 +38,8 @@ const Approval *known_of(const std::vector<Approval> &all, const std::string &fi
   return nullptr;
 }
 
-// A line of the terminal; only a plain yes is one, and none that was typed before the question.
+// Reads a line from the terminal. Input before the question is discarded, and only "y" or "yes" is
+// a yes.
 bool ask(const std::string &question) {
   ::tcflush(STDIN_FILENO, TCIFLUSH);
   write_stdout(question + " [y/N] ");
@@ -84,7 +85,7 @@ class Approving {
     return approval_state(entry, known_of(known_, file_, entry.name)) == ApprovalState::approved;
   }
 
-  // True if the server is approved in the end.
+  // True if the server is approved afterwards.
   bool handle(const ProjectEntry &entry) {
     if (too_large(entry)) return false;
     write_stdout("\n" + describe_entry(entry, known_of(known_, file_, entry.name)));
@@ -98,7 +99,7 @@ class Approving {
     return !arguments_.tools || look(entry);
   }
 
-  // Says so, before anybody has to read it.
+  // Reports a definition that is too large to review.
   static bool too_large(const ProjectEntry &entry) {
     if (entry.serialisation.size() <= kProjectEntryBytes) return false;
     complain("server " + verbatim(entry.name) +
@@ -132,7 +133,7 @@ class Approving {
     return store_.put(std::move(approval));
   }
 
-  // An approved definition may still be one that no gateway takes.
+  // A gateway may still reject an approved definition.
   void warn_if_wrong(const ProjectEntry &entry) const {
     Arguments arguments = arguments_;
     arguments.project = file_;
@@ -156,8 +157,8 @@ class Approving {
     }
   }
 
-  // Starts the approved server once, for its tools. What is started is what load_for() finds
-  // approved, should the file have changed in between. False: not approved any more.
+  // Starts the approved server once to list its tools. If the file has changed in between,
+  // load_for() checks the approval again. False: the server is no longer approved.
   bool look(const ProjectEntry &entry) {
     const auto seen = seen_tools(entry.name);
     if (!seen) {
@@ -199,14 +200,14 @@ class Approving {
     }
     run.wait_settled();
     for (const auto &status : run.host().status().servers) {
-      // A lazy server is idle here; the list below starts it.
+      // A lazy server is idle at this point; the list request starts it.
       if (status.state == ServerState::ready || status.state == ServerState::idle) continue;
       return fail(BH_E_UNAVAILABLE, status.reason);
     }
     LocalSession session(run.host());
     if (auto opened = session.open(); !opened) return fail(BH_E_UNAVAILABLE, opened.error().text);
     auto tools = session.list("tools/list", "tools");
-    // -32601: it offers none.
+    // -32601: the server has no tools.
     if (!tools && mcp::member(tools.error().error_json, "code") == "-32601") tools.emplace();
     if (!tools) return fail(BH_E_UNAVAILABLE, tools.error().text);
     return look_at_tools(*tools);
@@ -228,7 +229,7 @@ class Approving {
     return exit_failed;
   }
 
-  // For programs: says what is there; --yes and --hash work without a word.
+  // Output for programs. --yes and --hash do not prompt.
   int run_json() {
     bool all = true;
     for (const ProjectEntry &entry : entries_) {
@@ -274,7 +275,7 @@ int list_approvals() {
   return write_stdout(text) ? exit_ok : exit_failed;
 }
 
-// The entries that the arguments name, or the exit code.
+// Returns the entries that the arguments name, or the exit code.
 std::variant<std::vector<ProjectEntry>, int> read_entries(const Arguments &arguments,
                                                           const std::string &file) {
   auto layer = read_project_file(file);

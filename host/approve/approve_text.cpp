@@ -26,7 +26,7 @@ void line(std::string *out, std::string_view label, std::string_view text) {
   *out += head + std::string(text) + "\n";
 }
 
-// Hidden characters as \u escapes; with `quotes`, as the inside of a JSON string.
+// Writes hidden characters as \u escapes; with `quotes`, as the content of a JSON string.
 void append_visible(std::string *out, std::string_view text, bool quotes) {
   while (!text.empty()) {
     std::size_t size = 0;

@@ -16,7 +16,7 @@ namespace {
 constexpr std::size_t hidden_to = 8, shown_characters = 3;
 constexpr std::size_t max_paths = 100;
 
-// Variables that name what is run, loaded or looked into; no credential is kept in them.
+// Variables that determine which programs and files are used; they contain no credentials.
 constexpr std::string_view deciding[] = {"PATH",   "ENV",   "BASH_ENV", "IFS",     "SHELL",
                                          "EDITOR", "PAGER", "HOME",     "RUBYOPT", "PERL5LIB"};
 constexpr std::string_view deciding_starts[] = {"LD_", "DYLD_", "PYTHON", "GIT_CONFIG", "PERL5"};
@@ -35,7 +35,7 @@ bool decides_anything(std::string_view name) {
          (upper.starts_with("NODE_") && !profiles::credential_name(name));
 }
 
-// Letters and digits without a word or a file name in them.
+// Random letters and digits: the text contains no word and no file name.
 bool random_text(std::string_view value) {
   const bool plain = std::all_of(value.begin(), value.end(), [](char c) {
     return (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '_' ||
@@ -44,13 +44,13 @@ bool random_text(std::string_view value) {
   return plain && !value.starts_with('-') && profiles::token_like(value);
 }
 
-// As the inside of a JSON string.
+// Escapes the text as the content of a JSON string.
 std::string visible(std::string_view text) {
   const std::string quoted = verbatim(text);
   return quoted.substr(1, quoted.size() - 2);
 }
 
-// shows: the beginning of a longer text; only once of a value.
+// shows: the beginning of a longer text may be shown, once for each value.
 std::string masked_piece(std::string_view text, bool *shows) {
   std::size_t characters = 0, end = 0;
   for (std::size_t at = 0, size = 0; at < text.size() && characters <= hidden_to; at += size) {
@@ -61,8 +61,8 @@ std::string masked_piece(std::string_view text, bool *shows) {
   return visible(text.substr(0, end)) + "***";
 }
 
-// A reference is split from what is around it: "a${NAME:-x}b" calls literal("a"), then
-// reference("NAME", "x", true), then literal("b"). What is no name is a literal.
+// Splits references from other text: "a${NAME:-x}b" calls literal("a"), reference("NAME", "x",
+// true) and literal("b"). A reference without a valid name is a literal.
 template <typename Literal, typename Reference>
 void each_piece(std::string_view value, Literal literal, Reference reference) {
   while (!value.empty()) {
@@ -87,8 +87,8 @@ void each_piece(std::string_view value, Literal literal, Reference reference) {
   }
 }
 
-// What the gateway would hand to the program, should its environment be this one. Nothing if it
-// would hold what looks like a credential.
+// The value that the gateway would pass to the program with the environment of this command.
+// nullopt if the value looks like a credential.
 std::optional<std::string> resolved(std::string_view value) {
   std::string out;
   bool known = true;
@@ -103,7 +103,7 @@ std::optional<std::string> resolved(std::string_view value) {
   return out;
 }
 
-// A credential may begin with a slash, too.
+// A credential may also begin with a slash.
 std::string path_without_tokens(std::string_view path) {
   std::string out;
   while (true) {
@@ -126,7 +126,7 @@ bool is_name_character(char c) noexcept {
          c == '-' || c == '.';
 }
 
-// Where the value that begins at `from` ends: at what separates values, or at its quote.
+// The end of the value that begins at `from`: a separator, or its closing quote.
 std::size_t value_end(std::string_view text, std::size_t from, char quote) noexcept {
   const std::string_view ends = quote != 0 ? std::string_view(&quote, 1) : " \t\r\n;&,\"'`)]}#";
   std::size_t at = from;
@@ -146,8 +146,8 @@ std::size_t value_end(std::string_view text, std::size_t from, char quote) noexc
 
 constexpr std::string_view code_characters = "$`|<>(){}!\\\n\r";
 
-// A name such as "token", not "credential.helper" or "key-file": where something lies, or what is
-// run, has to be seen.
+// True for a name such as "token", but not for "credential.helper" or "key-file": paths and
+// programs must be shown.
 bool names_secret(std::string_view name) {
   const std::string lower = bh::lowered(name);
   for (const std::string_view end :
@@ -158,7 +158,7 @@ bool names_secret(std::string_view name) {
   return profiles::credential_name(name);
 }
 
-// May it be hidden? Not what a shell runs, nor a path: a person has to see these.
+// The text may be masked: it is neither shell code nor a path, which must be shown.
 bool is_plain_secret(std::string_view value) {
   const auto begins = [value](std::string_view with) { return value.starts_with(with); };
   if (value.empty() || begins("/") || begins("./") || begins("../") || begins("~/") ||
@@ -179,7 +179,7 @@ bool is_plain_secret(std::string_view value) {
   return literal && !code;
 }
 
-// References stay, defaults do not.
+// Keeps references and removes their defaults.
 std::string hidden_secret(std::string_view value) {
   std::string out;
   bool shows = false;
@@ -197,7 +197,8 @@ struct Part {
   std::size_t begin = 0, end = 0;
 };
 
-// "user:password@" behind "://": the password; of "token@" the token where it looks like one.
+// Masks the password of "user:password@" after "://", and the token of "token@" if it looks like
+// one.
 Part password_of_url(std::string_view text, std::size_t authority) {
   std::size_t end = authority;
   while (end < text.size() &&
@@ -212,7 +213,7 @@ Part password_of_url(std::string_view text, std::size_t authority) {
   return {};
 }
 
-// What follows NAME and '=' or ':' at `sign`, where NAME is that of a credential.
+// The value after NAME and '=' or ':' at `sign`, if NAME is the name of a credential.
 Part named_secret(std::string_view text, std::size_t sign) {
   std::size_t name_end = sign;
   while (name_end > 0 && (text[name_end - 1] == ' ' || text[name_end - 1] == '\\')) --name_end;

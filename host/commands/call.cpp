@@ -1,4 +1,4 @@
-// call: one tool, once.
+// call: calls one tool.
 #include <unistd.h>
 
 #include <algorithm>
@@ -37,7 +37,7 @@ std::string text_of(std::string_view object, std::string_view key) {
   return std::string(mcp::unquote(value, &scratch));
 }
 
-// One content item: text as it is, everything else named.
+// Appends one content item: text unchanged, other types by name.
 void add_content(std::string *out, std::string_view item) {
   const std::string type = text_of(item, "type");
   if (type == "text") {
@@ -66,7 +66,7 @@ std::string as_text(std::string_view result) {
   return stdout_is_terminal() ? printable(out, true) : out;
 }
 
-// With prefixes, the name says which server is meant: the others need not start.
+// With prefixes, the tool name contains the server, so that the other servers need not start.
 void keep_the_one_named(Profile &profile, std::string_view tool) {
   if (!profile.naming.prefix) return;
   const auto alias = profile.naming.aliases.find(tool);
@@ -95,8 +95,8 @@ void suggest_tools(LocalSession &session, const LocalSession::Failure &failure,
   complain(similar.empty() ? "`bulkhead tools` lists the tools" : similar);
 }
 
-// Nothing of that name, and nothing configured: most likely a running gateway was meant, which has
-// another configuration.
+// The tool is unknown and no configuration was found: the user probably means the configuration of
+// a running gateway.
 void hint_at_config(const LocalSession::Failure &failure, const LoadedProfile &loaded) {
   const std::string_view code = mcp::member(failure.error_json, "code");
   if (!loaded.file.empty() || (code != "-32601" && code != "-32602")) return;
@@ -105,7 +105,7 @@ void hint_at_config(const LocalSession::Failure &failure, const LoadedProfile &l
       "configuration to use");
 }
 
-// A server that says so was kept from writing by its sandbox.
+// The result quotes an error of a read-only file system: the sandbox prevents writing.
 void hint_at_sandbox(std::string_view result) {
   const bool read_only =
       result.find("EROFS") != result.npos || result.find("ead-only file system") != result.npos;

@@ -1,5 +1,5 @@
-// doctor: looks at the machine, the configuration, what runs and what the servers offer, and says
-// of each fault what to do. `bulkhead-relay doctor` is the same question from inside of a guest.
+// doctor: checks the machine, the configuration, running gateways and servers, and explains how to
+// correct each fault. `bulkhead-relay doctor` does the same inside a guest.
 #include <unistd.h>
 
 #include <algorithm>
@@ -106,7 +106,7 @@ class Doctor {
     }
   }
 
-  // ---- what runs -----------------------------------------------------------------------------
+  // ---- running gateways ----------------------------------------------------------------------
 
   bool gateways() {
     const auto found = ask_gateways(control_dirs(), "GET", "/status", status_wait_ms);
@@ -130,7 +130,7 @@ class Doctor {
     return !found.empty();
   }
 
-  // object: of a compartment, or of a gateway in one process.
+  // object: the status of a compartment, or of a gateway in one process.
   void servers_lack(std::string_view object, const std::string &whose) {
     const std::string missing = words(mcp::member(object, "servers_missing"));
     if (missing.empty()) return;
@@ -235,7 +235,7 @@ class Doctor {
              "needs no files of it.");
   }
 
-  // What servers were given by name and do not get, or not as a whole.
+  // Sandbox paths that servers are configured to use and that are not available to them.
   void grants(const Profile &profile) {
     for (const ServerDef &server : profile.servers) {
       if (server.disabled || server.command.empty() || server.sandbox.mode == SandboxMode::off) {

@@ -1,4 +1,4 @@
-// import: what other programs have configured, shown, or written as a profile.
+// import: shows the servers that other programs have configured, or writes them to a profile.
 #include <unistd.h>
 
 #include <algorithm>
@@ -63,7 +63,7 @@ std::string as_json(const std::vector<FoundConfig> &found,
   return out + "]}\n";
 }
 
-// What is shown and not written.
+// The servers as a table, if no file is written.
 std::string about_projects(const std::vector<FoundConfig> &found) {
   const auto other = [](const FoundConfig &config) { return !config.other_project.empty(); };
   if (std::none_of(found.begin(), found.end(), other)) return {};
@@ -98,7 +98,7 @@ int run_import(const Arguments &arguments) {
   const bool any = std::any_of(found.begin(), found.end(), [](const FoundConfig &config) {
     return config.other_project.empty() && !config.servers.empty();
   });
-  // A file of the folder may have come with a repository: it is to be read first.
+  // A file of the folder may have come with a repository, so the user must review it first.
   const bool warms = !arguments.write_to.empty() && !arguments.no_warm && !arguments.folder && any;
   if (!arguments.write_to.empty() && !warms && any) {
     out += "To have their programs downloaded now:  bulkhead warm --config " +

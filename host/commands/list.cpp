@@ -1,4 +1,4 @@
-// tools, resources, prompts: what the servers offer.
+// tools, resources, prompts: lists of the servers.
 #include <algorithm>
 
 #include "command_line/commands.hpp"
@@ -67,7 +67,7 @@ struct Unready {
   bool all = true;   // and no server is ready
 };
 
-// Servers that are not ready, on standard error.
+// Reports servers that are not ready on standard error.
 Unready report_unready(const HostStatus &status) {
   Unready out;
   for (const auto &server : status.servers) {
@@ -75,7 +75,7 @@ Unready report_unready(const HostStatus &status) {
       out.all = false;
       continue;
     }
-    // What the profile itself has disabled is no surprise; what nobody has approved may be.
+    // A server that the profile disables is not reported; one that is not approved is.
     if (server.state == ServerState::disabled && server.reason.empty()) continue;
     out.any = true;
     complain("server " + server.name + ": " + std::string(to_string(server.state)) +
@@ -94,7 +94,7 @@ int list_all(ShortRun &run, const Arguments &arguments, const std::vector<std::s
   std::vector<Listed> lists;
   for (const Kind &kind : kinds_of(arguments.command)) {
     auto items = session.list(kind.method, kind.key);
-    // -32601: no server has anything of this kind, or the profile does not offer it.
+    // -32601: no server has items of this kind, or the profile does not expose them.
     if (!items && mcp::member(items.error().error_json, "code") == "-32601") items.emplace();
     if (!items) return complain(items.error().text);
     lists.push_back({kind, std::move(*items)});

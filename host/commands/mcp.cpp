@@ -1,4 +1,4 @@
-// mcp: the servers of a profile, listed, added and removed.
+// mcp: lists, adds and removes the servers of a profile.
 #include <unistd.h>
 
 #include <algorithm>
@@ -90,7 +90,7 @@ Arguments looking_at(const Arguments &arguments, const std::string &file) {
   return out;
 }
 
-// The text in a file of its own beside the profile, so that it is loaded as the profile will be.
+// The new text in a temporary file beside the profile, so that it is loaded like the profile.
 class Draft {
  public:
   Draft(const std::string &path, std::string_view text) : path_(path) {
@@ -121,7 +121,7 @@ class Draft {
   Result<void> written_;
 };
 
-// A profile while it is edited; no other `bulkhead mcp` of this user edits one at the same time.
+// A profile that is being edited, under a lock that excludes other `bulkhead mcp` of this user.
 struct Edited {
   OwnedFd lock;
   ProfileLayer layer;
@@ -174,7 +174,7 @@ bool is_url(const std::string &text) {
   return text.starts_with("http://") || text.starts_with("https://");
 }
 
-// Empty: what was given is one server.
+// Returns the usage error; empty: the arguments define one server.
 std::string read_server(const Arguments &arguments, NewServer *out) {
   const McpArguments &from = arguments.mcp;
   out->name = arguments.name;
@@ -226,7 +226,7 @@ int warm(const Arguments &arguments, const std::string &path) {
   return exit_ok;
 }
 
-// The file with the server, written. The server as it is loaded; nothing: it has been said why.
+// Writes the file with the server and returns the server as loaded. nullopt: the error was printed.
 std::optional<ServerDef> add_to(const std::string &path, const Arguments &arguments,
                                 const NewServer &server) {
   auto edited = open_profile(path);
@@ -284,7 +284,7 @@ int add(const Arguments &arguments, const std::string &path) {
 
 // ---- remove ----------------------------------------------------------------------------------
 
-// Why the file has no such server: it is another layer's, or there is none.
+// Reports that the file has no such server, and the layer that has it.
 int not_there(const Arguments &arguments, const std::string &path) {
   std::string names;
   if (const auto loaded = load_to_look(looking_at(arguments, path), Transports::none)) {
@@ -306,7 +306,7 @@ int remove(const Arguments &arguments, const std::string &path) {
   const auto text = file_without_server(edited->layer, arguments.name);
   if (!text && text.error().code == BH_E_NOT_FOUND) return not_there(arguments, path);
   if (!text) return unchanged(path, text.error());
-  // A profile with mistakes elsewhere may lose a server all the same: it gets no worse.
+  // A profile that has other errors may still be edited if the change adds none.
   const auto before = load_to_look(looking_at(arguments, path), Transports::none);
   if (const auto loaded = Draft(path, *text).load(arguments); !loaded && before)
     return unchanged(path, loaded.error());

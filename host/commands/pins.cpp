@@ -1,4 +1,4 @@
-// pins: tools whose definition is not the one that was approved.
+// pins: tool definitions that changed since approval.
 #include <time.h>
 
 #include <algorithm>
@@ -90,7 +90,7 @@ class PinsCommand {
     if (!arguments_.hash.empty() && arguments_.names.size() != 1) {
       return complain("--hash is for one tool: give its name", exit_usage);
     }
-    // Running gateways answer once they have written what they have learned.
+    // Running gateways write their observations before they answer.
     ask_gateways(control_dirs(), "GET", "/status", status_wait_ms);
     auto all = store.read();
     if (!all) return complain(all.error().text);
@@ -108,7 +108,7 @@ class PinsCommand {
   }
 
  private:
-  // Of this profile, and what the arguments name.
+  // The pin belongs to this profile and is named by the arguments.
   bool meant(const StoredPin &pin) const {
     const auto at = terms_.files.find(pin.pin.server);
     if (at == terms_.files.end() || at->second != pin.file) return false;

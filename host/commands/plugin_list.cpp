@@ -1,4 +1,4 @@
-// plugin list: the plugins found, and which of them the profile uses.
+// plugin list: the installed plugins, and those that the profile uses.
 #include <map>
 
 #include "command_line/commands.hpp"
@@ -13,7 +13,7 @@
 namespace bulkhead::program {
 namespace {
 
-// Plugin -> what it is used for: "transports.http", "type stdio".
+// Maps a plugin to its uses: "transports.http", "type stdio".
 std::map<std::string, std::string> uses_of(const Profile &profile) {
   std::map<std::string, std::string> out;
   const auto add = [&](const std::string &plugin, const std::string &what) {
@@ -37,7 +37,7 @@ std::string name_of(const FoundPlugin &plugin) {
   return plugin.path.substr(plugin.path.find_last_of('/') + 1);
 }
 
-// By the path that the profile names, or by the name that a folder has it under.
+// Finds a plugin by the path in the profile, or by its name in a folder.
 std::string use_of(const FoundPlugin &plugin, const std::map<std::string, std::string> &uses) {
   const auto by_path = uses.find(plugin.path);
   if (by_path != uses.end()) return by_path->second;
@@ -78,7 +78,7 @@ std::string as_table(const std::vector<FoundPlugin> &found,
   for (const auto &plugin : found) {
     std::string provides;
     for (const auto &id : plugin.manifest.provides) provides += (provides.empty() ? "" : " ") + id;
-    // One that is named by a path may have a name that a folder has, too.
+    // A plugin named by its path may have the same name as one in a folder.
     const bool by_path = uses.contains(plugin.path);
     const std::string name = name_of(plugin) + (by_path ? " (" + tilde(plugin.path) + ")" : "");
     table.add({printable(name), printable(plugin.manifest.version), printable(provides),

@@ -1,5 +1,5 @@
-// policy replay: what today's rules say about the calls that are on record. The same question as
-// `policy explain` asks, for each of them; nothing is called.
+// policy replay: evaluates recorded calls with the current rules, like `policy explain` for each of
+// them. No tool is called.
 #include <algorithm>
 #include <map>
 
@@ -51,8 +51,7 @@ struct Changed {
   std::string timestamp, id, call, then, then_rule, now, now_rule, reason;
 };
 
-// Absent on record is absent in the question.
-// What params has beside arguments and _meta.
+// Adds the members of params other than arguments and _meta.
 void add_beside(std::string *call, std::string_view method, std::string_view params) {
   std::string message = R"({"jsonrpc":"2.0","id":1,"method":)";
   mcp::append_quoted(&message, method);
@@ -75,7 +74,7 @@ class Replay {
  public:
   explicit Replay(const ProfilePolicies &policies) : policies_(policies) {}
 
-  // All of one file since then. An error is a line for people.
+  // Evaluates all calls of one file since that time.
   Result<void> read(const record_store::SegmentFile &file, const std::string &since) {
     if (stopped_) return {};
     auto reader = RecordReader::open({file});
@@ -113,11 +112,12 @@ class Replay {
     }
     std::string out = changed_.empty() ? "" : table.str();
     out += counted(looked_at_, "recorded call") + ", " + std::to_string(changed_.size()) +
-           " would be decided otherwise\n";
+           " would be decided differently\n";
     if (stopped_)
-      out += "there may be more: no further calls are looked at; --since narrows them\n";
+      out +=
+          "There may be more: further calls were not evaluated; use --since to narrow the range\n";
     for (const auto &[why, count] : left_out_) {
-      out += std::to_string(count) + " of them could not be judged: " + why + "\n";
+      out += std::to_string(count) + " could not be evaluated: " + why + "\n";
     }
     return out;
   }
@@ -195,7 +195,7 @@ class Replay {
     return {};
   }
 
-  // The answer's last word: of the response, unless the request is refused.
+  // The final decision is that about the response, unless the request is rejected.
   Result<void> compare(sqlite3_stmt *row, std::string_view said) {
     std::string_view answer = mcp::member(said, "request");
     const std::string_view later = mcp::member(said, "response");

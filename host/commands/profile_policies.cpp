@@ -19,7 +19,7 @@ using bh::json::append_member;
 using bh::json::member_text;
 using bh::json::Raw;
 
-// An object again, without the member `name`, or with another one in its place.
+// Copies an object without the member `name`, or with a new value for it.
 std::string with_member(std::string_view object, std::string_view name, std::string_view json) {
   std::string out = "{", scratch;
   mcp::for_each_member(object, [&](std::string_view key, std::string_view value) {
@@ -30,7 +30,7 @@ std::string with_member(std::string_view object, std::string_view name, std::str
   return out + "}";
 }
 
-// One of several: it decides what it explains.
+// One of several policies; its decision is its explanation.
 class Explained {
  public:
   Explained(const LonePolicy &policy, std::string_view call) : policy_(policy), call_(call) {}
@@ -49,9 +49,9 @@ class Explained {
     return ask(with_member(call_, "result", bh::view(result)), "response", &response_, out, error);
   }
 
-  // It was asked, and cannot say why it decides what it does.
+  // The policy was asked and cannot explain its decision.
   bool unknown() const { return unknown_; }
-  // What it found wrong with the call.
+  // The error that the policy found in the call.
   const std::optional<Error> &fault() const { return fault_; }
   std::string json() const {
     std::string out = "{";
@@ -122,7 +122,7 @@ const bh_policy &Explained::table() {
   return table;
 }
 
-// All of them and one call.
+// All policies, for one call.
 class Together {
  public:
   Together(const std::vector<std::unique_ptr<LonePolicy>> &policies, std::string_view call)
@@ -133,7 +133,8 @@ class Together {
       parts_.emplace_back(*policy, call);
       engines.push_back({&Explained::table(), &parts_.back()});
     }
-    stack_.use(std::move(engines), ~std::uint64_t{0});  // nothing is kept: nobody answers later
+    stack_.use(std::move(engines),
+               ~std::uint64_t{0});  // nothing is kept, since no answer comes later
     gate_.use(&PolicyStack::table(), &stack_);
   }
 
@@ -155,7 +156,7 @@ class Together {
   }
 
  private:
-  // As much as tells who is asked; each reads the rest in the call itself.
+  // Only the members that select the policies; each policy reads the rest from the call.
   bh_policy_request request_of() const {
     bh_policy_request request{};
     request.size = sizeof request;

@@ -1,4 +1,4 @@
-// profile show: every value in force.
+// profile show: prints the effective configuration.
 #include "command_line/commands.hpp"
 #include "common/console.hpp"
 #include "common/paths.hpp"

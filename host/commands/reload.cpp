@@ -34,7 +34,7 @@ void add_line(std::string_view json, std::string_view member, std::string_view w
 
 enum class Extent : std::uint8_t { none, part, all };
 
-// How much of its files a gateway has taken.
+// The part of the configuration that a gateway has applied.
 Extent extent_of(const FoundGateway &gateway) {
   if (gateway.status != 200) return Extent::none;
   const std::string applied = text_of(mcp::member(gateway.answer, "applied"));
@@ -92,7 +92,7 @@ int run_reload(const Arguments &arguments) {
   for (const FoundGateway &gateway : found) {
     if (!gateway.error.empty() || !mcp::valid_json(gateway.answer)) {
       complain(gateway.socket + ": " +
-               (gateway.error.empty() ? "answers something else" : gateway.error));
+               (gateway.error.empty() ? "the answer is not that of a gateway" : gateway.error));
       ++none;
       continue;
     }

@@ -1,4 +1,4 @@
-// warm: each server once, so that its private cache has its program and its lists are known.
+// warm: starts each server once to fill its private cache and store its lists.
 #include <algorithm>
 #include <cstdlib>
 #include <map>
@@ -19,7 +19,7 @@ namespace {
 
 constexpr std::uint64_t download_ms = 600'000;
 
-// Nothing else than the servers that are meant. Empty: it is done; else the name that is none.
+// Keeps only the named servers in the profile. Returns the unknown name; empty: all are known.
 std::string keep_servers(Profile &profile, const std::vector<std::string> &names) {
   profile.tools.clear();
   profile.telemetry.clear();  // what comes of this is no call
@@ -35,8 +35,8 @@ std::string keep_servers(Profile &profile, const std::vector<std::string> &names
   return {};
 }
 
-// After load_stored_lists(), so that the lists are kept for the definitions as the gateway has
-// them.
+// Called after load_stored_lists(), so that the lists are stored for the definitions of the
+// gateway.
 std::map<std::string, KeptLists> prepare(Profile &profile) {
   std::map<std::string, KeptLists> known;
   for (ServerDef &def : profile.servers) {
@@ -51,13 +51,13 @@ std::map<std::string, KeptLists> prepare(Profile &profile) {
   return known;
 }
 
-// The packages of the user's npm cache that a server would download again, by digest.
+// Copies packages from the user's npm cache that a server would download again, by digest.
 std::map<std::string, NpmCopied> fill_caches(const Profile &profile) {
   std::map<std::string, NpmCopied> out;
   const char *named = std::getenv("npm_config_cache");
   const std::string npm = named != nullptr && *named == '/' ? named : home_dir() + "/.npm";
   for (const ServerDef &def : profile.servers) {
-    // Without a sandbox it has the user's own.
+    // Without a sandbox, the server uses the user's own cache.
     if (def.disabled || def.sandbox.mode == SandboxMode::off) continue;
     const std::string package = npx_package(def), folder = profile.state_dir + "/cache/" + def.name;
     if (package.empty() || !make_private_dir(folder)) continue;

@@ -1,4 +1,4 @@
-// audit verify: is the record what was written?
+// audit verify: verifies the integrity of the session database.
 #include <sodium.h>
 
 #include <algorithm>
@@ -34,7 +34,7 @@ std::string file_text(const std::string &path) {
   return out.str();
 }
 
-// 64 hex digits become 32 bytes; empty: they are not.
+// Decodes 64 hex digits to 32 bytes; empty: invalid.
 std::string key_of(std::string_view text) {
   text = text.substr(0, text.find_last_not_of(" \t\r\n") + 1);
   std::string out(crypto_sign_PUBLICKEYBYTES, '\0');
@@ -44,7 +44,7 @@ std::string key_of(std::string_view text) {
   return ok && n == out.size() && text.size() == 2 * out.size() ? out : std::string();
 }
 
-// What the supervisor has signed for one chain.
+// The signatures of the supervisor for one chain.
 std::vector<KnownCheckpoint> known_checkpoints(const std::string &state_dir,
                                                const std::string &instance, std::uint32_t chain) {
   std::vector<KnownCheckpoint> out;
@@ -63,7 +63,7 @@ struct Chain {
   VerifyOptions options;
 };
 
-// A file that was named: its chain's list counts where it lies in the state folder.
+// A named file is verified with the list of its chain if it is in the state folder.
 Chain one_file(const RecordFiles::Folder &folder, const std::string &key,
                const std::string &state_dir, const Arguments &arguments) {
   Chain chain;
@@ -108,7 +108,7 @@ std::vector<Chain> chains_of(const RecordFiles &found, const std::string &key) {
   return out;
 }
 
-// While a gateway runs its files come and go. True: there are others now than were looked at.
+// A running gateway adds and removes files. True: the files have changed since they were listed.
 bool look_again(Chain *chain, const std::string &state_dir) {
   const std::string folder = fs::path(chain->files.front().path).parent_path().native();
   const std::uint32_t number = chain->files.front().chain;
@@ -136,7 +136,7 @@ VerifyReport verify(Chain *chain, const std::string &state_dir) {
   }
 }
 
-// Chains of which the supervisor has signed rows, and no file is there.
+// Chains with signed rows whose files are all missing.
 std::vector<std::string> vanished(const std::string &state_dir, const std::vector<Chain> &chains) {
   std::vector<std::string> out;
   for (const std::string &instance : signed_instances(state_dir)) {
@@ -159,7 +159,7 @@ std::vector<std::string> vanished(const std::string &state_dir, const std::vecto
   return out;
 }
 
-// Why its being whole proves nothing; empty: it does.
+// The reason why an intact chain does not prove integrity; empty: it does.
 std::string unproven(const Chain &chain, const VerifyReport &report, std::uint64_t most) {
   if (!report.broken.empty() || chain.options.public_key.empty() || report.rows == 0) return {};
   if (report.checkpoints == 0 && chain.options.known.empty() && !chain.options.whole_chain) {
@@ -219,7 +219,7 @@ std::string as_json(const Chain &chain, const VerifyReport &report, const std::s
   return out + "]}";
 }
 
-// The key that is to be trusted; empty with no error: there is none.
+// The trusted public key; empty without an error: there is none.
 Result<std::string> public_key(const Arguments &arguments, const std::string &state_dir) {
   const std::string &wanted = arguments.records.key;
   if (wanted.empty()) {
@@ -242,7 +242,7 @@ int run_audit_verify(const Arguments &arguments) {
   const bool named = found->state_dir.empty();
   std::string state_dir = found->state_dir;
   if (named) {
-    // It is usually one of this machine's.
+    // The file is usually from this machine.
     Arguments all = arguments;
     all.records.file.clear();
     if (const auto own = look_for_records(all)) state_dir = own->state_dir;

@@ -17,11 +17,11 @@ using record_store::SegmentFile;
 Result<RecordFiles> named_file(const std::string &path) {
   struct stat status{};
   if (::stat(path.c_str(), &status) != 0) return fail(BH_E_NOT_FOUND, path + ": no such file");
-  if (!S_ISREG(status.st_mode)) return fail(BH_E_INVALID, path + " is no file");
+  if (!S_ISREG(status.st_mode)) return fail(BH_E_INVALID, path + " is not a regular file");
   SegmentFile file;
   file.path = path;
   file.bytes = static_cast<std::uint64_t>(status.st_size);
-  // One that was copied and renamed has no place in a chain by its name.
+  // A copied and renamed file has no position in a chain.
   record_store::parse_segment_name(fs::path(path).filename().native(), &file.chain, &file.number);
   RecordFiles out;
   out.folders.push_back({fs::path(path).parent_path().native(), "", {file}});

@@ -1,4 +1,4 @@
-// inspect: SQL over the session database.
+// inspect: runs an SQL query on the session database.
 #include <signal.h>
 #include <unistd.h>
 
@@ -56,7 +56,7 @@ std::string as_table(RecordReader &reader, std::string_view sql,
   return table.str();
 }
 
-// SQLite looks at its time between steps, and one step may take longer than all of them may.
+// SQLite checks the time limit between steps, and a single step may exceed it.
 void end_in_time() {
   ::signal(SIGALRM, [](int) {
     constexpr std::string_view text =

@@ -44,7 +44,7 @@ const char *action_name(int action) {
   }
 }
 
-// Everything but reading is refused, whatever the text looks like.
+// SQLite authorizer that rejects everything but reading.
 struct Guard {
   int refused = 0;
   Clock::time_point end;
@@ -96,7 +96,7 @@ std::string failure(sqlite3 *db, int result, const Guarded &guarded) {
          "; `bulkhead inspect --schema` prints the tables";
 }
 
-// Why a file cannot be read together with others of this version; empty: it can.
+// The reason why a file cannot be read together with other files; empty: it can.
 std::string why_alone(record_store::Database &db) {
   record_store::Statement id;
   int schema = 0;
@@ -252,7 +252,7 @@ void append_json_value(std::string *out, sqlite3_stmt *row, int column) {
       return;
     case SQLITE_FLOAT: {
       const std::string text = text_value(row, column);
-      // Infinities are no JSON.
+      // JSON has no infinities.
       *out += text.find("Inf") == text.npos ? text : "null";
       return;
     }

@@ -1,4 +1,4 @@
-// timeline: what happened, whatever table it is in.
+// timeline: the events of all tables in order of time.
 #include <algorithm>
 
 #include "command_line/commands.hpp"
@@ -77,7 +77,7 @@ std::string query(const Arguments &arguments, const std::string &since) {
     where += " AND (trace_id IS NULL OR trace_id = " + quoted(wanted.trace) + ")";
   }
   const std::uint64_t limit = wanted.limit == 0 ? usual_rows : wanted.limit;
-  // The newest so many, the oldest of them first.
+  // The newest rows, in ascending order.
   return "WITH e (timestamp, layer, ref, summary, status, duration_ms, trace_id) AS (" + all +
          ") SELECT * FROM (SELECT * FROM e WHERE " + where +
          " ORDER BY timestamp DESC, ref DESC LIMIT " + std::to_string(limit) +

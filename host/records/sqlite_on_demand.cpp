@@ -42,7 +42,7 @@ void *find(const char *name) {
   return found;
 }
 
-// The library's function, looked up once.
+// A function of the library, looked up once.
 template <auto Declared>
 auto function(const char *name) {
   static const auto found = reinterpret_cast<decltype(Declared)>(find(name));
@@ -59,7 +59,7 @@ Result<void> load_sqlite() {
 
 }  // namespace bulkhead::program
 
-// One of sqlite3.h's functions, passed on. One that is missing here does not link.
+// Forwards one function of sqlite3.h. A function that is missing here is a link error.
 #define PASS_ON(result, name, parameters, ...)                     \
   result name parameters {                                         \
     return bulkhead::program::function<&name>(#name)(__VA_ARGS__); \
@@ -111,7 +111,7 @@ PASS_ON(int, sqlite3_set_authorizer, (sqlite3 * db, Authorizer authorizer, void 
 PASS_ON(int, sqlite3_step, (sqlite3_stmt * s), s)
 PASS_ON(int, sqlite3_stmt_readonly, (sqlite3_stmt * s), s)
 
-// The one of them with a list of arguments that its callers end: each option is passed on as it is.
+// Has variable arguments; those of the options in use are forwarded unchanged.
 int sqlite3_db_config(sqlite3 *db, int option, ...) {
   __builtin_va_list list;
   __builtin_va_start(list, option);

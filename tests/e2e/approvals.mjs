@@ -154,7 +154,7 @@ both('in a terminal: list, allow, deny, exit codes', async (t, args) => {
   assert.deepEqual(json.pending.map((one) => one.id).sort(), questions.map((one) => one.id).sort());
   const idOf = (n) => questions.find((one) => JSON.parse(one.arguments).n === n).id;
   for (const [words, code, text] of [
-    [['allow', 'ffff'.padEnd(33, 'f')], 1, /waits/],
+    [['allow', 'ffff'.padEnd(33, 'f')], 1, /pending/],
     [['allow', 'ab'], 2, /at least 4/],
     [['allow'], 2, /id/],
     [['allow', idOf(1), '--minutes', '0'], 2, /minutes/],
