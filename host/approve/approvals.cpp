@@ -141,9 +141,15 @@ std::string line_of(const SeenQuestion &q) {
 // Output that is not a terminal: one line for each new question.
 int watch_lines(const Arguments &arguments) {
   std::set<std::string> known;
+  Notifier notifier;
   while (!stop_wanted.load()) {
     const Looked looked = look(true);
     if (looked.gateways == 0) return not_running();
+    if (arguments.notify) {
+      if (const std::string error = notifier.show(looked.questions); !error.empty()) {
+        complain(error);
+      }
+    }
     if (known.size() > max_remembered) known.clear();
     std::string text;
     for (const SeenQuestion &q : looked.questions) {
@@ -161,21 +167,27 @@ void act(const ApprovalsView::Action &action, ApprovalsView *view) {
       answer(action.question, action.allow, action.session ? R"("session")" : R"("once")");
   const SeenQuestion &q = action.question;
   view->show_message(error.empty() ? std::string(!action.allow    ? "denied"
-                                        : action.session ? "allowed for the session"
-                                                         : "allowed once") +
-                                ": " + q.server + " " + q.name
-                          : "not answered: " + error);
+                                                 : action.session ? "allowed for the session"
+                                                                  : "allowed once") +
+                                         ": " + q.server + " " + q.name
+                                   : "not answered: " + error);
 }
 
-int watch_keys() {
+int watch_keys(const Arguments &arguments) {
   if (look(true).gateways == 0) return not_running();
   KeyTerminal terminal;
   ApprovalsView view;
+  Notifier notifier;
   std::uint64_t next_look = 0;
   while (!stop_wanted.load()) {
     if (bh::monotonic_ms() >= next_look) {
       const Looked looked = look(true);
       view.show(looked.questions, bh::monotonic_ms());
+      if (arguments.notify) {
+        if (std::string error = notifier.show(looked.questions); !error.empty()) {
+          view.show_message(std::move(error));
+        }
+      }
       if (!looked.failures.empty()) view.show_message(looked.failures[0]);
       if (looked.gateways == 0) view.show_message("no gateway is running");
       next_look = bh::monotonic_ms() + look_ms;
@@ -212,7 +224,7 @@ int run_approvals(const Arguments &arguments) {
   }
   set_signalled(bh::callback(&stop_wanted, [](std::atomic<bool> &wanted) { wanted.store(true); }));
   const int code =
-      KeyTerminal::possible() && !arguments.json ? watch_keys() : watch_lines(arguments);
+      KeyTerminal::possible() && !arguments.json ? watch_keys(arguments) : watch_lines(arguments);
   set_signalled({});
   return code;
 }

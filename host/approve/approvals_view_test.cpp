@@ -1,5 +1,7 @@
 #include "approve/approvals_view.hpp"
 
+#include "approve/notifier.hpp"
+
 #include <algorithm>
 #include <catch2/catch.hpp>
 
@@ -96,4 +98,21 @@ TEST_CASE("the screen has its bounds, and says what it does not show") {
   view.show({question("aaaa")}, 0);
   CHECK(view.draw(60, 24).find("NOT ALL") == std::string::npos);
   CHECK(view.draw(60, 24).find("tool-aaaa") != std::string::npos);
+}
+
+TEST_CASE("a notification names the call without its arguments, as plain text") {
+  SeenQuestion q = question("aaaa");
+  q.name = "read<b>&\nx";
+  q.server = "files";
+  q.rule = "r";
+  q.transport = "http";
+  q.process_name = "node";
+  q.arguments = R"({"secret":"canary"})";
+  q.meta = q.extra = q.reason = "canary";
+  const std::string text = notification_text(q);
+  CHECK(text ==
+        "read&lt;b&gt;&amp;?x of server files, called by node, rule r. To answer: bulkhead "
+        "approvals");
+  q.name = std::string(5000, 'x');
+  CHECK(notification_text(q).size() < 400);
 }

@@ -160,6 +160,8 @@ void add_questions(CLI::App &app, Arguments &to) {
       "Exit code 3 if no gateway is running.");
   auto *watch =
       command->add_subcommand("watch", "Show pending approvals live and answer with keys");
+  watch->add_flag("--notify", to.notify,
+                  "Show a desktop notification for each new question (notify-send)");
   add_json(*watch, to);
   watch->footer(
       "Example:\n  bulkhead approvals watch\n\n"

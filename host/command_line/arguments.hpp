@@ -75,6 +75,7 @@ struct Arguments {
   std::string question;                   // approvals allow, deny: an id or its prefix
   bool for_session = false;               // approvals allow
   std::uint32_t for_minutes = 0;          // approvals allow; 0: not given
+  bool notify = false;                    // approvals watch
   enum class Pins : std::uint8_t { list, show, approve, forget };
   // The subcommand; `server` and `names` (tools) select the pins.
   Pins pins = Pins::list;

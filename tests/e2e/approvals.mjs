@@ -3,7 +3,7 @@
 // and with --single-process.
 import { execFile, spawn } from 'node:child_process';
 import { request } from 'node:http';
-import { existsSync, readFileSync, readdirSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, readFileSync, readdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { assert, build, ended, fake, importFromNpm, program, run, show, test, until } from './lib.mjs';
@@ -283,6 +283,37 @@ both('100 waiting calls occupy no slot; beyond the limit calls are rejected with
   for (const q of questions) await ask(socket, 'POST', `/confirm/${q.id}`, { decision: 'deny' });
   for (const outcome of await Promise.all(calls)) assert.match(outcome.error.message, /denied/);
   assert.equal(ran(log), 1);
+});
+
+test('approvals watch --notify shows a desktop notification without arguments, and goes on without notify-send', async (t) => {
+  const { gateway, client, socket } = await asking(t, []);
+  const bin = t.path('bin'), shown = t.path('shown');
+  mkdirSync(bin);
+  writeFileSync(join(bin, 'notify-send'), `#!/bin/sh\nprintf '%s\\n' "$@" >> '${shown}'\nexec sleep 60\n`, { mode: 0o755 });
+  const watch = (path) => {
+    const child = spawn(program, ['approvals', 'watch', '--notify'], { env: { ...gateway.env(), PATH: path } });
+    t.defer(() => child.kill('SIGKILL'));
+    child.text = '';
+    for (const stream of [child.stdout, child.stderr]) stream.on('data', (data) => (child.text += data));
+    return child;
+  };
+  const good = watch(`${bin}:/usr/bin:/bin`), none = watch('/nonexistent');
+  const first = call(client, { judge: 'ask', note: 'canary-1' });
+  const [question] = await waits(socket);
+  const text = await until('it is shown', () => existsSync(shown) && readFileSync(shown, 'utf8').includes('bulkhead approvals') && readFileSync(shown, 'utf8'));
+  assert.match(text, /^--app-name=Bulkhead\n--\nBulkhead: a call requires approval\na of server local, called by .*rule test-rule/);
+  assert.ok(!text.includes('canary'), text);
+  await until('the failure is reported', () => /notify-send cannot be started: No such file/.test(none.text));
+  // Both still list questions, while notify-send is running.
+  await until('both list it', () => good.text.includes(question.id) && none.text.includes(question.id));
+  await ask(socket, 'POST', `/confirm/${question.id}`, { decision: 'deny' });
+  assert.match((await first).error.message, /denied/);
+  const second = call(client, { judge: 'ask', n: 2 });
+  const [next] = await waits(socket);
+  await until('both list the next', () => good.text.includes(next.id) && none.text.includes(next.id));
+  await until('one notification for each question', () => readFileSync(shown, 'utf8').split('--app-name').length - 1 === 2);
+  await ask(socket, 'POST', `/confirm/${next.id}`, { decision: 'deny' });
+  await second;
 });
 
 both('an approval for the session applies to the shown program and _meta', async (t, args) => {
