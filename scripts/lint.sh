@@ -52,4 +52,15 @@ phrases+='|a person (is|was|has been) asked|finds? no place|found no place|whole
 if git grep -niE "$phrases" -- "${plain[@]}" "${apart[@]}"; then
   complain "use plain terms: name the subject, use the standard word (HACKING.md)"
 fi
+# Installed pages link only to installed pages (the install rules are in host/CMakeLists.txt).
+for page in README.md HACKING.md SECURITY.md CHANGELOG.md docs/*.md; do
+  while read -r link; do
+    target=$(realpath -m --relative-to=. "$(dirname "$page")/${link%%#*}")
+    case $target in
+      README.md | HACKING.md | SECURITY.md | CHANGELOG.md | LICENSE) ;;
+      docs/*.md) [ -f "$target" ] || complain "$page links to $link, which does not exist" ;;
+      *) complain "$page links to $link, which is not installed" ;;
+    esac
+  done < <(grep -oE '\]\([^)#:` ]+(#[^)]*)?\)' "$page" | sed -E 's/^\]\((.*)\)$/\1/')
+done
 exit $bad

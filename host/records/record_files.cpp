@@ -14,6 +14,11 @@ namespace {
 namespace fs = std::filesystem;
 using record_store::SegmentFile;
 
+// The part of a profile that enables recording, ready to paste.
+constexpr std::string_view profile_block =
+    "    [telemetry.records]\n"
+    "    plugin = \"telemetry-sqlite\"";
+
 Result<RecordFiles> named_file(const std::string &path) {
   struct stat status{};
   if (::stat(path.c_str(), &status) != 0) return fail(BH_E_NOT_FOUND, path + ": no such file");
@@ -70,8 +75,9 @@ Result<RecordFiles> look_for_records(const Arguments &arguments) {
                   [](const PluginUse &use) { return use.plugin.ends_with("telemetry-sqlite"); });
   out.none = "there is no session database below " + below +
              (wanted ? "; it is made when the gateway starts"
-                     : "; [telemetry.NAME] with plugin = \"telemetry-sqlite\" in the profile "
-                       "makes the gateway keep one (--config names another profile)");
+                     : ". To record calls, add this to the profile (TOML) and restart the "
+                       "gateway; --config names another profile:\n\n" +
+                           std::string(profile_block));
   return out;
 }
 

@@ -567,7 +567,7 @@ test('without a session database inspect reports how to enable it', async (t) =>
   const gateway = await t.gateway({ mcpServers: {} });
   const refused = await new Records(gateway).inspect('SELECT 1').catch((error) => error);
   assert.equal(refused.code, 1);
-  assert.match(refused.stderr, /no session database below .*telemetry-sqlite/);
+  assert.match(refused.stderr, /no session database below [^]*\n {4}\[telemetry\.records\]\n {4}plugin = "telemetry-sqlite"\n/);
 });
 
 test('two gateways with one state folder have two chains', async (t) => {
