@@ -95,7 +95,7 @@ TEST_CASE("a child that prints other text instead of messages has this as its re
           "server \"weather\" exited with status 3; it printed \"usage: server PORT\" to standard "
           "output, which must carry only MCP messages");
   }
-  SECTION("and goes on without an answer") {
+  SECTION("and keeps running without an answer") {
     up.open(1, "usage", "");
     REQUIRE(up.wait_down(1));
     CHECK(up.lanes[1].downs[0].first == BH_E_TIMEOUT);

@@ -96,6 +96,10 @@ test('a server that does not start is reported and does not hide the others', as
   assert.match(onStdout(done), /fs__read/);
   assert.match(done.stderr, /broken/);
   assert.equal(runProgram(t, ['tools', '--server', 'broken', '--config', '{config}'], { profile }).code, 1);
+  const web = { command: '/bin/sh', args: ['-c', 'echo Listening on port 3000; exit 3'] };
+  const banner = runProgram(t, ['tools', '--config', '{config}'], { profile: { mcpServers: { ...two.mcpServers, web } } });
+  assert.match(onStdout(banner), /fs__read/);
+  assert.match(banner.stderr, /web.*exited with status 3; it printed "Listening on port 3000" to standard output, which must carry only MCP messages/);
 });
 
 test('if no server is reachable, a list fails', (t) => {
@@ -152,6 +156,9 @@ test('call prints text, --json the result; errors are exit code 1', async (t) =>
   assert.equal(bad.code, 1);
   assert.match(bad.stdout, /no such file/);
   assert.match(onStdout(call('fs__picture')), /\[image image\/png, 3 bytes/);
+  const near = call('fs__raed');
+  assert.equal(near.code, 1);
+  assert.match(near.stderr, /did you mean "fs__read"\?/);
   const unknown = call('fs__nothing');
   assert.equal(unknown.code, 1);
   assert.match(unknown.stderr, /fs__nothing/);
