@@ -77,9 +77,19 @@ void add_records(CLI::App &app, Arguments &to) {
   timeline->footer("Example:\n  bulkhead timeline --since 10m --layers mcp,security");
   auto *calls = app.add_subcommand("calls", "Show recent calls; --follow streams new ones");
   calls->add_flag("-f,--follow", to.records.follow, "Stream new calls until Ctrl-C");
+  calls->add_option("-s,--server", to.server, "Only calls of this server")->type_name("NAME");
+  calls
+      ->add_option("-t,--tool", to.records.tool, "Only calls of this tool (its name on the server)")
+      ->type_name("NAME");
+  calls->add_flag("--denied", to.records.denied, "Only denied calls");
+  calls->add_flag("-a,--all", to.all, "Include handshakes, lists and pings");
+  calls->add_flag("--utc", to.records.utc, "Show times in UTC (default: local time)");
   add_limit(*calls, to, 20, 10'000);
   add_where(*calls, to);
-  calls->footer("Example:\n  bulkhead calls --follow");
+  calls->footer(
+      "Example:\n  bulkhead calls --server github --denied --follow\n\n"
+      "Filters can be combined. --json prints one object per line, always including handshakes,\n"
+      "lists and pings, with times in UTC.");
   auto *audit = app.add_subcommand("audit", "Verify the audit log");
   auto *verify =
       audit->add_subcommand("verify", "Verify hashes and signatures of the session database");

@@ -17,6 +17,8 @@ struct RecordArguments {
   std::uint64_t limit = 0;             // timeline, calls; 0: the default
   std::string limit_note;              // timeline, calls: why the limit was reduced
   bool follow = false;                 // calls
+  std::string tool;                    // calls
+  bool denied = false, utc = false;    // calls
   std::string key;                     // audit verify: hex, or a file
   std::string instance;                // audit verify: for a file outside of the state folder
   std::uint64_t max_unsigned = 5'000;  // audit verify: rows after the last signature

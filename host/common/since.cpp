@@ -54,4 +54,17 @@ std::optional<std::string> since_text(std::string_view since) {
   return utc_text(::timegm(&parts) - offset);
 }
 
+std::string shown_time(std::string_view timestamp, bool utc) {
+  constexpr std::size_t seconds_end = 19, size = 24;
+  std::tm parts{};
+  const std::string text(timestamp);
+  const char *end = ::strptime(text.c_str(), "%Y-%m-%dT%H:%M:%S", &parts);
+  if (end != text.c_str() + seconds_end || text.size() != size || text.back() != 'Z') return text;
+  const std::time_t seconds = ::timegm(&parts);
+  utc ? ::gmtime_r(&seconds, &parts) : ::localtime_r(&seconds, &parts);
+  char out[40];
+  std::strftime(out, sizeof out, "%Y-%m-%d %H:%M:%S", &parts);
+  return out + text.substr(seconds_end, 4) + (utc ? "Z" : "");
+}
+
 }  // namespace bulkhead::program

@@ -1,4 +1,4 @@
-// Parsing of --since.
+// Times of the session database: values of --since, and timestamps for people.
 #pragma once
 
 #include <optional>
@@ -12,5 +12,9 @@ inline constexpr const char *since_usage =
 
 // The UTC timestamp to compare with in the session database; none if the text is not a time.
 std::optional<std::string> since_text(std::string_view since);
+
+// A timestamp of the session database ("2026-01-31T12:00:00.123Z") as "2026-01-31 13:00:00.123" in
+// local time, or with a "Z" in UTC. Any other text is returned unchanged.
+std::string shown_time(std::string_view timestamp, bool utc);
 
 }  // namespace bulkhead::program

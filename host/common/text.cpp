@@ -73,29 +73,53 @@ void Table::add(std::vector<std::string> row) {
   rows_.push_back(std::move(row));
 }
 
+void Table::widen(std::vector<std::size_t> *width) const {
+  for (const Row &row : rows_) {
+    for (std::size_t i = 0; i < row.size(); ++i) {
+      (*width)[i] = std::max((*width)[i], columns(row[i]));
+    }
+  }
+}
+
+// A column of width 0 is left out.
+void Table::append_line(std::string *out, const Row &cells, bool is_header,
+                        const std::vector<std::size_t> &width) const {
+  const std::size_t begin = out->size();
+  for (std::size_t i = 0; i < cells.size(); ++i) {
+    if (width[i] == 0) continue;
+    const bool right = headers_[i].starts_with('>');
+    const std::string_view cell = std::string_view(cells[i]).substr(is_header && right ? 1 : 0);
+    const std::size_t head = columns(headers_[i]) - (right ? 1 : 0);
+    const std::string gap(std::max(width[i], head) - columns(cell), ' ');
+    if (out->size() > begin) *out += "  ";
+    if (right) *out += gap;
+    *out += cell;
+    if (!right) *out += gap;
+  }
+  while (out->size() > begin && out->back() == ' ') out->pop_back();
+  *out += '\n';
+}
+
 std::string Table::str(std::string_view indent) const {
   std::vector<std::size_t> width(headers_.size(), 0);
-  for (const auto &row : rows_) {
-    for (std::size_t i = 0; i < row.size(); ++i) width[i] = std::max(width[i], columns(row[i]));
+  widen(&width);
+  std::string out(indent);
+  append_line(&out, headers_, true, width);
+  for (const Row &row : rows_) {
+    out += indent;
+    append_line(&out, row, false, width);
   }
-  const auto line = [&](const std::vector<std::string> &cells, bool header) {
-    std::string out(indent);
-    for (std::size_t i = 0; i < cells.size(); ++i) {
-      if (width[i] == 0) continue;
-      const bool right = headers_[i].starts_with('>');
-      const std::string_view cell = std::string_view(cells[i]).substr(header && right ? 1 : 0);
-      const std::size_t head = columns(headers_[i]) - (right ? 1 : 0);
-      const std::string gap(std::max(width[i], head) - columns(cell), ' ');
-      if (out.size() > indent.size()) out += "  ";
-      if (right) out += gap;
-      out += cell;
-      if (!right) out += gap;
-    }
-    while (!out.empty() && out.back() == ' ') out.pop_back();
-    return out + "\n";
-  };
-  std::string out = line(headers_, true);
-  for (const auto &row : rows_) out += line(row, false);
+  return out;
+}
+
+std::string Table::take_rows() {
+  const bool is_first = width_.empty();
+  if (is_first) width_.assign(headers_.size(), 1);
+  widen(&width_);
+  std::string out;
+  if (is_first) append_line(&out, headers_, true, width_);
+  for (const Row &row : rows_) append_line(&out, row, false, width_);
+  rows_.clear();
   return out;
 }
 

@@ -26,18 +26,27 @@ std::string counted(std::uint64_t count, std::string_view noun);
 std::string duration(std::uint64_t milliseconds);
 
 // A text table: each column is as wide as its widest cell, with two spaces between columns; the
-// last column is not padded. Columns whose header begins with '>' are right-aligned. Empty columns
-// are omitted.
+// last column is not padded. Columns whose header begins with '>' are right-aligned.
 class Table {
  public:
   explicit Table(std::vector<std::string> headers) : headers_(std::move(headers)) {}
   void add(std::vector<std::string> row);  // missing cells are empty, surplus cells are ignored
   bool empty() const noexcept { return rows_.empty(); }
+  // The whole table. Columns without any content are left out.
   std::string str(std::string_view indent = "") const;
+  // For a table that grows while it is printed: the rows added since the last call, under the
+  // headers the first time. All columns are printed, and none becomes narrower.
+  std::string take_rows();
 
  private:
-  std::vector<std::string> headers_;
-  std::vector<std::vector<std::string>> rows_;
+  using Row = std::vector<std::string>;
+  void append_line(std::string *out, const Row &cells, bool is_header,
+                   const std::vector<std::size_t> &width) const;
+  void widen(std::vector<std::size_t> *width) const;
+
+  Row headers_;
+  std::vector<Row> rows_;
+  std::vector<std::size_t> width_;  // of take_rows(); empty: not called yet
 };
 
 }  // namespace bulkhead::program

@@ -51,3 +51,17 @@ TEST_CASE("a table aligns its columns and omits empty ones") {
         "  ä          5  because\n"
         "  longer  1234\n");
 }
+
+TEST_CASE("a table that grows prints its headers once and stays aligned") {
+  Table table({"NAME", ">N", "NOTE"});
+  CHECK(table.take_rows() == "NAME  N  NOTE\n");
+  CHECK(table.take_rows().empty());
+  table.add({"a", "1"});
+  table.add({"longer", "22", "x"});
+  CHECK(table.take_rows() ==
+        "a        1\n"
+        "longer  22  x\n");
+  table.add({"b", "3", "y"});
+  CHECK(table.take_rows() == "b        3  y\n");
+  CHECK(table.empty());
+}

@@ -1,4 +1,4 @@
-// calls: the last ones, and those that come.
+// calls: recent calls of the session database, and with --follow new ones.
 #include <unistd.h>
 
 #include <algorithm>
@@ -7,6 +7,7 @@
 
 #include "command_line/commands.hpp"
 #include "common/console.hpp"
+#include "common/since.hpp"
 #include "common/text.hpp"
 #include "mcp/scan.hpp"
 #include "record-store/schema.hpp"
@@ -16,27 +17,68 @@
 namespace bulkhead::program {
 namespace {
 
-constexpr std::uint64_t usual_rows = 20;
-constexpr useconds_t look_us = 300'000;
+constexpr std::uint64_t default_rows = 20;
+constexpr useconds_t poll_us = 300'000;
+constexpr std::size_t max_name_columns = 60, max_client_columns = 40, max_note_columns = 100;
 
+// Columns of a row; the JSON members have their names, and new ones are added at the end.
 constexpr std::string_view columns =
     "id, timestamp, server_name, method, coalesce(tool_name, target) AS name, decision, "
-    "duration_ms, policy_rule, error_message, trace_id, flags";
+    "duration_ms, policy_rule, error_message, trace_id, flags, process_name, transport";
+enum Column {
+  id,
+  timestamp,
+  server,
+  method,
+  name,
+  decision,
+  duration_ms,
+  rule,
+  error,
+  trace,
+  flags,
+  process_name,
+  transport
+};
 
-// "12:34:56.789  local  tools/call read  allowed  12 ms"
-std::string as_line(sqlite3_stmt *row) {
-  const auto text = [&](int column) { return printable(text_value(row, column)); };
-  const std::string time = text(1);
-  std::string out = time.size() == 24 ? time.substr(11, 12) : time;
-  out += "  " + text(5) + (text(5).size() < 7 ? "   " : " ");
-  out += text(2) + "  " + text(3);
-  if (const std::string name = text(4); !name.empty()) out += " " + first_line(name, 60);
-  out += "  " + text(6) + " ms";
-  if (const std::string rule = text(7); !rule.empty()) out += "  [" + rule + "]";
-  const auto flags = static_cast<std::uint32_t>(sqlite3_column_int64(row, 10));
-  if ((flags & record_store::flag_tool_error) != 0) out += "  the tool says: error";
-  if (const std::string error = text(8); !error.empty()) out += "  " + first_line(error, 100);
-  return out + "\n";
+// Messages that every client sends before and between its calls, unless they were denied or failed.
+constexpr std::string_view not_handshake =
+    " AND NOT (decision = 'allowed' AND (method IN ('initialize', 'notifications/initialized', "
+    "'ping') OR method LIKE '%/list'))";
+
+std::string filter_of(const Arguments &arguments) {
+  std::string out;
+  if (!arguments.server.empty()) out += " AND server_name = " + sql_quoted(arguments.server);
+  if (!arguments.records.tool.empty()) {
+    out += " AND tool_name = " + sql_quoted(arguments.records.tool);
+  }
+  if (arguments.records.denied) out += " AND decision = 'denied'";
+  return out;
+}
+
+std::string note_of(sqlite3_stmt *row) {
+  std::string out;
+  const auto add = [&](const std::string &text) { out += (out.empty() ? "" : "; ") + text; };
+  if (const std::string by = text_value(row, rule); !by.empty()) add("rule " + printable(by));
+  const auto bits = static_cast<std::uint32_t>(sqlite3_column_int64(row, flags));
+  if ((bits & record_store::flag_tool_error) != 0) add("the tool returned an error");
+  if (const std::string text = text_value(row, error); !text.empty()) {
+    add(first_line(printable(text), max_note_columns));
+  }
+  return out;
+}
+
+std::vector<std::string> cells_of(sqlite3_stmt *row, bool utc) {
+  const auto text = [&](Column column) { return printable(text_value(row, column)); };
+  const std::string process = text(process_name);
+  return {shown_time(text(timestamp), utc),
+          first_line(process.empty() ? text(transport) : process, max_client_columns),
+          text(server),
+          text(method),
+          first_line(text(name), max_name_columns),
+          text(decision),
+          text(duration_ms),
+          note_of(row)};
 }
 
 std::string as_json(const RecordReader::Answer &answer, sqlite3_stmt *row) {
@@ -52,54 +94,98 @@ std::string as_json(const RecordReader::Answer &answer, sqlite3_stmt *row) {
 
 class Calls {
  public:
-  explicit Calls(const Arguments &arguments) : json_(arguments.json) {}
+  explicit Calls(const Arguments &arguments)
+      : json_(arguments.json),
+        utc_(arguments.records.utc),
+        follow_(arguments.records.follow),
+        filter_(filter_of(arguments)),
+        hides_handshakes_(!arguments.all && !arguments.json),
+        table_({utc_ ? "TIME (UTC)" : "TIME", "CLIENT", "SERVER", "METHOD", "NAME", "DECISION",
+                ">MS", "NOTE"}) {}
 
-  // Rows of one file behind what was shown of its chain, at most the newest `limit`.
-  Result<void> show(const record_store::SegmentFile &file, std::uint64_t limit) {
-    std::int64_t &seen = seen_[key(file)];
+  // Reads the rows of one file that follow those already read of its chain, at most the newest
+  // `limit` that match.
+  Result<void> read(const record_store::SegmentFile &file, std::uint64_t limit) {
+    std::int64_t &read_to = read_to_[key(file)];
     auto reader = RecordReader::open({file});
     if (!reader) return std::unexpected(reader.error());
+    // The last row first: rows that do not match are not searched again.
+    std::int64_t last = read_to;
+    const auto end =
+        reader->run("SELECT coalesce(max(id), 0) FROM mcp_calls",
+                    [&](const auto &, sqlite3_stmt *row) { last = sqlite3_column_int64(row, 0); });
+    if (!end) return std::unexpected(end.error());
     const std::string sql = "SELECT * FROM (SELECT " + std::string(columns) +
-                            " FROM mcp_calls WHERE id > " + std::to_string(seen) +
+                            " FROM mcp_calls WHERE id > " + std::to_string(read_to) +
+                            " AND id <= " + std::to_string(last) + filter_ +
+                            std::string(hides_handshakes_ ? not_handshake : "") +
                             " ORDER BY id DESC LIMIT " + std::to_string(limit) + ") ORDER BY id";
     const auto answer = reader->run(sql, [&](const RecordReader::Answer &now, sqlite3_stmt *row) {
-      seen = std::max(seen, static_cast<std::int64_t>(sqlite3_column_int64(row, 0)));
-      lines_.emplace_back(text_value(row, 1), lines_.size(),
-                          json_ ? as_json(now, row) : as_line(row));
+      Line line;
+      line.time = text_value(row, timestamp);
+      line.place = lines_.size();
+      json_ ? void(line.json = as_json(now, row)) : void(line.cells = cells_of(row, utc_));
+      lines_.push_back(std::move(line));
     });
     if (!answer) return std::unexpected(answer.error());
+    read_to = std::max(read_to, last);
     return {};
   }
-  // What show() has found, by time, at most the newest `limit`; false: nobody reads it any more.
+
+  // Writes the rows that were read, by time, at most the newest `limit`. False: standard output was
+  // closed.
   bool write(std::uint64_t limit) {
-    std::sort(lines_.begin(), lines_.end());  // those of one moment as they were found
-    std::string out;
+    std::sort(lines_.begin(), lines_.end(), [](const Line &a, const Line &b) {
+      return std::tie(a.time, a.place) < std::tie(b.time, b.place);
+    });
     const std::size_t from = lines_.size() - std::min<std::size_t>(lines_.size(), limit);
-    for (std::size_t i = from; i < lines_.size(); ++i) out += std::get<2>(lines_[i]);
+    std::string out;
+    for (std::size_t i = from; i < lines_.size(); ++i) {
+      json_ ? void(out += lines_[i].json) : table_.add(std::move(lines_[i].cells));
+    }
     lines_.clear();
+    if (!json_) out = follow_ ? table_.take_rows() : text();
     return out.empty() || write_stdout(out);
   }
 
  private:
-  // Ids go on from file to file of a chain.
+  struct Line {
+    std::string time;
+    std::size_t place = 0;  // rows of one moment stay in the order in which they were read
+    std::vector<std::string> cells;
+    std::string json;
+  };
+
+  std::string text() const {
+    if (!table_.empty()) return table_.str();
+    if (!filter_.empty()) return "No recorded call matches.\n";
+    return hides_handshakes_ ? "No calls are recorded; --all includes handshakes and lists.\n"
+                             : "No calls are recorded.\n";
+  }
+
+  // Ids continue from file to file of a chain.
   static std::string key(const record_store::SegmentFile &file) {
     return file.path.substr(0, file.path.rfind('/') + 1) + std::to_string(file.chain);
   }
 
-  const bool json_;
-  std::map<std::string, std::int64_t> seen_;
-  std::vector<std::tuple<std::string, std::size_t, std::string>> lines_;  // time, place, line
+  const bool json_, utc_, follow_;
+  const std::string filter_;
+  const bool hides_handshakes_;
+  Table table_;
+  std::map<std::string, std::int64_t> read_to_;  // last id by chain
+  std::vector<Line> lines_;
 };
 
 }  // namespace
 
 int run_calls(const Arguments &arguments) {
   if (!arguments.records.limit_note.empty()) complain(arguments.records.limit_note, exit_ok);
-  const std::uint64_t limit = arguments.records.limit == 0 ? usual_rows : arguments.records.limit;
+  const std::uint64_t limit = arguments.records.limit == 0 ? default_rows : arguments.records.limit;
   Calls calls(arguments);
   auto found = find_records(arguments);
   if (!found) return complain(found.error().text);
-  // Newest first is enough for so many rows; ids of older files would hide those of newer ones.
+  // The newest files are sufficient for `limit` rows. They are read in ascending order, since the
+  // ids of a chain ascend.
   std::vector<std::string> left_out;
   auto files = RecordReader::usable(found->newest_first(), &left_out);
   note_left_out(left_out);
@@ -108,26 +194,26 @@ int run_calls(const Arguments &arguments) {
     return a.chain != b.chain ? a.chain < b.chain : a.number < b.number;
   });
   if (files.empty() && !arguments.records.follow) return complain("there is no file to read");
-  // One that turns out to be damaged must not hide the others.
+  // A damaged file must not hide the others.
   std::size_t unread = 0;
   for (const auto &file : files) {
-    if (auto shown = calls.show(file, limit); !shown) {
-      complain(shown.error().text);
+    if (auto read = calls.read(file, limit); !read) {
+      complain(read.error().text);
       ++unread;
     }
   }
   if (unread == files.size() && !arguments.records.follow) return exit_failed;
   if (!calls.write(limit)) return exit_failed;
   while (arguments.records.follow) {
-    ::usleep(look_us);
+    ::usleep(poll_us);
     auto now = find_records(arguments);
     if (!now) return complain(now.error().text);
     for (const auto &folder : now->folders) {
       for (std::size_t i = 0; i < folder.files.size(); ++i) {
-        // The last two of a chain: one may have been full since.
+        // The last two files of a chain: a new one may have been begun since the last poll.
         const bool recent =
             i + 2 >= folder.files.size() || folder.files[i + 2].chain != folder.files[i].chain;
-        if (recent) (void)calls.show(folder.files[i], RecordReader::max_rows);
+        if (recent) (void)calls.read(folder.files[i], RecordReader::max_rows);
       }
     }
     if (!calls.write(RecordReader::max_rows)) return exit_failed;

@@ -242,6 +242,15 @@ std::string text_value(sqlite3_stmt *row, int column) {
                       : std::string(p, static_cast<std::size_t>(sqlite3_column_bytes(row, column)));
 }
 
+std::string sql_quoted(std::string_view text) {
+  std::string out = "'";
+  for (const char c : text) {
+    if (c == '\'') out += c;
+    out += c;
+  }
+  return out + "'";
+}
+
 void append_json_value(std::string *out, sqlite3_stmt *row, int column) {
   switch (sqlite3_column_type(row, column)) {
     case SQLITE_NULL:

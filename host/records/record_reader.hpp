@@ -59,5 +59,7 @@ class RecordReader {
 // Appends a value as JSON; blobs as hex digits.
 void append_json_value(std::string *out, sqlite3_stmt *row, int column);
 std::string text_value(sqlite3_stmt *row, int column);
+// A string literal of SQL.
+std::string sql_quoted(std::string_view text);
 
 }  // namespace bulkhead::program

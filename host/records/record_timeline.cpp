@@ -43,15 +43,6 @@ constexpr Layer layers[] = {
     {"audit",
      "SELECT timestamp, 'audit', id, coalesce(detail, kind), kind, NULL, NULL FROM audit_marks"}};
 
-std::string quoted(std::string_view text) {
-  std::string out = "'";
-  for (const char c : text) {
-    if (c == '\'') out += c;
-    out += c;
-  }
-  return out + "'";
-}
-
 bool wants(std::string_view list, std::string_view layer) {
   while (!list.empty()) {
     const std::size_t comma = std::min(list.find(','), list.size());
@@ -72,9 +63,9 @@ std::string query(const Arguments &arguments, const std::string &since) {
   }
   if (all.empty()) return {};
   std::string where = "1";
-  if (!since.empty()) where += " AND timestamp >= " + quoted(since);
+  if (!since.empty()) where += " AND timestamp >= " + sql_quoted(since);
   if (!wanted.trace.empty()) {
-    where += " AND (trace_id IS NULL OR trace_id = " + quoted(wanted.trace) + ")";
+    where += " AND (trace_id IS NULL OR trace_id = " + sql_quoted(wanted.trace) + ")";
   }
   const std::uint64_t limit = wanted.limit == 0 ? usual_rows : wanted.limit;
   // The newest rows, in ascending order.

@@ -337,7 +337,6 @@ for (const place of ['compartments', 'single-process']) {
     for (const words of [['--since', 'yesterday'], ['--layers', 'nonsense']]) {
       assert.equal((await records.command('timeline', ...words).catch((error) => error)).code, 2);
     }
-    assert.match((await records.command('calls', '-n', '1')).stdout, /^\d\d:\d\d:\d\d\.\d{3} {2}error .*nothing/);
     const follow = spawn(program, ['calls', '--follow', '--json', '--config', gateway.config], { env: gateway.env() });
     t.defer(() => follow.kill('SIGKILL'));
     let said = '';
@@ -345,6 +344,74 @@ for (const place of ['compartments', 'single-process']) {
     await until('what was', () => said.includes('local__nothing'));
     await client.tool('local__ok', { late: 1 });
     await until('what comes', () => said.trim().split('\n').filter((line) => JSON.parse(line).name === 'ok').length === 2);
+    follow.kill('SIGINT');
+  });
+
+  test(`calls: columns, local time, filters that combine, hidden handshakes (${place})`, async (t) => {
+    const blocked = { on: 'mcp.request', if: 'mcp.request.tool_name == "no"', decision: 'block', reason: 'not this one' };
+    const { gateway, records } = await recorded(t, {
+      tools: ['ok', 'no'],
+      servers: { other: fake('--tool', 'ok') },
+      security: { rules: { mcp: { blocked } } },
+    });
+    const client = await t.http(gateway);
+    await client.tools();
+    await client.tool('local__ok');
+    await client.tool('other__ok');
+    await assert.rejects(client.tool('local__no'));
+    await records.until("SELECT count(*) FROM mcp_calls WHERE method = 'tools/call'", (n) => n === 3);
+    const names = ['TIME', 'CLIENT', 'SERVER', 'METHOD', 'NAME', 'DECISION', 'MS', 'NOTE'];
+    // Cells by header: a column begins where its header does (MS ends there).
+    const calls = async (...words) => {
+      const { stdout } = await records.command('calls', ...words);
+      const [header, ...lines] = stdout.trimEnd().split('\n');
+      assert.deepEqual(header.replace(' (UTC)', '').trim().split(/ +/), names, stdout);
+      const at = ['TIME', 'CLIENT', 'SERVER', 'METHOD', 'NAME', 'DECISION'].map((name) => header.indexOf(name));
+      for (const line of lines) for (const start of at.slice(1)) assert.equal(line.slice(start - 2, start), '  ', stdout);
+      return lines.map((line) => at.map((start, i) => line.slice(start, i + 1 < at.length ? at[i + 1] : start + 8).trim()));
+    };
+    const brief = (rows) => rows.map(([, , server, method, name, decision]) => [server, method, name, decision].join(' '));
+    assert.deepEqual(brief(await calls()), [
+      'local tools/call ok allowed', 'other tools/call ok allowed', 'local tools/call no denied']);
+    const all = brief(await calls('--all'));
+    assert.ok(all.includes('gateway initialize  allowed') || all.some((line) => line.includes('initialize')), show(all));
+    assert.ok(all.some((line) => line.startsWith('* tools/list')), show(all));
+    assert.deepEqual(brief(await calls('--server', 'local')), ['local tools/call ok allowed', 'local tools/call no denied']);
+    assert.deepEqual(brief(await calls('--tool', 'ok')), ['local tools/call ok allowed', 'other tools/call ok allowed']);
+    assert.deepEqual(brief(await calls('--tool', 'ok', '--server', 'other')), ['other tools/call ok allowed']);
+    assert.deepEqual(brief(await calls('--denied')), ['local tools/call no denied']);
+    assert.deepEqual(brief(await calls('--limit', '1', '--server', 'local')), ['local tools/call no denied']);
+    const denied = (await records.command('calls', '--denied')).stdout;
+    assert.match(denied, /rule security\.rules\.mcp\.blocked; .*not this one/);
+    for (const words of [['--denied', '--server', 'other'], ['--tool', "o'k"], ['--server', 'x" OR 1']]) {
+      assert.equal((await records.command('calls', ...words)).stdout, 'No recorded call matches.\n', words.join(' '));
+    }
+    for (const words of [['--server', ''], ['--tool'], ['--denied=maybe'], ['--local']]) {
+      assert.equal((await records.command('calls', ...words).catch((error) => error)).code, 2, words.join(' '));
+    }
+    // Times: UTC in the database and in JSON, local for people.
+    const [json] = (await records.command('calls', '--json', '--tool', 'no')).stdout.trim().split('\n').map((line) => JSON.parse(line));
+    assert.equal(json.decision, 'denied');
+    assert.equal(json.transport, 'http');
+    const utc = json.timestamp.replace('T', ' ');
+    assert.deepEqual((await calls('--utc', '--tool', 'no'))[0][0], utc);
+    const ahead = new Date(Date.parse(json.timestamp) + 5.5 * 3_600_000).toISOString().replace('T', ' ').replace('Z', '');
+    const local = await execute(program, ['calls', '--tool', 'no', '--config', gateway.config], { env: { ...gateway.env(), TZ: 'TST-5:30' } });
+    assert.ok(local.stdout.split('\n')[1].startsWith(`${ahead}  `), `${local.stdout} ${ahead}`);
+    assert.ok((await records.command('calls', '--json')).stdout.includes('"method":"initialize"'), 'JSON hides nothing');
+    // New calls are filtered as well.
+    const follow = spawn(program, ['calls', '--follow', '--tool', 'ok', '--server', 'local', '--config', gateway.config], { env: gateway.env() });
+    t.defer(() => follow.kill('SIGKILL'));
+    let said = '';
+    follow.stdout.on('data', (data) => (said += data));
+    await until('what was', () => said.split('\n').length === 3);
+    await client.tool('other__ok');
+    await client.tools();
+    await client.tool('local__ok');
+    await until('what comes', () => said.split('\n').length === 4);
+    const [header, ...lines] = said.trimEnd().split('\n');
+    assert.deepEqual(header.trim().split(/ +/), names);
+    for (const line of lines) assert.match(line, / local +tools\/call +ok +allowed /);
     follow.kill('SIGINT');
   });
 
