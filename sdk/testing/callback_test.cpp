@@ -1,4 +1,5 @@
 #include <bulkhead/cpp/callback.hpp>
+#include <bulkhead/cpp/host.hpp>
 #include <bulkhead/testing/fake_host.hpp>
 #include <catch2/catch.hpp>
 #include <stdexcept>
