@@ -285,7 +285,7 @@ both('100 waiting calls occupy no slot; beyond the limit calls are rejected with
   assert.equal(ran(log), 1);
 });
 
-test('approvals watch --notify shows a desktop notification without arguments, and goes on without notify-send', async (t) => {
+test('approvals watch --notify shows a desktop notification without arguments, and continues without notify-send', async (t) => {
   const { gateway, client, socket } = await asking(t, []);
   const bin = t.path('bin'), shown = t.path('shown');
   mkdirSync(bin);
