@@ -1,6 +1,7 @@
 #include "pipe/line.hpp"
 
 #include "bulkhead/cpp/text.hpp"
+#include "mcp/for_each.hpp"
 #include "mcp/json_names.hpp"
 #include "mcp/scan.hpp"
 

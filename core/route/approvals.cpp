@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "bulkhead/cpp/text.hpp"
+#include "mcp/for_each.hpp"
 #include "mcp/scan.hpp"
 #include "profile/sha256.hpp"
 

@@ -7,6 +7,7 @@
 
 #include "approve/approvals_terminal.hpp"
 #include "approve/approvals_view.hpp"
+#include "approve/notifier.hpp"
 #include "bulkhead/cpp/clock.hpp"
 #include "command_line/commands.hpp"
 #include "common/console.hpp"

@@ -5,6 +5,7 @@
 #include <optional>
 
 #include "bulkhead/cpp/json_writer.hpp"
+#include "mcp/for_each.hpp"
 #include "mcp/scan.hpp"
 
 namespace bulkhead::program {

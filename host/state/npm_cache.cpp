@@ -13,6 +13,7 @@
 
 #include "base/owned_fd.hpp"
 #include "bulkhead/cpp/text.hpp"
+#include "mcp/for_each.hpp"
 #include "mcp/scan.hpp"
 
 namespace bulkhead::program {
