@@ -59,7 +59,7 @@ bh_status Lane::open(const bh_lane_info &info, bh_error *error) {
   if (status != BH_OK) return status;
   server_ = definition.server;
   connect_timeout_ms_ = info.connect_timeout_ms;
-  opened_ns_ = monotonic_ns();
+  opened_ns_ = bh::monotonic_ns();
   status = start_child(definition, info.definition, program, error);
   if (status != BH_OK) return status;
   mask_.use(std::move(definition.hidden));
@@ -217,10 +217,10 @@ void Lane::on_noise(std::string_view line) {
                                     banner_);
   if (has_sent_message_) return;
   const std::uint64_t margin_ms = std::min(banner_margin_ms, connect_timeout_ms_ / 4);
-  const std::uint64_t passed_ms = (monotonic_ns() - opened_ns_) / 1'000'000;
+  const std::uint64_t passed_ms = (bh::monotonic_ns() - opened_ns_) / 1'000'000;
   const std::uint64_t end_ms = connect_timeout_ms_ - margin_ms;
   banner_timer_ = shared_.host.timer_start(end_ms > passed_ms ? end_ms - passed_ms : 1,
-                                           timer_event<&Lane::on_banner_timer>, this);
+                                           bh::contained_callback<&Lane::on_banner_timer>(this));
 }
 
 void Lane::on_banner_timer() {
