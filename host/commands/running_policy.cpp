@@ -5,6 +5,7 @@
 
 #include "bulkhead/cpp/json.hpp"
 #include "common/paths.hpp"
+#include "common/text.hpp"
 #include "mcp/scan.hpp"
 #include "service/control_client.hpp"
 
