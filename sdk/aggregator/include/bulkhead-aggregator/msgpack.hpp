@@ -21,7 +21,6 @@
 #include <string_view>
 #include <vector>
 
-
 namespace bh::msgpack {
 
 // JSON has up to six characters for one packed byte (\u0001); it may not become larger than this.
