@@ -102,9 +102,9 @@ void SubscriptionLane::ran() noexcept {
   const auto rest =
       std::find_if(batch_.begin(), batch_.end(), [](const Item &item) { return !item.done; });
   waiting_.splice(waiting_.begin(), batch_, rest, batch_.end());
-  std::list<Item> done;
-  done.splice(done.end(), batch_);
-  for (Item &item : done) {
+  std::list<Item> finished;
+  finished.splice(finished.end(), batch_);
+  for (Item &item : finished) {
     uri_bytes_ -= item.uri.size();
     complete(&item);
   }
