@@ -82,11 +82,11 @@ make_in c build BUILD=build-three || bad "the second build with it"
 ! grep -q 'building from scratch' "$work/log" || bad "the same compiler was taken for another one"
 echo 99.1.0 >"$work/bin/version"
 CXX=$work/bin/c++ make_in c build BUILD=build-three || bad "the build with another compiler"
-grep -q "build-three was configured for version .* of $work/bin/c++, which is 99.1.0 here" "$work/log" ||
+grep -q "build-three was configured for version .* of $work/bin/c++, which is now 99.1.0" "$work/log" ||
   bad "no message for another compiler"
 rm "$work/bin/c++"
 make_in c build BUILD=build-three || bad "the build without the compiler"
-grep -q "build-three was configured for the compiler $work/bin/c++, which is not here" "$work/log" ||
+grep -q "build-three was configured for the compiler $work/bin/c++, which does not exist" "$work/log" ||
   bad "no message for a compiler that is gone"
 says c/build-three/bin/bulkhead "tree c, two"
 echo "copied and moved trees, copied build folders and other compilers are noticed"
