@@ -77,7 +77,7 @@ both('serve: each server that lacks a variable is disabled, with its reason, and
   assert.match(other.stderr, /server "unset-url" is disabled: the environment variable UNSET_URL is not set/);
   const doctor = await also(gateway, ['doctor']);
   assert.match(doctor.stdout, /^warn +server unset-named is disabled: the environment variable UNSET_NAMED is not set/m);
-  assert.match(doctor.stdout, /^ok +server good: 1 tools/m);
+  assert.match(doctor.stdout, /^ok +server good: 1 tool$/m);
   // If the variable is set, that command uses the server.
   const set = await execute(program, ['tools', '--config', gateway.config], { env: { ...gateway.env(), UNSET_ENV: 'k' }, cwd: gateway.dir });
   assert.match(set.stdout, /unset-env__x/);
