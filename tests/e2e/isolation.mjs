@@ -34,7 +34,7 @@ for (const [part, ofCompartments, ofServers, refused] of lacks) {
     for (const word of ofCompartments) assert.ok(compartments.some((one) => one.missing.includes(word)), show(compartments));
     const launcher = compartments.find((one) => one.name === 'launcher');
     for (const word of ofServers) assert.ok(launcher.servers_missing.includes(word), show(launcher));
-    const text = inText(gateway, 'status');
+    const text = inText(gateway, 'status', '--verbose');
     assert.match(text, new RegExp(`not enforced in [a-z]+: .*${ofCompartments[0]}`));
     assert.match(text, new RegExp(`not enforced for servers of launcher: .*${ofServers[0]}`));
     assert.match(inText(gateway, 'doctor'), new RegExp(`servers of compartment launcher run without: .*${ofServers[0]}`));
@@ -66,7 +66,7 @@ test('best-effort without IPC namespaces: servers run, and status and doctor rep
   assert.equal((await client.tool('up__a')).content[0].text, 'fake/a');
   const launcher = (await statusOf(gateway)).compartments.find((one) => one.name === 'launcher');
   assert.deepEqual(launcher.servers_missing.filter((word) => /namespace/.test(word)), ['ipc-namespace']);
-  assert.match(inText(gateway, 'status'), /not enforced for servers of launcher: .*ipc-namespace/);
+  assert.match(inText(gateway, 'status', '--verbose'), /not enforced for servers of launcher: .*ipc-namespace/);
   assert.match(inText(gateway, 'doctor'), /servers of compartment launcher run without: .*ipc-namespace/);
   assert.match(execFileSync(join(build, 'tests/lack'), ['ipc', '--', program, 'doctor'], { env: gateway.env(), cwd: gateway.dir, encoding: 'utf8' }), /this user cannot have IPC namespaces/);
 });
@@ -88,7 +88,7 @@ test('a single process reports what its servers lack', async (t) => {
   const gateway = await t.gateway(profile('best-effort'), { ...lack('namespaces'), args: ['--single-process'] });
   await upIs(gateway, 'ready');
   assert.ok((await statusOf(gateway)).servers_missing.includes('namespaces'));
-  assert.match(inText(gateway, 'status'), /not enforced for servers: .*namespaces/);
+  assert.match(inText(gateway, 'status', '--verbose'), /not enforced for servers: .*namespaces/);
 });
 
 test('require with all features: starts, everything is in force, nothing is reported missing', async (t) => {
@@ -103,7 +103,7 @@ test('require with all features: starts, everything is in force, nothing is repo
   assert.equal((await client.tool('up__a')).content[0].text, 'fake/a');
   const { compartments } = await statusOf(gateway);
   for (const one of compartments) assert.ok(one.in_force.includes('seccomp') && one.in_force.includes('no-new-privs'), show(one));
-  assert.ok(!inText(gateway, 'status').includes('not enforced'));
+  assert.ok(!inText(gateway, 'status', '--verbose').includes('not enforced'));
 });
 
 await run({ parallel: 2 });
