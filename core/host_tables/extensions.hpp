@@ -259,10 +259,10 @@ struct HttpTable {
     if (service == nullptr) return bh::fail(error, BH_E_UNSUPPORTED, Receiver::http_missing);
     return service->start(self, request, handler, user, out, error);
   }
-  static bh_status cancel(void *ctx, bh_http_id id) {
+  static bh_status cancel(void *ctx, bh_http_id request) {
     void *self = nullptr;
     const bh_http_service *service = Receiver::of(ctx).http_service(&self);
-    return service == nullptr ? BH_STALE : service->cancel(self, id);
+    return service == nullptr ? BH_STALE : service->cancel(self, request);
   }
 };
 

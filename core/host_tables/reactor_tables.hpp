@@ -42,13 +42,13 @@ struct ReactorTables {
     return status != BH_OK ? status : plugin.reactor().run_blocking(ctx, work, done, arg);
   }
 
-  static bh_status watch(void *ctx, std::int32_t fd, std::uint32_t events,
+  static bh_status watch(void *ctx, std::int32_t descriptor, std::uint32_t events,
                          void (*fn)(void *, std::int32_t, std::uint32_t), void *arg,
                          bh_watch *out) noexcept {
     Plugin &plugin = Plugin::of(ctx);
-    const bool wrong = fd < 0 || !known(events) || fn == nullptr || out == nullptr;
+    const bool wrong = descriptor < 0 || !known(events) || fn == nullptr || out == nullptr;
     const bh_status status = plugin.check_call(wrong, "fd.watch");
-    return status != BH_OK ? status : plugin.reactor().watch(ctx, fd, events, fn, arg, out);
+    return status != BH_OK ? status : plugin.reactor().watch(ctx, descriptor, events, fn, arg, out);
   }
   static bh_status modify(void *ctx, bh_watch watch, std::uint32_t events) noexcept {
     Plugin &plugin = Plugin::of(ctx);
