@@ -268,7 +268,7 @@ void HostImpl::transport_finished(Part &part) {
   check_finished();
 }
 
-// Ends the run once no client can connect any more and all requests are answered.
+// Ends the run once no further client can connect and all requests are answered.
 void HostImpl::check_finished() {
   const Parts &parts = plugins_.transports();
   if (parts.empty() || finish_posted_ || core_.stopped) return;

@@ -130,7 +130,7 @@ void ProfileReload::use_policy_mark(Profile *next, ApplyReport *report) const {
   if (next->policy_mark.generation == 0) {
     next->policy_mark = next_policy_mark(mark, core_.profile.policies, next->policies);
   } else if (kept) {
-    next->policy_mark = mark;  // whoever made it learns of this, and makes another
+    next->policy_mark = mark;  // the caller is notified and makes another
   }
   report->policy_mark = next->policy_mark;
   if (next->policy_mark.generation != mark.generation) report->policy = next->policy_mark.changes;

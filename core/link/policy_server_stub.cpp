@@ -108,7 +108,7 @@ void PolicyServerStub::ask(const Frame &frame, const bh_policy_request &asked,
   }
   if (filter) return say(FrameKind::policy_filtered, frame.exchange, status == BH_OK ? 1 : 0);
   if (status != BH_OK) return say(FrameKind::policy_refused, frame.exchange, 0, bh::text(error));
-  say_verdict(
+  send_verdict(
       frame.exchange, verdict.verdict,
       {std::string(bh::view(verdict.rule)), std::string(bh::view(verdict.reason)), verdict.flags},
       bh::view(verdict.arguments));
@@ -125,7 +125,7 @@ bool PolicyServerStub::take_open(std::uint64_t number, bool filter) {
 
 void PolicyServerStub::decided(std::uint64_t number, std::uint32_t verdict, const VerdictText &text,
                                std::string_view rewritten) {
-  if (take_open(number, false)) say_verdict(number & ~link_mask, verdict, text, rewritten);
+  if (take_open(number, false)) send_verdict(number & ~link_mask, verdict, text, rewritten);
 }
 
 void PolicyServerStub::filtered(std::uint64_t number, bool listed) {
@@ -150,8 +150,8 @@ void PolicyServerStub::say(FrameKind kind, std::uint64_t exchange, std::uint32_t
   trunk_->send(frame, payload);
 }
 
-void PolicyServerStub::say_verdict(std::uint64_t exchange, std::uint32_t verdict,
-                                   const VerdictText &text, std::string_view rewritten) {
+void PolicyServerStub::send_verdict(std::uint64_t exchange, std::uint32_t verdict,
+                                    const VerdictText &text, std::string_view rewritten) {
   if (trunk_ == nullptr) return;
   const std::string head = to_bytes(text);
   Frame frame;

@@ -47,8 +47,8 @@ class PolicyServerStub {
   std::uint64_t plugin_number(std::uint64_t exchange) const noexcept;
   void say(FrameKind kind, std::uint64_t exchange, std::uint32_t code = 0,
            std::string_view payload = {});
-  void say_verdict(std::uint64_t exchange, std::uint32_t verdict, const VerdictText &text,
-                   std::string_view rewritten);
+  void send_verdict(std::uint64_t exchange, std::uint32_t verdict, const VerdictText &text,
+                    std::string_view rewritten);
 
   Reactor &reactor_;
   const bh_limits &limits_;

@@ -85,7 +85,7 @@ void TelemetryServerStub::attach(OwnedFd trunk, std::function<void()> on_lost) {
   frame.kind = FrameKind::telemetry_needs;
   frame.code = needs();
   trunk_->send(frame);
-  say_counters();
+  send_counters();
 }
 
 std::uint32_t TelemetryServerStub::needs() const {
@@ -96,15 +96,15 @@ std::uint32_t TelemetryServerStub::needs() const {
 }
 
 // Now, and whenever they have changed, looked at once in counters_ms.
-void TelemetryServerStub::say_counters() {
+void TelemetryServerStub::send_counters() {
   counters_timer_ =
       reactor_.timer_start(this, counters_ms, bh::callback(this, [](TelemetryServerStub &self) {
                              self.counters_timer_ = 0;
                              if (self.trunk_ == nullptr) return;
                              // It lives, however long its disk takes.
                              const bool commits = (self.needs() & BH_TELEMETRY_COMMITS) != 0;
-                             if (commits && self.committed_ < self.taken_) self.say_taken();
-                             self.say_counters();
+                             if (commits && self.committed_ < self.taken_) self.send_taken();
+                             self.send_counters();
                            }));
   if (!plugin_.counters) return;
   CountersText text{plugin_.counters()};
@@ -141,7 +141,7 @@ void TelemetryServerStub::on_frame(const Frame &frame, std::string_view payload)
     waiting_bytes_ += payload.size();
     if (timer_ == 0) offer_later();
   }
-  say_taken();
+  send_taken();
 }
 
 void TelemetryServerStub::forget_waiting() {
@@ -197,7 +197,7 @@ void TelemetryServerStub::offer() {
     waiting_bytes_ -= first.payload.size();
     waiting_.pop_front();
   }
-  say_taken();
+  send_taken();
 }
 
 void TelemetryServerStub::offer_later() {
@@ -209,10 +209,10 @@ void TelemetryServerStub::offer_later() {
 
 void TelemetryServerStub::committed(std::uint64_t below) {
   committed_ = std::max(committed_, std::min(below, taken_));
-  say_taken();
+  send_taken();
 }
 
-void TelemetryServerStub::say_taken() {
+void TelemetryServerStub::send_taken() {
   if (trunk_ == nullptr) return;
   Frame frame;
   frame.kind = FrameKind::telemetry_taken;

@@ -58,8 +58,8 @@ class TelemetryServerStub {
   void offer_later();
   void forget_waiting();
   void lost();
-  void say_counters();
-  void say_taken();
+  void send_counters();
+  void send_taken();
 
   Reactor &reactor_;
   const ServedPlugin &plugin_;

@@ -171,7 +171,7 @@ TEST_CASE("a hang-up is reported as an error, also while nothing is asked for") 
               &seen, &watch) == BH_OK);
   REQUIRE(write(fds[1], "x", 1) == 1);
   reactor->poll(0);
-  CHECK(seen.empty());  // readable, which nobody asked for
+  CHECK(seen.empty());  // readable, which is not watched
   close(fds[1]);
   reactor->poll(0);
   CHECK(seen == std::vector<std::uint32_t>{BH_FD_ERROR});

@@ -39,7 +39,7 @@ struct World {
 
 }  // namespace
 
-TEST_CASE("a stream names the call, whoever else has calls there") {
+TEST_CASE("a stream names the call, also if other clients have calls there") {
   World w;
   const Exchange &of_first = w.call_of(w.first, w.lane), &of_second = w.call_of(w.second, w.lane);
   CHECK(w.client_of(of_first.id) == &w.first);
