@@ -7,7 +7,6 @@
 # endpoint answers, and `make test` is run. Packages come only from the release (and from npm for
 # tests). The last line shows both times. Requires root; the system runs in private namespaces
 # (mounts, processes) that end with the script. It uses this machine's network.
-# end with the script. The network is this machine's.
 #
 # The mirrors and settings of this machine's apt are used. Environment variables:
 #   DISTRO_DIR      parent folder of the system (default /var/tmp), about 6 GB

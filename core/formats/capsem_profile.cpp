@@ -85,7 +85,7 @@ enum class Use : std::uint8_t {
   foreign,  // only the other program uses the table: dropped with a note, not read
 };
 
-struct Section {
+struct CapsemSection {
   std::string_view name;
   bool required;
   Use use;
@@ -93,7 +93,7 @@ struct Section {
 };
 
 // In the order of messages.
-constexpr Section kSections[] = {
+constexpr CapsemSection kCapsemSections[] = {
     {"schema", true, Use::checked},
     {"version", true, Use::checked, check_version},
     {"id", true, Use::kept, check_id},
@@ -120,7 +120,7 @@ constexpr Section kSections[] = {
     {"skills", false, Use::foreign, check_table},
 };
 // The corporation's layer has one more.
-constexpr Section kDirectives{"directives", false, Use::kept};
+constexpr CapsemSection kDirectives{"directives", false, Use::kept};
 
 class Reader {
  public:
@@ -130,7 +130,7 @@ class Reader {
     check_keys(root);
     Node out(Kind::table, root.place);
     for (Member &member : root.members) {
-      const Section *section = find(member.name);
+      const CapsemSection *section = find(member.name);
       if (section == nullptr) continue;
       check(*section, member);
       if (member.name == "security") clean_security(member.value);
@@ -147,18 +147,19 @@ class Reader {
   }
 
  private:
-  static const Section *find(std::string_view name) {
+  static const CapsemSection *find(std::string_view name) {
     if (name == kDirectives.name) return &kDirectives;
-    const Section *row = std::find_if(std::begin(kSections), std::end(kSections),
-                                      [&](const Section &known) { return known.name == name; });
-    return row == std::end(kSections) ? nullptr : row;
+    const CapsemSection *row =
+        std::find_if(std::begin(kCapsemSections), std::end(kCapsemSections),
+                     [&](const CapsemSection &known) { return known.name == name; });
+    return row == std::end(kCapsemSections) ? nullptr : row;
   }
 
   void check_keys(const Node &root) {
     std::vector<std::string_view> known;
-    for (const Section &section : kSections) known.push_back(section.name);
+    for (const CapsemSection &section : kCapsemSections) known.push_back(section.name);
     for (const Member &member : root.members) {
-      const Section *section = find(member.name);
+      const CapsemSection *section = find(member.name);
       if (section != nullptr && (corp_ || section != &kDirectives)) continue;
       if (member.name == "mcp")
         diagnostics_.error(member.place, "mcp",
@@ -167,13 +168,13 @@ class Reader {
       else
         diagnostics_.unknown_key(member, "", known);
     }
-    for (const Section &section : kSections)
+    for (const CapsemSection &section : kCapsemSections)
       if (section.required && root.find(section.name) == nullptr)
         diagnostics_.error(root.place, std::string(section.name),
                            "this key is needed in a profile of " + std::string(kV2Schema));
   }
 
-  void check(const Section &section, const Member &member) {
+  void check(const CapsemSection &section, const Member &member) {
     // A parent of the corporation's profile would need owners and a signature like its own.
     if (corp_ && member.name.starts_with("extends_profile_"))
       diagnostics_.error(member.place, member.name,

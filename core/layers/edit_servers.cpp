@@ -19,7 +19,7 @@ const Member *servers_section(const Node &root) {
 
 namespace {
 
-Result<Node> read(const ProfileLayer &file) {
+Result<Node> read_profile(const ProfileLayer &file) {
   const std::vector<ProfileLayer> layers{file};
   Diagnostics diagnostics(layers);
   Node root;
@@ -63,7 +63,7 @@ Result<std::string> checked(const ProfileLayer &file, const Node &before, std::s
   if (text) {
     ProfileLayer next = file;
     next.text = *text;
-    const Result<Node> after = read(next);
+    const Result<Node> after = read_profile(next);
     if (after && (find(*after, name) != nullptr) == has_it &&
         json_without(*after, name) == json_without(before, name))
       return *std::move(text);
@@ -81,7 +81,7 @@ Result<std::string> checked(const ProfileLayer &file, const Node &before, std::s
 using namespace profiles;
 
 Result<std::vector<std::string>> servers_of_file(const ProfileLayer &file) {
-  const Result<Node> root = read(file);
+  const Result<Node> root = read_profile(file);
   if (!root) return std::unexpected(root.error());
   std::vector<std::string> out;
   if (const Member *section = servers_section(*root)) {
@@ -91,7 +91,7 @@ Result<std::vector<std::string>> servers_of_file(const ProfileLayer &file) {
 }
 
 Result<std::string> file_with_server(const ProfileLayer &file, const NewServer &server) {
-  const Result<Node> root = read(file);
+  const Result<Node> root = read_profile(file);
   if (!root) return std::unexpected(root.error());
   if (find(*root, server.name) != nullptr)
     return fail(BH_E_DENIED, "it has a server " + in_quotes(server.name) + " already");
@@ -101,7 +101,7 @@ Result<std::string> file_with_server(const ProfileLayer &file, const NewServer &
 }
 
 Result<std::string> file_without_server(const ProfileLayer &file, std::string_view name) {
-  const Result<Node> root = read(file);
+  const Result<Node> root = read_profile(file);
   if (!root) return std::unexpected(root.error());
   if (find(*root, name) == nullptr)
     return fail(BH_E_NOT_FOUND, "it has no server " + in_quotes(name));

@@ -15,7 +15,7 @@ namespace {
 
 constexpr std::string_view kServers = "mcpServers";
 
-Result<Node> read(const ProfileLayer &layer) {
+Result<Node> read_user_layer(const ProfileLayer &layer) {
   std::vector<ProfileLayer> layers{layer};
   layers[0].lenient = true;  // only the gateway writes the file
   Diagnostics diagnostics(layers);
@@ -116,7 +116,7 @@ Result<std::string> with_server(const ProfileLayer &layer, const ServerEntry &en
   using namespace profiles;
   Node definition;
   if (!to_tree(entry, &definition)) return fail(BH_E_INVALID, "the definition is damaged");
-  auto root = read(layer);
+  auto root = read_user_layer(layer);
   if (!root.has_value()) return std::unexpected(root.error());
   Node &servers = servers_of(*root);
   if (servers.find(entry.id) != nullptr) {
@@ -128,7 +128,7 @@ Result<std::string> with_server(const ProfileLayer &layer, const ServerEntry &en
 
 Result<std::string> without_server(const ProfileLayer &layer, std::string_view name) {
   using namespace profiles;
-  auto root = read(layer);
+  auto root = read_user_layer(layer);
   if (!root.has_value()) return std::unexpected(root.error());
   const std::size_t removed = std::erase_if(
       servers_of(*root).members, [name](const Member &member) { return member.name == name; });

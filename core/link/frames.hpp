@@ -89,6 +89,9 @@ constexpr std::uint32_t header_bytes(std::uint32_t code) noexcept {
   return code >> 8;
 }
 
+// Bytes of a message about a policy beside the client's message that it carries.
+inline constexpr std::uint64_t max_head_bytes = 256u << 10;
+
 // Bytes of archived headers: two lengths each, and how many there are.
 inline constexpr std::uint32_t max_header_bytes = BH_HEADER_BYTES + BH_HEADER_COUNT * 8 + 4;
 

@@ -11,7 +11,6 @@ namespace bulkhead::link {
 namespace {
 
 // Beside the text that is judged: what a request says about the call, or a verdict about itself.
-constexpr std::uint64_t max_head_bytes = 256u << 10;
 
 PolicyText text_of(const bh_policy_request &r) {
   PolicyText text;

@@ -7,7 +7,6 @@
 namespace bulkhead::link {
 namespace {
 
-constexpr std::uint64_t max_head_bytes = 256u << 10;  // see policy_client_stub.cpp
 // Numbers of the client stub have 50 bits and the highest; what is between them says which link.
 constexpr std::uint64_t link_shift = 50, link_bits = 13;
 constexpr std::uint64_t link_mask = ((1ULL << link_bits) - 1) << link_shift;

@@ -7,7 +7,7 @@ namespace bulkhead::profiles {
 
 namespace {
 
-constexpr std::string_view kSections[] = {"security", "corp", "profiles", "default"};
+constexpr std::string_view kRuleSections[] = {"security", "corp", "profiles", "default"};
 
 class Writer {
  public:
@@ -49,7 +49,7 @@ class Writer {
 }  // namespace
 
 std::span<const std::string_view> rule_sections() {
-  return kSections;
+  return kRuleSections;
 }
 
 void collect_rules(const Node &layer, std::uint16_t index, std::vector<RuleLayer> *out) {
@@ -57,7 +57,8 @@ void collect_rules(const Node &layer, std::uint16_t index, std::vector<RuleLayer
   place.layer = index;
   RuleLayer rules{index, Node(Kind::table, place)};
   for (const Member &section : layer.members) {
-    if (std::find(std::begin(kSections), std::end(kSections), section.name) != std::end(kSections))
+    if (std::find(std::begin(kRuleSections), std::end(kRuleSections), section.name) !=
+        std::end(kRuleSections))
       rules.sections.members.push_back(section);
   }
   if (!rules.sections.members.empty()) out->push_back(std::move(rules));

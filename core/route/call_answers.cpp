@@ -12,10 +12,6 @@
 namespace bulkhead {
 namespace {
 
-Gate::Decision too_much() {
-  return Gate::failed("too much waits for the policy (limits.policy_waiting_bytes)");
-}
-
 // The server's own code where it is a number, so that clients can still act on it.
 std::int32_t error_code_of(std::string_view error) {
   const std::string_view token = mcp::member(error, "code");
@@ -169,7 +165,7 @@ void CallAnswers::check_later(Call &call, const Message &answer) {
 // False: the call was refused, since too much waits.
 bool CallAnswers::park(Call &call, const Message &answer, Stage stage) {
   if (!needs_.parking.park_answer(call, answer, stage)) {
-    refuse(call, too_much());
+    refuse(call, Gate::waits_full());
     return false;
   }
   // The server is done: its place is free for others, and its end no longer concerns this call.

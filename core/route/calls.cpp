@@ -21,10 +21,6 @@ Gate::Decision no_place() {
   return Gate::failed("the pool for blocking work is full; try again later");
 }
 
-Gate::Decision too_much() {
-  return Gate::failed("too much waits for the policy (limits.policy_waiting_bytes)");
-}
-
 constexpr std::string_view too_many_unrecorded =
     "too much waits to be recorded (limits.policy_waiting_bytes); the call has not run";
 
@@ -345,7 +341,7 @@ void Calls::resume(Call &call, Step step) {
 bool Calls::park(Call &call, const CallInHand &hand, Stage stage) {
   if (needs_.parking.park(call, hand, stage)) return true;
   stage == Stage::recording ? refuse_unrecorded(call, too_many_unrecorded)
-                            : refuse(call, too_much());
+                            : refuse(call, Gate::waits_full());
   return false;
 }
 

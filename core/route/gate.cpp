@@ -33,6 +33,10 @@ Gate::Decision Gate::failed(std::string reason) {
   return refusal(std::string(failed_rule), std::move(reason));
 }
 
+Gate::Decision Gate::waits_full() {
+  return failed("too much waits for the policy (limits.policy_waiting_bytes)");
+}
+
 Gate::Decision Gate::timed_out(std::uint64_t after_ms) {
   return refusal(std::string(timeout_rule),
                  "the policy has not answered within " + std::to_string(after_ms) + " ms");

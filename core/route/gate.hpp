@@ -35,6 +35,7 @@ class Gate {
   static Decision refusal(std::string rule, std::string reason);
   static Decision failed(std::string reason);
   static Decision timed_out(std::uint64_t after_ms);
+  static Decision waits_full();  // limits.policy_waiting_bytes are in use
 
   // Without a policy everything is allowed. Call it again with the same policy when its needs may
   // have changed.

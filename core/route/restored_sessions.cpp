@@ -11,7 +11,7 @@
 namespace bulkhead {
 namespace {
 
-constexpr int log_levels = 8;
+constexpr int log_level_count = 8;
 constexpr ClientCaps all_caps = 2 * cap::elicitation_url - 1;
 
 constexpr std::string_view lost_call =
@@ -55,7 +55,8 @@ void RestoredSessions::read_record(Session &s) {
   auto record = needs_.journal.ledger()->read(s.slot);
   if (!record) return;
   s.listed &= record->listed;
-  if (record->log_level >= 0 && record->log_level < log_levels) s.log_level = record->log_level;
+  if (record->log_level >= 0 && record->log_level < log_level_count)
+    s.log_level = record->log_level;
   s.to_subscribe = std::move(record->subscriptions);
   const std::size_t most = needs_.profile.limits.subscriptions_per_session;
   if (s.to_subscribe.size() > most) s.to_subscribe.resize(most);

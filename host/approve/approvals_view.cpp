@@ -4,6 +4,7 @@
 #include <charconv>
 #include <utility>
 
+#include "bulkhead/cpp/json.hpp"
 #include "bulkhead/cpp/text.hpp"
 #include "common/text.hpp"
 #include "mcp/for_each.hpp"
@@ -14,10 +15,8 @@ namespace {
 
 constexpr std::size_t short_id = 8;
 
-std::string text_of(std::string_view object, std::string_view key) {
-  const std::string_view value = mcp::member(object, key);
-  std::string scratch;
-  return value.starts_with('"') ? printable(mcp::unquote(value, &scratch)) : std::string();
+std::string shown_member(std::string_view object, std::string_view key) {
+  return printable(bh::json::member_text(object, key));
 }
 
 std::uint64_t number_of(std::string_view object, std::string_view key) {
@@ -72,7 +71,7 @@ std::optional<std::vector<SeenQuestion>> read_questions(const std::string &socke
                                                                 {"process_name", &q.process_name},
                                                                 {"principal", &q.principal},
                                                                 {"transport", &q.transport}};
-    for (const auto &[name, text] : texts) *text = text_of(item, name);
+    for (const auto &[name, text] : texts) *text = shown_member(item, name);
     // The id becomes part of a path.
     if (!bh::is_lower_hex(q.id) || q.id.empty()) {
       out.pop_back();

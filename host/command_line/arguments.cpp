@@ -19,7 +19,6 @@
 namespace bulkhead::program {
 namespace {
 
-constexpr const char *file_type = "FILE";
 constexpr const char *folder_type = "DIR";
 constexpr const char *starts_its_own =
     "\n\nStarts the configured servers itself; a running gateway is not used.";

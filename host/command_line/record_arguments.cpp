@@ -12,8 +12,6 @@
 namespace bulkhead::program {
 namespace {
 
-constexpr const char *file_type = "FILE";
-
 void add_where(CLI::App &app, Arguments &to) {
   app.add_option("--file", to.records.file,
                  "Session database file (default: those of the profile's state_dir)")

@@ -10,6 +10,8 @@ class App;
 
 namespace bulkhead::program {
 
+inline constexpr const char *file_type = "FILE";  // as --help names an argument that is a file
+
 struct RecordArguments {
   std::string sql, file;               // file: empty: those of the profile's state folder
   bool schema = false;                 // inspect

@@ -5,6 +5,7 @@
 #include <array>
 #include <cerrno>
 
+#include "bulkhead/cpp/json.hpp"
 #include "command_line/commands.hpp"
 #include "common/console.hpp"
 #include "common/suggestion.hpp"
@@ -18,6 +19,8 @@
 namespace bulkhead::program {
 namespace {
 
+using bh::json::member_text;
+
 std::string read_stdin(std::size_t max_bytes) {
   std::string out;
   std::array<char, 16'384> buffer;
@@ -30,27 +33,20 @@ std::string read_stdin(std::size_t max_bytes) {
   return out;
 }
 
-std::string text_of(std::string_view object, std::string_view key) {
-  const std::string_view value = mcp::member(object, key);
-  if (value.empty() || value.front() != '"') return "";
-  std::string scratch;
-  return std::string(mcp::unquote(value, &scratch));
-}
-
 // Appends one content item: text unchanged, other types by name.
 void add_content(std::string *out, std::string_view item) {
-  const std::string type = text_of(item, "type");
+  const std::string type = member_text(item, "type");
   if (type == "text") {
-    *out += text_of(item, "text");
+    *out += member_text(item, "text");
   } else if (type == "resource") {
     const std::string_view resource = mcp::member(item, "resource");
-    const std::string text = text_of(resource, "text");
-    *out += text.empty() ? "[resource " + text_of(resource, "uri") + "]" : text;
+    const std::string text = member_text(resource, "text");
+    *out += text.empty() ? "[resource " + member_text(resource, "uri") + "]" : text;
   } else if (type == "resource_link") {
-    *out += "[resource " + text_of(item, "uri") + "]";
+    *out += "[resource " + member_text(item, "uri") + "]";
   } else {
-    *out += "[" + type + " " + text_of(item, "mimeType") + ", " +
-            std::to_string(text_of(item, "data").size() / 4 * 3) + " bytes; --json prints it]";
+    *out += "[" + type + " " + member_text(item, "mimeType") + ", " +
+            std::to_string(member_text(item, "data").size() / 4 * 3) + " bytes; --json prints it]";
   }
   if (!out->ends_with('\n')) *out += '\n';
 }
@@ -88,7 +84,7 @@ void suggest_tools(LocalSession &session, const LocalSession::Failure &failure,
   const auto tools = session.list("tools/list", "tools");
   if (!tools) return;
   std::vector<std::string> names;
-  for (const std::string &tool : *tools) names.push_back(text_of(tool, "name"));
+  for (const std::string &tool : *tools) names.push_back(member_text(tool, "name"));
   // The error has another reason if there is such a tool.
   if (std::find(names.begin(), names.end(), name) != names.end()) return;
   const std::string similar = suggestion(name, names);

@@ -7,6 +7,7 @@
 #include <optional>
 #include <utility>
 
+#include "bulkhead/cpp/json.hpp"
 #include "command_line/commands.hpp"
 #include "common/console.hpp"
 #include "common/findings.hpp"
@@ -28,15 +29,11 @@
 namespace bulkhead::program {
 namespace {
 
+using bh::json::member_text;
+
 constexpr std::size_t longest_name = 64;      // of a tool; many clients refuse longer ones
 constexpr std::size_t good_description = 10;  // bytes that say something about a tool
 constexpr std::size_t named_at_most = 5;
-
-std::string text_of(std::string_view object, std::string_view key) {
-  const std::string_view value = mcp::member(object, key);
-  std::string scratch;
-  return value.starts_with('"') ? std::string(mcp::unquote(value, &scratch)) : std::string();
-}
 
 class Doctor {
  public:
@@ -154,7 +151,7 @@ class Doctor {
       if (one.starts_with('"')) served_.emplace_back(mcp::unquote(one, &scratch));
     });
     each(mcp::member(status, "compartments"), [this](std::string_view one) {
-      const std::string name = text_of(one, "name"), state = text_of(one, "state");
+      const std::string name = member_text(one, "name"), state = member_text(one, "state");
       if (state != "running") {
         bad("compartment " + name + ": " + printable(state),
             "It is started again by itself until it fails five times in a row; the log says why.");
@@ -308,10 +305,10 @@ class Doctor {
     }
     std::vector<std::string> longer, silent, odd;
     for (const std::string &tool : *listed) {
-      const std::string name = printable(text_of(tool, "name"));
+      const std::string name = printable(member_text(tool, "name"));
       if (name.size() > longest_name) longer.push_back(name);
-      if (text_of(tool, "description").size() <= good_description) silent.push_back(name);
-      if (text_of(mcp::member(tool, "inputSchema"), "type") != "object") odd.push_back(name);
+      if (member_text(tool, "description").size() <= good_description) silent.push_back(name);
+      if (member_text(mcp::member(tool, "inputSchema"), "type") != "object") odd.push_back(name);
     }
     doubt(longer, "have names that many clients refuse (more than 64 characters)",
           "[naming] long_names = \"shorten\" shortens them.");

@@ -1,6 +1,7 @@
 // tools, resources, prompts: lists of the servers.
 #include <algorithm>
 
+#include "bulkhead/cpp/json.hpp"
 #include "command_line/commands.hpp"
 #include "common/console.hpp"
 #include "common/text.hpp"
@@ -12,6 +13,8 @@
 namespace bulkhead::program {
 namespace {
 
+using bh::json::member_text;
+
 struct Kind {
   std::string_view method, key, name_member;
 };
@@ -21,13 +24,6 @@ std::vector<Kind> kinds_of(Command command) {
   if (command == Command::prompts) return {{"prompts/list", "prompts", "name"}};
   return {{"resources/list", "resources", "uri"},
           {"resources/templates/list", "resourceTemplates", "uriTemplate"}};
-}
-
-std::string text_of(std::string_view object, std::string_view key) {
-  const std::string_view value = mcp::member(object, key);
-  if (value.empty() || value.front() != '"') return "";
-  std::string scratch;
-  return std::string(mcp::unquote(value, &scratch));
 }
 
 struct Listed {
@@ -52,9 +48,9 @@ std::string as_table(const std::vector<Listed> &lists) {
   for (const auto &list : lists) {
     Table table({"NAME", "DESCRIPTION"});
     for (const auto &item : list.items) {
-      std::string what = text_of(item, "description");
-      if (what.empty()) what = text_of(item, "title");
-      table.add({printable(text_of(item, list.kind.name_member)),
+      std::string what = member_text(item, "description");
+      if (what.empty()) what = member_text(item, "title");
+      table.add({printable(member_text(item, list.kind.name_member)),
                  first_line(printable(what, true), 100)});
     }
     if (!table.empty()) out += table.str();

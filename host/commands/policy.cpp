@@ -67,7 +67,7 @@ void add_answer(std::string *out, std::string_view what, std::string_view answer
 }
 
 // The decisions of each policy, and the combined decision.
-std::string text_of(std::string_view said) {
+std::string explained_text(std::string_view said) {
   std::string out;
   mcp::for_each_item(mcp::member(said, "policies"), [&text = out](std::string_view one) {
     text += "policy " + printable(member_text(one, "policy")) + " (" +
@@ -143,7 +143,7 @@ int run_explain(const Arguments &arguments) {
     }
     out += '\n';
   } else {
-    out = text_of(*said) + describe_running(running, policies.mark());
+    out = explained_text(*said) + describe_running(running, policies.mark());
   }
   return write_stdout(out) ? exit_ok : exit_failed;
 }

@@ -16,6 +16,7 @@
 #include <string_view>
 
 #include "base/owned_fd.hpp"
+#include "bulkhead/cpp/json.hpp"
 #include "common/paths.hpp"
 #include "host.hpp"
 #include "mcp/for_each.hpp"
@@ -25,13 +26,9 @@
 namespace bulkhead::program {
 namespace {
 
-constexpr int connect_wait_ms = 2'000;
+using bh::json::member_text;
 
-std::string text_of(std::string_view object, std::string_view key) {
-  const std::string_view value = mcp::member(object, key);
-  std::string scratch;
-  return value.starts_with('"') ? std::string(mcp::unquote(value, &scratch)) : std::string();
-}
+constexpr int connect_wait_ms = 2'000;
 
 // Returns errno, or 0 if a process accepts connections.
 int try_connect(const sockaddr *address, socklen_t size) {
@@ -93,9 +90,9 @@ class GuestSockets {
  public:
   GuestSockets(const PluginUse &use, const std::vector<std::string> &served, Findings *findings)
       : name_("transport " + use.id), served_(served), findings_(*findings) {
-    listen_ = text_of(use.config_json, "listen");
-    dial_ = text_of(use.config_json, "dial");
-    handoff_ = text_of(use.config_json, "handoff");
+    listen_ = member_text(use.config_json, "listen");
+    dial_ = member_text(use.config_json, "dial");
+    handoff_ = member_text(use.config_json, "handoff");
     others_ = names_other_users(mcp::member(use.config_json, "allow_uids"));
     if (listen_.empty() && dial_.empty()) listen_ = "vsock:5002";
   }

@@ -22,7 +22,7 @@ constexpr useconds_t poll_us = 300'000;
 constexpr std::size_t max_name_columns = 60, max_client_columns = 40, max_note_columns = 100;
 
 // Columns of a row; the JSON members have their names, and new ones are added at the end.
-constexpr std::string_view columns =
+constexpr std::string_view call_columns =
     "id, timestamp, server_name, method, coalesce(tool_name, target) AS name, decision, "
     "duration_ms, policy_rule, error_message, trace_id, flags, process_name, transport";
 enum Column {
@@ -115,7 +115,7 @@ class Calls {
         reader->run("SELECT coalesce(max(id), 0) FROM mcp_calls",
                     [&](const auto &, sqlite3_stmt *row) { last = sqlite3_column_int64(row, 0); });
     if (!end) return std::unexpected(end.error());
-    const std::string sql = "SELECT * FROM (SELECT " + std::string(columns) +
+    const std::string sql = "SELECT * FROM (SELECT " + std::string(call_columns) +
                             " FROM mcp_calls WHERE id > " + std::to_string(read_to) +
                             " AND id <= " + std::to_string(last) + filter_ +
                             std::string(hides_handshakes_ ? not_handshake : "") +

@@ -10,16 +10,17 @@
 namespace bulkhead::program {
 namespace {
 
-constexpr char file[] = "libsqlite3.so.0";  // of every SQLite 3
+constexpr char library_file[] = "libsqlite3.so.0";  // of every SQLite 3
 
 struct Loaded {
-  void *library = ::dlopen(file, RTLD_NOW | RTLD_LOCAL);  // never unloaded
+  void *library = ::dlopen(library_file, RTLD_NOW | RTLD_LOCAL);  // never unloaded
   std::string problem;
 
   Loaded() {
     if (library != nullptr) return;
     const char *why = ::dlerror();
-    problem = std::string(file) + " cannot be loaded: " + (why == nullptr ? "unknown" : why) +
+    problem = std::string(library_file) +
+              " cannot be loaded: " + (why == nullptr ? "unknown" : why) +
               "; install SQLite 3 (libsqlite3-0) to read the session database";
   }
 };
@@ -38,7 +39,7 @@ void *find(const char *name) {
   const Loaded &from = loaded();
   if (from.library == nullptr) give_up(from.problem);
   void *found = ::dlsym(from.library, name);
-  if (found == nullptr) give_up(std::string(file) + " has no " + name);
+  if (found == nullptr) give_up(std::string(library_file) + " has no " + name);
   return found;
 }
 

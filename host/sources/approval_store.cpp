@@ -16,7 +16,7 @@
 #include <optional>
 
 #include "base/owned_fd.hpp"
-#include "bulkhead/cpp/json_writer.hpp"
+#include "bulkhead/cpp/json.hpp"
 #include "common/paths.hpp"
 #include "common/private_file.hpp"
 #include "mcp/for_each.hpp"
@@ -24,6 +24,8 @@
 
 namespace bulkhead::program {
 namespace {
+
+using bh::json::member_text;
 
 using Key = std::array<unsigned char, crypto_auth_hmacsha256_KEYBYTES>;
 
@@ -55,13 +57,6 @@ std::string seal_of(const Approval &approval, const Key &key) {
   return out;
 }
 
-std::string text_of(std::string_view object, std::string_view key) {
-  const std::string_view value = mcp::member(object, key);
-  if (!value.starts_with('"')) return "";
-  std::string scratch;
-  return std::string(mcp::unquote(value, &scratch));
-}
-
 std::vector<std::string> texts_of(std::string_view object, std::string_view key) {
   std::vector<std::string> out;
   const std::string_view array = mcp::member(object, key);
@@ -77,14 +72,14 @@ std::vector<std::string> texts_of(std::string_view object, std::string_view key)
 std::optional<Approval> opened(std::string_view object, const Key &key) {
   if (!object.starts_with('{')) return std::nullopt;
   Approval out;
-  out.file = text_of(object, "file");
-  out.server = text_of(object, "server");
-  out.digest = text_of(object, "sha256");
+  out.file = member_text(object, "file");
+  out.server = member_text(object, "server");
+  out.digest = member_text(object, "sha256");
   const std::string_view at = mcp::member(object, "approved_at");
   std::from_chars(at.data(), at.data() + at.size(), out.approved_at);
   out.tools = texts_of(object, "tools");
   out.findings = texts_of(object, "findings");
-  const std::string seal = text_of(object, "seal"), right = seal_of(out, key);
+  const std::string seal = member_text(object, "seal"), right = seal_of(out, key);
   const bool good =
       seal.size() == right.size() && sodium_memcmp(seal.data(), right.data(), right.size()) == 0;
   if (!good) return std::nullopt;

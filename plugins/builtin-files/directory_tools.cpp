@@ -21,10 +21,6 @@ namespace {
 // Folders with more entries are not sorted completely.
 constexpr std::size_t max_names = 100'000;
 
-struct CloseDir {
-  void operator()(DIR *d) const noexcept { ::closedir(d); }
-};
-
 std::string mode_text(std::uint32_t mode) {
   char text[8];
   const unsigned bits = mode & 07777;
@@ -83,7 +79,7 @@ std::string dir_list(const Call &call) {
   Opened opened = workspace.open(path, O_RDONLY | O_DIRECTORY);
   if (!opened.fd.valid()) return tool_kit::error_result(opened.problem);
   const int fd = opened.fd.get();
-  const std::unique_ptr<DIR, CloseDir> dir(::fdopendir(fd));
+  const OpenDirectory dir(::fdopendir(fd));
   if (!dir) return tool_kit::error_result(bh::error_name(errno));
   opened.fd.release();
 

@@ -17,10 +17,6 @@ namespace {
 
 constexpr int max_levels = 64;
 
-struct CloseDir {
-  void operator()(DIR *d) const noexcept { ::closedir(d); }
-};
-
 class Remover {
  public:
   explicit Remover(const std::function<bool()> &stop) : stop_(stop) {}
@@ -43,7 +39,7 @@ class Remover {
   void empty(int folder, const std::string &name, int level) {
     Fd fd = Workspace::open_below(folder, name.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW);
     if (!fd.valid()) return fail_at(name);
-    const std::unique_ptr<DIR, CloseDir> dir(::fdopendir(fd.get()));
+    const OpenDirectory dir(::fdopendir(fd.get()));
     if (!dir) return fail_at(name);
     const int inside = fd.release();
     // An entry that is added concurrently makes the removal of the folder fail, which is reported.

@@ -8,7 +8,7 @@ namespace {
 constexpr std::size_t context_lines = 3;
 
 // Complete lines of the old text and their replacement.
-struct Change {
+struct LineChange {
   std::size_t begin, end;    // in the old text
   std::size_t first, lines;  // line numbers of the old text, from 0
   std::string text;          // new
@@ -39,15 +39,15 @@ std::size_t touched_end(std::string_view text, std::size_t at, std::string_view 
   return ends_line && stays_line ? end : line_end(text, end);
 }
 
-std::vector<Change> changes_of(std::string_view text, const std::vector<std::size_t> &places,
-                               std::string_view from, std::string_view to) {
-  std::vector<Change> out;
+std::vector<LineChange> changes_of(std::string_view text, const std::vector<std::size_t> &places,
+                                   std::string_view from, std::string_view to) {
+  std::vector<LineChange> out;
   std::size_t done = 0;  // offset in the old text up to which out.back().text is complete
   std::size_t line = 0;
   std::size_t counted = 0;
   const auto close = [&] {
     if (out.empty()) return;
-    Change &c = out.back();
+    LineChange &c = out.back();
     c.text.append(text.substr(done, c.end - done));
     c.lines = count_lines(text.substr(c.begin, c.end - c.begin));
     c.new_lines = count_lines(c.text);
@@ -62,7 +62,7 @@ std::vector<Change> changes_of(std::string_view text, const std::vector<std::siz
       counted = done = begin;
       out.push_back({begin, begin, line, 0, {}, 0});
     }
-    Change &c = out.back();
+    LineChange &c = out.back();
     c.text.append(text.substr(done, at - done)).append(to);
     done = at + from.size();
     c.end = std::max(c.end, touched_end(text, at, from, to));
@@ -97,7 +97,7 @@ std::string range(std::size_t first, std::size_t lines) {
 }
 
 // Appends one hunk: changes [i, j), whose contexts touch.
-void append_hunk(std::string *out, std::string_view text, const std::vector<Change> &changes,
+void append_hunk(std::string *out, std::string_view text, const std::vector<LineChange> &changes,
                  std::size_t i, std::size_t j, std::ptrdiff_t shift) {
   const std::size_t begin = context_begin(text, changes[i].begin, i == 0 ? 0 : changes[i - 1].end);
   const std::size_t end = context_end(text, changes[j - 1].end);
@@ -106,7 +106,7 @@ void append_hunk(std::string *out, std::string_view text, const std::vector<Chan
   std::size_t old_lines = count_lines(text.substr(begin, end - begin));
   std::size_t new_lines = old_lines;
   for (std::size_t k = i; k < j; ++k) {
-    const Change &c = changes[k];
+    const LineChange &c = changes[k];
     append_lines(&body, ' ', text.substr(at, c.begin - at));
     append_lines(&body, '-', text.substr(c.begin, c.end - c.begin));
     append_lines(&body, '+', c.text);
@@ -137,7 +137,7 @@ std::string replacement_diff(std::string_view path, std::string_view text,
                              const std::vector<std::size_t> &places, std::string_view from,
                              std::string_view to, std::size_t max_bytes) {
   std::string out = "--- " + std::string(path) + "\n+++ " + std::string(path) + "\n";
-  const std::vector<Change> changes = changes_of(text, places, from, to);
+  const std::vector<LineChange> changes = changes_of(text, places, from, to);
   std::ptrdiff_t shift = 0;
   for (std::size_t i = 0; i < changes.size();) {
     std::size_t j = i + 1;

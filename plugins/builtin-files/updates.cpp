@@ -4,10 +4,10 @@
 
 namespace builtin_files {
 
-void Updates::start(const bh_host_tools *tools, const std::vector<Workspace> &workspaces) {
-  if (!BH_HAS(bh_host_tools, tools, resource_updated) || tools->resource_updated == nullptr) return;
-  tools_ = tools;
-  lane_.start(tools, &workspaces);
+void Updates::start(const bh_host_tools *table, const std::vector<Workspace> &workspaces) {
+  if (!BH_HAS(bh_host_tools, table, resource_updated) || table->resource_updated == nullptr) return;
+  tools_ = table;
+  lane_.start(table, &workspaces);
   std::string problem = watcher_.open(workspaces);
   const auto on_event = bh::fd_callback<&Updates::readable>(this);
   if (problem.empty() && host_.watch(watcher_.fd(), BH_FD_READ, on_event, &watch_) != BH_OK) {

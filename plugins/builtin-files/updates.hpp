@@ -21,9 +21,9 @@ class Updates {
 
   explicit Updates(const bh::Host &host) : host_(host), lane_(host, &watcher_) {}
 
-  // Without resource_updated in `tools` or without inotify, subscriptions are disabled; see
+  // Without resource_updated in `table` or without inotify, subscriptions are disabled; see
   // offered().
-  void start(const bh_host_tools *tools, const std::vector<Workspace> &workspaces);
+  void start(const bh_host_tools *table, const std::vector<Workspace> &workspaces);
   void stop() noexcept;
   bool offered() const noexcept { return watch_ != 0; }
 

@@ -19,20 +19,16 @@ constexpr std::size_t max_held = 200'000;  // entries of open folders that are n
 constexpr std::size_t entries_between_looks = 64;  // between checks of the clock, while reading a
                                                    // folder
 
-struct CloseDir {
-  void operator()(DIR *d) const noexcept { ::closedir(d); }
-};
-
-struct Entry {
+struct WalkEntry {
   std::string name;
   bool is_folder;
 };
 
 // An open folder and its entries that are still to be visited.
 struct Level {
-  std::unique_ptr<DIR, CloseDir> dir;
+  OpenDirectory dir;
   std::string path;  // with a trailing "/", or empty
-  std::vector<Entry> entries;
+  std::vector<WalkEntry> entries;
   std::size_t next = 0;
   IgnoreRules ignore{};  // rules of this folder
 };
@@ -85,7 +81,7 @@ bool open_level(const Call &call, Fd folder, std::string path, std::size_t room,
     if (!is_link) out->entries.push_back({std::string(name), folder_entry});
   }
   std::sort(out->entries.begin(), out->entries.end(),
-            [](const Entry &a, const Entry &b) { return a.name < b.name; });
+            [](const WalkEntry &a, const WalkEntry &b) { return a.name < b.name; });
   return true;
 }
 
@@ -113,7 +109,7 @@ std::string walk(const Call &call, Fd folder, const std::string &path,
     if (call.must_stop()) return std::string(call.stop_reason());
     call.report(static_cast<double>(visited), 0);
     if (++visited > max_visited) return "more than 200,000 files were visited";
-    const Entry &entry = level.entries[level.next++];
+    const WalkEntry &entry = level.entries[level.next++];
     const int fd = ::dirfd(level.dir.get());
     const std::string entry_path = level.path + entry.name;
     if (options.gitignore && is_ignored(levels, entry_path, entry.is_folder)) continue;

@@ -6,6 +6,7 @@
 // in that folder only.
 #pragma once
 
+#include <dirent.h>
 #include <sys/types.h>
 
 #include <atomic>
@@ -36,6 +37,11 @@ class Fd {
  private:
   int fd_ = -1;
 };
+
+struct CloseDirectory {
+  void operator()(DIR *directory) const noexcept { ::closedir(directory); }
+};
+using OpenDirectory = std::unique_ptr<DIR, CloseDirectory>;
 
 // A descriptor, or a sentence with the reason why there is none.
 struct Opened {

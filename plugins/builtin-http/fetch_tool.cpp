@@ -12,7 +12,7 @@
 namespace builtin_http {
 namespace {
 
-std::string definition() {
+std::string fetch_definition() {
   return R"json({
   "name":"fetch_http","title":"Fetch a web page",
   "description":"Fetches a web page as text. If it is truncated, Remaining has the next start_index.",
@@ -58,7 +58,7 @@ class FetchTask final : public Task {
   }
 };
 
-std::unique_ptr<Task> make(std::string_view arguments, std::string *problem) {
+std::unique_ptr<Task> make_fetch(std::string_view arguments, std::string *problem) {
   auto task = std::make_unique<FetchTask>();
   tool_kit::Arguments a(arguments);
   const std::string url = a.text("url");
@@ -75,6 +75,6 @@ std::unique_ptr<Task> make(std::string_view arguments, std::string *problem) {
 
 }  // namespace
 
-const Tool fetch_tool = {"fetch_http", definition, make};
+const Tool fetch_tool = {"fetch_http", fetch_definition, make_fetch};
 
 }  // namespace builtin_http

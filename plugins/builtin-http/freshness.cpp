@@ -15,7 +15,7 @@ struct Control {
   std::optional<std::uint64_t> max_age;
 };
 
-std::string_view trimmed(std::string_view s) {
+std::string_view unquoted(std::string_view s) {
   const std::size_t begin = s.find_first_not_of(" \t\"");
   if (begin == s.npos) return {};
   return s.substr(begin, s.find_last_not_of(" \t\"") - begin + 1);
@@ -31,12 +31,12 @@ std::uint64_t seconds_of(std::string_view text) {
 
 void read_directive(std::string_view directive, Control *out) {
   const std::size_t equals = directive.find('=');
-  const std::string_view name = trimmed(directive.substr(0, equals));
+  const std::string_view name = unquoted(directive.substr(0, equals));
   if (same_name(name, "no-store")) out->no_store = true;
   if (same_name(name, "no-cache")) out->no_cache = true;
   if (!same_name(name, "max-age")) return;
   const std::uint64_t age =
-      equals == directive.npos ? 0 : seconds_of(trimmed(directive.substr(equals + 1)));
+      equals == directive.npos ? 0 : seconds_of(unquoted(directive.substr(equals + 1)));
   out->max_age = std::min(out->max_age.value_or(max_seconds), age);  // of duplicates, the shorter
 }
 

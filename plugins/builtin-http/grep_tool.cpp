@@ -20,7 +20,7 @@ constexpr std::string_view match_properties =
     R"("text":{"type":"string","description":"Up to 300 bytes of the line"}}}},)"
     R"("more":{"type":"boolean","description":"There are more than max_matches"})";
 
-std::string definition() {
+std::string grep_definition() {
   return R"json({
   "name":"grep_http","title":"Search a web page",
   "description":"Searches the text of a web page for a regular expression (case-insensitive) and returns the matching lines with context.",
@@ -84,7 +84,7 @@ class GrepTask final : public Task {
   }
 };
 
-std::unique_ptr<Task> make(std::string_view arguments, std::string *problem) {
+std::unique_ptr<Task> make_grep(std::string_view arguments, std::string *problem) {
   auto task = std::make_unique<GrepTask>();
   tool_kit::Arguments a(arguments);
   const std::string url = a.text("url");
@@ -104,6 +104,6 @@ std::unique_ptr<Task> make(std::string_view arguments, std::string *problem) {
 
 }  // namespace
 
-const Tool grep_tool = {"grep_http", definition, make};
+const Tool grep_tool = {"grep_http", grep_definition, make_grep};
 
 }  // namespace builtin_http

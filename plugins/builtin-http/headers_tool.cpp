@@ -9,7 +9,7 @@
 namespace builtin_http {
 namespace {
 
-std::string definition() {
+std::string headers_definition() {
   return R"json({
   "name":"http_headers","title":"HTTP headers",
   "description":"Returns the HTTP status and the response headers of a URL.",
@@ -42,7 +42,7 @@ class HeadersTask final : public Task {
   }
 };
 
-std::unique_ptr<Task> make(std::string_view arguments, std::string *problem) {
+std::unique_ptr<Task> make_headers(std::string_view arguments, std::string *problem) {
   auto task = std::make_unique<HeadersTask>();
   tool_kit::Arguments a(arguments);
   const std::string url = a.text("url");
@@ -58,6 +58,6 @@ std::unique_ptr<Task> make(std::string_view arguments, std::string *problem) {
 
 }  // namespace
 
-const Tool headers_tool = {"http_headers", definition, make};
+const Tool headers_tool = {"http_headers", headers_definition, make_headers};
 
 }  // namespace builtin_http

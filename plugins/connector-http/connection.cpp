@@ -1,5 +1,6 @@
 #include "connection.hpp"
 
+#include <bulkhead/cpp/clock.hpp>
 #include <bulkhead/cpp/text.hpp>
 
 #include <fcntl.h>
@@ -22,7 +23,7 @@ namespace {
 using HeadEnd = http_codec::HeadText<48>;
 
 constexpr std::size_t parts_inline = 12;
-constexpr std::uint64_t ns_per_ms = 1'000'000;
+using bh::ns_per_ms;
 // Idle longer than this: ask the kernel whether the peer has closed, before trusting it with a
 // call.
 constexpr std::uint64_t trust_idle_ns = 1'000 * ns_per_ms;

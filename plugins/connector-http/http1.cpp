@@ -8,7 +8,7 @@
 namespace connector_http {
 namespace {
 
-constexpr std::uint64_t sweep_ms = 15'000;
+constexpr std::uint64_t pool_sweep_ms = 15'000;
 
 template <class T>
 void remove_one(std::vector<T *> *list, T *what) noexcept {
@@ -137,7 +137,7 @@ void Http1Client::bury() noexcept {
 
 void Http1Client::arm_sweep() {
   sweep_timer_ = host_.timer_start(
-      std::min(sweep_ms, limits_.idle_ms),
+      std::min(pool_sweep_ms, limits_.idle_ms),
       [](void *arg) { static_cast<Http1Client *>(arg)->sweep(); }, this);
 }
 

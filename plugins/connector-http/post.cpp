@@ -1,5 +1,7 @@
 #include "post.hpp"
 
+#include <bulkhead/cpp/clock.hpp>
+
 #include <algorithm>
 
 #include "bulkhead/abi/ext/connector.h"
@@ -10,7 +12,7 @@
 namespace connector_http {
 namespace {
 
-constexpr std::uint64_t ns_per_ms = 1'000'000;
+using bh::ns_per_ms;
 constexpr std::size_t first_step = 1 << 20;  // of an answer's buffer, which doubles from there on
 // Of the answer to a notification: read to its end, so that the connection serves the next.
 constexpr std::size_t drained_bytes_max = 64 << 10;

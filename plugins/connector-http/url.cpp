@@ -16,7 +16,7 @@ std::optional<Url> refuse(std::string *why, const char *text) {
   return std::nullopt;
 }
 
-bool printable(std::string_view s) noexcept {
+bool is_printable(std::string_view s) noexcept {
   return std::all_of(s.begin(), s.end(), [](char c) { return c > 0x20 && c < 0x7F && c != '\\'; });
 }
 
@@ -94,7 +94,7 @@ std::string Url::shown() const {
 
 std::optional<Url> parse_url(std::string_view text, std::string *why) {
   if (text.size() > url_bytes_max) return refuse(why, "the URL is longer than 8192 bytes");
-  if (!printable(text)) return refuse(why, "the URL holds spaces, control or non-ASCII bytes");
+  if (!is_printable(text)) return refuse(why, "the URL holds spaces, control or non-ASCII bytes");
   Url url;
   url.tls = bh::starts_with_ignoring_case(text, "https://");
   if (!url.tls && !bh::starts_with_ignoring_case(text, "http://")) {
@@ -118,7 +118,8 @@ std::optional<Url> resolve_url(const Url &base, std::string_view reference, std:
     return parse_url((base.tls ? "https:" : "http:") + std::string(reference), why);
   }
   if (reference.size() > url_bytes_max) return refuse(why, "the URL is longer than 8192 bytes");
-  if (!printable(reference)) return refuse(why, "the URL holds spaces, control or non-ASCII bytes");
+  if (!is_printable(reference))
+    return refuse(why, "the URL holds spaces, control or non-ASCII bytes");
   Url url = base;
   if (reference.empty()) return url;
   const std::string base_path = base.target.substr(0, base.target.find('?'));

@@ -9,14 +9,14 @@
 #include <algorithm>
 #include <vector>
 
+#include "egress-kit/config_values.hpp"
+
 namespace policy_http {
 namespace {
 
 using Value = rapidjson::Value;
 
-std::string_view text_of(const Value &value) {
-  return {value.GetString(), value.GetStringLength()};
-}
+using egress::text_of;
 
 const Value *find(const Value &object, const char *name) {
   const auto at = object.FindMember(name);

@@ -10,7 +10,7 @@ namespace {
 
 using Writer = rapidjson::Writer<rapidjson::StringBuffer>;
 
-constexpr std::string_view kKeys[] = {
+constexpr std::string_view kReservedKeys[] = {
     "server",        "name",   "method",      "arguments",    "meta",      "definition",
     "transport",     "peer",   "principal",   "process_name", "session",   "session_calls",
     "session_age_s", "pinned", "result",      "on",           "to_server", "argument",
@@ -31,8 +31,9 @@ class Described {
     if (!json.IsObject()) return "a call must be a JSON object";
     for (const auto &each : json.GetObject()) {
       const std::string_view name = text_of(each.name);
-      if (std::find(std::begin(kKeys), std::end(kKeys), name) == std::end(kKeys)) {
-        const std::string_view near = nearest(name, kKeys);
+      if (std::find(std::begin(kReservedKeys), std::end(kReservedKeys), name) ==
+          std::end(kReservedKeys)) {
+        const std::string_view near = nearest(name, kReservedKeys);
         return "\"" + std::string(name.substr(0, 80)) + "\" is unknown" +
                (near.empty() ? "" : "; did you mean \"" + std::string(near) + "\"?");
       }

@@ -6,7 +6,7 @@
 namespace bulkhead::rules {
 namespace {
 
-constexpr std::string_view kKeys[] = {"calls", "bytes", "destinations", "per", "by"};
+constexpr std::string_view kBudgetKeys[] = {"calls", "bytes", "destinations", "per", "by"};
 constexpr std::string_view kBy[] = {"session", "principal", "process", "server", "tool"};
 constexpr std::uint64_t kMaxPer = 31ull * 24 * 3'600'000;
 
@@ -63,20 +63,20 @@ bool read_counting_keys(const Table &table, Budget *budget) {
 
 std::optional<Budget> read_budget(const Table &table) {
   if (!table.is_table()) return std::nullopt;
-  table.only(kKeys);
+  table.only(kBudgetKeys);
   Budget budget;
   int given = 0;
   bool good = true;
   constexpr Budget::What whats[] = {Budget::What::calls, Budget::What::bytes,
                                     Budget::What::destinations};
   for (std::size_t i = 0; i < std::size(whats); ++i) {
-    if (table.find(kKeys[i]) == nullptr) continue;
+    if (table.find(kBudgetKeys[i]) == nullptr) continue;
     ++given;
     budget.what = whats[i];
     const std::int64_t most = whats[i] == Budget::What::destinations ? 1000 : 1'000'000'000'000;
-    const auto number = table.integer(kKeys[i]);
+    const auto number = table.integer(kBudgetKeys[i]);
     if (!number || *number < 1 || *number > most) {
-      table.fault(kKeys[i], "a number from 1 to " + std::to_string(most) + " is needed");
+      table.fault(kBudgetKeys[i], "a number from 1 to " + std::to_string(most) + " is needed");
       good = false;
     } else {
       budget.most = static_cast<std::uint64_t>(*number);

@@ -9,9 +9,9 @@
 namespace bulkhead::rules {
 namespace {
 
-constexpr std::string_view kKeys[] = {"name",        "action",          "match",
-                                      "enabled",     "detection_level", "priority",
-                                      "corp_locked", "reason",          "managed"};
+constexpr std::string_view kMatchRuleKeys[] = {"name",        "action",          "match",
+                                               "enabled",     "detection_level", "priority",
+                                               "corp_locked", "reason",          "managed"};
 constexpr std::string_view kOldKeys[] = {"on", "if", "decision", "actions", "level", "plugin"};
 constexpr std::string_view kLevels[] = {"informational", "low", "medium", "high", "critical"};
 constexpr std::string_view kManaged[] = {"kind", "server", "tool", "operation"};
@@ -41,7 +41,7 @@ class MatchRuleReader : RuleReader {
             "decision belong to [security.rules.mcp.NAME])");
       return std::nullopt;
     }
-    table_.only(kKeys);
+    table_.only(kMatchRuleKeys);
     names();
     condition();
     action();

@@ -13,7 +13,7 @@ namespace {
   "CREATE TRIGGER " name "_no_delete BEFORE DELETE ON " name                      \
   " BEGIN SELECT RAISE(ABORT, 'rows on record are not deleted'); END;\n"
 
-constexpr std::string_view sql =
+constexpr std::string_view all_statements =
     "-- One row for each completed request and notification of a client.\n"
     "-- decision: allowed, denied, error. policy_mode: enforce if a policy decided, else\n"
     "-- audit_only. outcome: ok, error, refused, timeout, cancelled. flags: 1 warned,\n"
@@ -194,7 +194,7 @@ constexpr std::string_view sql =
 }  // namespace
 
 std::string_view schema_sql() noexcept {
-  return sql;
+  return all_statements;
 }
 
 }  // namespace record_store

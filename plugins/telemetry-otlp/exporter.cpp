@@ -1,5 +1,7 @@
 #include "telemetry-otlp/exporter.hpp"
 
+#include <bulkhead/cpp/clock.hpp>
+
 #include <algorithm>
 
 #include "telemetry-otlp/span.hpp"
@@ -7,7 +9,8 @@
 namespace otlp {
 namespace {
 
-constexpr std::uint64_t max_answer_bytes = 64 << 10, first_backoff_ms = 500, ns_per_ms = 1'000'000;
+constexpr std::uint64_t max_answer_bytes = 64 << 10, first_backoff_ms = 500;
+using bh::ns_per_ms;
 
 // Adds jitter, so that several gateways do not retry at the same moment.
 std::uint64_t spread(std::uint64_t ms, std::uint64_t now_ns) {

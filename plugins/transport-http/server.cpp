@@ -1,5 +1,7 @@
 #include "server.hpp"
 
+#include <bulkhead/cpp/clock.hpp>
+
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -13,7 +15,7 @@ namespace transport_http {
 
 namespace {
 
-constexpr std::uint64_t ns_per_ms = 1'000'000;
+using bh::ns_per_ms;
 constexpr std::uint64_t unfinished_bytes = 512ull << 20;  // requests that arrive, all together
 
 // Ends a connection. Where an answer is awaited on it, an error stands for it; an event stream only

@@ -3,13 +3,16 @@
 #include <charconv>
 
 #include "bulkhead/cpp/messages.hpp"
+
+#include <bulkhead/cpp/clock.hpp>
+
 #include "server.hpp"
 
 namespace transport_http {
 
 namespace {
 
-constexpr std::uint64_t ns_per_ms = 1'000'000;
+using bh::ns_per_ms;
 constexpr int error_code = -32000;  // of the transport's own refusals
 constexpr int invalid_request = -32600;
 constexpr int not_found_code = -32001;

@@ -1,5 +1,7 @@
 #include "transport-vsock/connection.hpp"
 
+#include <bulkhead/cpp/clock.hpp>
+
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -13,7 +15,7 @@
 namespace transport_vsock {
 namespace {
 
-constexpr std::uint64_t ns_per_ms = 1'000'000;
+using bh::ns_per_ms;
 
 }  // namespace
 

@@ -23,10 +23,6 @@ constexpr std::size_t max_single_syncs = 64;  // above this number of new files,
                                               // system is synced
 constexpr std::string_view stopped = "the call was cancelled or timed out";
 
-struct CloseDir {
-  void operator()(DIR *d) const noexcept { ::closedir(d); }
-};
-
 // Path of an object: "ab/cdef...", in 256 folders, so that each stays small.
 std::string path_of(const Hash &hash) {
   std::string path = hex(hash);
@@ -246,7 +242,7 @@ std::uint64_t Objects::sweep(const std::function<bool(const Hash &)> &keep) {
   const auto each = [](int folder, const char *name, const auto &on_name) {
     Fd fd = Workspace::open_below(folder, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW);
     if (!fd.valid()) return;
-    const std::unique_ptr<DIR, CloseDir> dir(::fdopendir(fd.get()));
+    const OpenDirectory dir(::fdopendir(fd.get()));
     if (!dir) return;
     const int here = fd.release();
     while (const dirent *entry = ::readdir(dir.get())) {

@@ -22,10 +22,6 @@ constexpr std::size_t names_between_looks = 1024;  // while reading a folder
 // may be changed again without a different time stamp.
 constexpr std::int64_t settling_ns = 50'000'000;
 
-struct CloseDir {
-  void operator()(DIR *d) const noexcept { ::closedir(d); }
-};
-
 std::string link_target(int folder, const char *name) {
   char target[PATH_MAX];
   const ssize_t n = ::readlinkat(folder, name, target, sizeof target);
@@ -59,7 +55,7 @@ class Scanner {
 
   // Scans one folder; path: its path with a trailing "/", or empty.
   void folder(Fd fd, const std::string &path, int level) {
-    const std::unique_ptr<DIR, CloseDir> dir(::fdopendir(fd.get()));
+    const OpenDirectory dir(::fdopendir(fd.get()));
     if (!dir) return fail("cannot read a folder: " + bh::error_name(errno));
     const int here = fd.release();
     for (const std::string &name : names_of(call_, dir.get())) {

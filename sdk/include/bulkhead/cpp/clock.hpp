@@ -13,6 +13,8 @@
 
 namespace bh {
 
+inline constexpr std::uint64_t ns_per_ms = 1'000'000;
+
 inline std::uint64_t clock_ns(clockid_t clock) noexcept {
   timespec t{};
   ::clock_gettime(clock, &t);
@@ -25,7 +27,7 @@ inline std::uint64_t monotonic_ns() noexcept {
   return clock_ns(CLOCK_MONOTONIC);
 }
 inline std::uint64_t monotonic_ms() noexcept {
-  return monotonic_ns() / 1'000'000u;
+  return monotonic_ns() / ns_per_ms;
 }
 
 // Since 1970-01-01 UTC; follows changes of the system's clock. For records and for people.
@@ -33,7 +35,7 @@ inline std::uint64_t unix_ns() noexcept {
   return clock_ns(CLOCK_REALTIME);
 }
 inline std::uint64_t unix_ms() noexcept {
-  return unix_ns() / 1'000'000u;
+  return unix_ns() / ns_per_ms;
 }
 inline std::uint64_t unix_s() noexcept {
   return unix_ns() / 1'000'000'000u;
