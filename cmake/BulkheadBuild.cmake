@@ -13,6 +13,10 @@ set(CMAKE_RUNTIME_OUTPUT_DIRECTORY "${CMAKE_BINARY_DIR}/bin")
 set(BULKHEAD_PLUGIN_DIR "${CMAKE_BINARY_DIR}/lib/bulkhead/plugins")
 set(CMAKE_CXX_FLAGS_RELEASE "-O2 -g1")
 set(CMAKE_C_FLAGS_RELEASE "-O2 -g1")
+# Half of a file's compile time is the standard library's headers, so they are read once per unit.
+# Names in anonymous namespaces must therefore be unique in a library.
+set(CMAKE_UNITY_BUILD ${BULKHEAD_JUMBO})
+set(CMAKE_UNITY_BUILD_BATCH_SIZE 12)
 include(GNUInstallDirs)
 include(CheckIPOSupported)
 
@@ -30,6 +34,9 @@ target_compile_options(bulkhead_flags INTERFACE
 target_compile_definitions(bulkhead_flags INTERFACE BOOST_DLL_USE_STD_FS BOOST_ALL_NO_LIB)
 target_link_options(bulkhead_flags INTERFACE -Wl,-z,relro,-z,now)
 if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
+  if(BULKHEAD_JUMBO)
+    target_compile_options(bulkhead_flags INTERFACE $<$<COMPILE_LANGUAGE:CXX>:-Wno-subobject-linkage>)
+  endif()
   # An inline function's static local (STB_GNU_UNIQUE) would keep a library mapped and shared with
   # its replacement.
   target_compile_options(bulkhead_flags INTERFACE -fno-gnu-unique)
@@ -59,13 +66,17 @@ if(BULKHEAD_TESTS)
   endif()
 endif()
 
-# bulkhead_add_test(NAME file.cpp... LIBS target...): a Catch2 program, run by ctest as NAME.
+# bulkhead_add_test(NAME file.cpp... LIBS target... [SEPARATE]): a Catch2 program, run by ctest as
+# NAME. SEPARATE: its files are never one unit, since their fixtures have the same names.
 function(bulkhead_add_test name)
   if(NOT BULKHEAD_TESTS)
     return()
   endif()
-  cmake_parse_arguments(arg "" "TIMEOUT" "LIBS" ${ARGN})
+  cmake_parse_arguments(arg "SEPARATE" "TIMEOUT" "LIBS" ${ARGN})
   add_executable(${name} ${arg_UNPARSED_ARGUMENTS})
+  if(arg_SEPARATE)
+    set_target_properties(${name} PROPERTIES UNITY_BUILD OFF)
+  endif()
   target_link_libraries(${name} PRIVATE bulkhead_flags bulkhead_catch_main ${arg_LIBS})
   set_target_properties(${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY "${CMAKE_BINARY_DIR}/tests")
   add_test(NAME ${name} COMMAND ${name})
