@@ -16,7 +16,7 @@ set(CMAKE_C_FLAGS_RELEASE "-O2 -g1")
 # Half of a file's compile time is the standard library's headers, so they are read once per unit.
 # Names in anonymous namespaces must therefore be unique in a library.
 set(CMAKE_UNITY_BUILD ${BULKHEAD_JUMBO})
-set(CMAKE_UNITY_BUILD_BATCH_SIZE 12)
+set(CMAKE_UNITY_BUILD_BATCH_SIZE 12 CACHE STRING "Files per unit; 0: all of a library")
 include(GNUInstallDirs)
 include(CheckIPOSupported)
 

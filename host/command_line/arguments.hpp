@@ -8,17 +8,9 @@
 
 #include "command_line/mcp_arguments.hpp"
 #include "command_line/record_arguments.hpp"
+#include "common/complain.hpp"
 
 namespace bulkhead::program {
-
-// Exit codes of every command.
-enum ExitCode : int {
-  exit_ok = 0,
-  exit_failed = 1,
-  exit_usage = 2,
-  exit_not_running = 3,
-  exit_in_part = 4  // reload: a part of the changes is in force, the others need a restart
-};
 
 enum class Command : std::uint8_t {
   serve,

@@ -28,9 +28,4 @@ int run_timeline(const Arguments &arguments);
 int run_calls(const Arguments &arguments);
 int run_audit_verify(const Arguments &arguments);
 
-// Prints configuration errors, one per line, and returns exit_failed.
-int report_config_errors(const std::vector<std::string> &lines);
-// Prints "bulkhead: text" and returns code.
-int complain(std::string_view text, int code = exit_failed);
-
 }  // namespace bulkhead::program

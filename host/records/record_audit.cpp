@@ -26,7 +26,7 @@ using record_store::VerifyOptions;
 using record_store::VerifyReport;
 namespace fs = std::filesystem;
 
-constexpr std::int64_t heap_bytes = 512 << 20;
+constexpr std::int64_t audit_heap_bytes = 512 << 20;
 
 std::string file_text(const std::string &path) {
   std::ostringstream out;
@@ -238,7 +238,7 @@ int run_audit_verify(const Arguments &arguments) {
   const auto found = look_for_records(arguments);
   if (!found) return complain(found.error().text);
   if (const auto library = load_sqlite(); !library) return complain(library.error().text);
-  sqlite3_hard_heap_limit64(heap_bytes);
+  sqlite3_hard_heap_limit64(audit_heap_bytes);
   const bool named = found->state_dir.empty();
   std::string state_dir = found->state_dir;
   if (named) {

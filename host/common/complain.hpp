@@ -1,0 +1,24 @@
+// How a command ends, and its errors on standard error.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace bulkhead::program {
+
+// Exit codes of every command.
+enum ExitCode : int {
+  exit_ok = 0,
+  exit_failed = 1,
+  exit_usage = 2,
+  exit_not_running = 3,
+  exit_in_part = 4  // reload: a part of the changes is in force, the others need a restart
+};
+
+// Prints configuration errors, one per line, and returns exit_failed.
+int report_config_errors(const std::vector<std::string> &lines);
+// Prints "bulkhead: text" and returns code.
+int complain(std::string_view text, int code = exit_failed);
+
+}  // namespace bulkhead::program
