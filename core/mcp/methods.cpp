@@ -8,50 +8,50 @@ namespace bulkhead::mcp {
 namespace {
 
 // In the order of Method.
-constexpr std::string_view names[] = {"",
-                                      "other",
-                                      "initialize",
-                                      "ping",
-                                      "server/discover",
-                                      "tools/list",
-                                      "tools/call",
-                                      "resources/list",
-                                      "resources/templates/list",
-                                      "resources/read",
-                                      "resources/subscribe",
-                                      "resources/unsubscribe",
-                                      "prompts/list",
-                                      "prompts/get",
-                                      "completion/complete",
-                                      "logging/setLevel",
-                                      "roots/list",
-                                      "sampling/createMessage",
-                                      "elicitation/create",
-                                      "notifications/initialized",
-                                      "notifications/cancelled",
-                                      "notifications/progress",
-                                      "notifications/message",
-                                      "notifications/resources/updated",
-                                      "notifications/tools/list_changed",
-                                      "notifications/resources/list_changed",
-                                      "notifications/prompts/list_changed",
-                                      "notifications/roots/list_changed",
-                                      "notifications/elicitation/complete"};
+constexpr std::string_view method_names[] = {"",
+                                             "other",
+                                             "initialize",
+                                             "ping",
+                                             "server/discover",
+                                             "tools/list",
+                                             "tools/call",
+                                             "resources/list",
+                                             "resources/templates/list",
+                                             "resources/read",
+                                             "resources/subscribe",
+                                             "resources/unsubscribe",
+                                             "prompts/list",
+                                             "prompts/get",
+                                             "completion/complete",
+                                             "logging/setLevel",
+                                             "roots/list",
+                                             "sampling/createMessage",
+                                             "elicitation/create",
+                                             "notifications/initialized",
+                                             "notifications/cancelled",
+                                             "notifications/progress",
+                                             "notifications/message",
+                                             "notifications/resources/updated",
+                                             "notifications/tools/list_changed",
+                                             "notifications/resources/list_changed",
+                                             "notifications/prompts/list_changed",
+                                             "notifications/roots/list_changed",
+                                             "notifications/elicitation/complete"};
 constexpr auto first_known = static_cast<std::size_t>(Method::initialize);
-static_assert(std::size(names) ==
+static_assert(std::size(method_names) ==
               static_cast<std::size_t>(Method::notifications_elicitation_complete) + 1);
 
 }  // namespace
 
 std::string_view to_string(Method method) noexcept {
   const auto i = static_cast<std::size_t>(method);
-  return i < std::size(names) ? names[i] : std::string_view("other");
+  return i < std::size(method_names) ? method_names[i] : std::string_view("other");
 }
 
 Method method_of(std::string_view inside) noexcept {
   const bool escaped = inside.find('\\') != std::string_view::npos;
-  for (std::size_t i = first_known; i < std::size(names); ++i) {
-    if (escaped ? json::same_text(inside, names[i]) : inside == names[i]) {
+  for (std::size_t i = first_known; i < std::size(method_names); ++i) {
+    if (escaped ? json::same_text(inside, method_names[i]) : inside == method_names[i]) {
       return static_cast<Method>(i);
     }
   }

@@ -13,19 +13,19 @@ constexpr std::uint64_t max_queue_bytes = 8u << 20;
 constexpr std::uint64_t write_stall_ms = 330'000;  // once its input has ended
 constexpr std::uint64_t connect_timeout_ms = 5'000;
 
-constexpr bh_limits limits{.size = sizeof(bh_limits),
-                           .reserved = 0,
-                           .message_bytes = max_line_bytes,
-                           .header_bytes = 0,
-                           .sessions = 1,
-                           .session_idle_ms = 0,
-                           .event_buffer_bytes = 0,
-                           .write_queue_bytes = max_queue_bytes,
-                           .write_stall_ms = write_stall_ms,
-                           .connect_timeout_ms = connect_timeout_ms,
-                           .request_read_ms = 0,
-                           .shutdown_grace_ms = 0,
-                           .in_flight_per_session = 4096};
+constexpr bh_limits relay_limits{.size = sizeof(bh_limits),
+                                 .reserved = 0,
+                                 .message_bytes = max_line_bytes,
+                                 .header_bytes = 0,
+                                 .sessions = 1,
+                                 .session_idle_ms = 0,
+                                 .event_buffer_bytes = 0,
+                                 .write_queue_bytes = max_queue_bytes,
+                                 .write_stall_ms = write_stall_ms,
+                                 .connect_timeout_ms = connect_timeout_ms,
+                                 .request_read_ms = 0,
+                                 .shutdown_grace_ms = 0,
+                                 .in_flight_per_session = 4096};
 
 Error to_error(const bh_error *error) {
   if (error == nullptr) return {BH_E_INTERNAL, "no reason given"};
@@ -71,7 +71,9 @@ struct PipeHost::Receiver {
 };
 
 PipeHost::PipeHost(Options options)
-    : options_(std::move(options)), connector_tables_(limits), transport_tables_(limits) {}
+    : options_(std::move(options)),
+      connector_tables_(relay_limits),
+      transport_tables_(relay_limits) {}
 
 PipeHost::~PipeHost() {
   // The transport first: it still writes what waits for the client.

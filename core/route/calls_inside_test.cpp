@@ -155,9 +155,9 @@ TEST_CASE("each event of a call in each stage, inside a step of another call") {
       reach(w);
       REQUIRE(w.outcome() == stage);
       w.policy.verdict = BH_VERDICT_BLOCK;
-      w.policy.inside = [&w, &happen = happen] {
+      w.policy.inside = [&w, &happens = happen] {
         w.policy.verdict = BH_VERDICT_ALLOW;
-        happen(w);
+        happens(w);
       };
       w.begin(session, "\"o\"", 1);
       CHECK_FALSE(w.policy.inside);

@@ -59,7 +59,7 @@ bool can_make_groups() {
 }  // namespace
 
 Features probe_features() {
-  constexpr int pr_set_mdwe = 65;
+  constexpr int prctl_mdwe = 65;
   Features features;
   features.landlock = landlock_abi();
   features.seccomp = knows_errno_filters();
@@ -69,7 +69,7 @@ Features probe_features() {
   features.mount_namespaces = works(can_mount);
   features.ipc_namespaces = works([] { return unshared(CLONE_NEWIPC); });
   features.uts_namespaces = works([] { return unshared(CLONE_NEWUTS); });
-  features.no_writable_code = works([] { return ::prctl(pr_set_mdwe, 1UL, 0, 0, 0) == 0; });
+  features.no_writable_code = works([] { return ::prctl(prctl_mdwe, 1UL, 0, 0, 0) == 0; });
   features.pidfd = OwnedFd(static_cast<int>(::syscall(__NR_pidfd_open, ::getpid(), 0U))).get() >= 0;
   features.cgroups = can_make_groups();
   return features;

@@ -35,13 +35,13 @@ Result<ProfileLayer> find_profile(const std::vector<std::filesystem::path> &fold
 
 std::expected<std::vector<ProfileLayer>, std::vector<std::string>> read_file_layers(
     const std::string &file) {
-  using Lines = std::vector<std::string>;
+  using Texts = std::vector<std::string>;
   auto layer = read_profile_file(file);
-  if (!layer) return std::unexpected(Lines{layer.error().text});
+  if (!layer) return std::unexpected(Texts{layer.error().text});
   const auto folders = profile_folders(file);
   auto layers = with_ancestors(*std::move(layer),
                                [&](const std::string &id) { return find_profile(folders, id); });
-  if (!layers) return std::unexpected(Lines{to_string(layers.error())});
+  if (!layers) return std::unexpected(Texts{to_string(layers.error())});
   return *std::move(layers);
 }
 
