@@ -16,18 +16,18 @@
 namespace bulkhead {
 namespace {
 
-std::unexpected<Error> failed(const std::string &what) {
+std::unexpected<Error> secret_failed(const std::string &what) {
   const int error = errno;
   return fail(error == ENOENT ? BH_E_NOT_FOUND : BH_E_IO, what + ": " + bh::error_name(error));
 }
 
 Result<OwnedFd> open_private_folder(const std::string &path) {
   OwnedFd fd(::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
-  if (fd.get() < 0) return failed(path);
+  if (fd.get() < 0) return secret_failed(path);
   struct stat status{};
-  if (::fstat(fd.get(), &status) != 0) return failed(path);
+  if (::fstat(fd.get(), &status) != 0) return secret_failed(path);
   if (status.st_uid != ::geteuid()) return fail(BH_E_DENIED, path + " belongs to another user");
-  if ((status.st_mode & 0777) != 0700 && ::fchmod(fd.get(), 0700) != 0) return failed(path);
+  if ((status.st_mode & 0777) != 0700 && ::fchmod(fd.get(), 0700) != 0) return secret_failed(path);
   return fd;
 }
 
@@ -66,7 +66,7 @@ Result<std::string> private_folder(const std::string &state_dir, const std::stri
   std::string path = top.string();
   for (const std::string &part : {kind, instance}) {
     path += "/" + part;
-    if (::mkdir(path.c_str(), 0700) != 0 && errno != EEXIST) return failed(path);
+    if (::mkdir(path.c_str(), 0700) != 0 && errno != EEXIST) return secret_failed(path);
     if (const auto fd = open_private_folder(path); !fd) return std::unexpected(fd.error());
   }
   return path;
@@ -80,9 +80,9 @@ Result<std::string> read_secret(const std::string &folder, std::string_view name
   const std::string path = folder + "/" + file;
   const int flags = O_RDONLY | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK | O_NOCTTY;
   const OwnedFd fd(::openat(dir->get(), file.c_str(), flags));
-  if (fd.get() < 0) return failed(path);
+  if (fd.get() < 0) return secret_failed(path);
   struct stat status{};
-  if (::fstat(fd.get(), &status) != 0) return failed(path);
+  if (::fstat(fd.get(), &status) != 0) return secret_failed(path);
   if (!S_ISREG(status.st_mode) || status.st_uid != ::geteuid() || (status.st_mode & 077) != 0) {
     return fail(BH_E_DENIED, path + " is not a file that only its owner can read; run: chmod 600");
   }
@@ -94,7 +94,7 @@ Result<std::string> read_secret(const std::string &folder, std::string_view name
   while (got < value.size()) {
     const ssize_t n = ::read(fd.get(), value.data() + got, value.size() - got);
     if (n < 0 && errno == EINTR) continue;
-    if (n < 0) return failed(path);
+    if (n < 0) return secret_failed(path);
     if (n == 0) break;
     got += static_cast<std::size_t>(n);
   }
@@ -109,7 +109,7 @@ Result<void> write_secret(const std::string &folder, std::string_view name,
   const std::string file(name);
   const std::string path = folder + "/" + file;
   if (value.empty()) {
-    if (::unlinkat(dir->get(), file.c_str(), 0) != 0 && errno != ENOENT) return failed(path);
+    if (::unlinkat(dir->get(), file.c_str(), 0) != 0 && errno != ENOENT) return secret_failed(path);
     return {};
   }
   struct stat status{};
@@ -124,14 +124,14 @@ Result<void> write_secret(const std::string &folder, std::string_view name,
   ::unlinkat(dir->get(), fresh.c_str(), 0);  // left by a process of that number that was killed
   const OwnedFd fd(::openat(dir->get(), fresh.c_str(),
                             O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600));
-  if (fd.get() < 0) return failed(path);
+  if (fd.get() < 0) return secret_failed(path);
   if (!write_all(fd.get(), value) || ::fsync(fd.get()) != 0 ||
       ::renameat(dir->get(), fresh.c_str(), dir->get(), file.c_str()) != 0) {
-    const auto error = failed(path);
+    const auto error = secret_failed(path);
     ::unlinkat(dir->get(), fresh.c_str(), 0);
     return error;
   }
-  if (::fsync(dir->get()) != 0) return failed(path);
+  if (::fsync(dir->get()) != 0) return secret_failed(path);
   return {};
 }
 

@@ -183,7 +183,7 @@ struct HostKey {
   PluginKey key;
   unsigned groups = kAnyGroup;  // in other groups it belongs to the plugin
 };
-constexpr HostKey kKeys[] = {
+constexpr HostKey kHostKeys[] = {
     {custom<PluginReader>("plugin", read_plugin_name)},
     {custom<PluginReader>("with_rules", read_with_rules), kPolicies},
     {custom<PluginReader>("rules", check_rules), kPolicies},
@@ -200,11 +200,12 @@ constexpr HostKey kKeys[] = {
 
 void read_member(const Member &member, const std::string &path, Context &context,
                  PluginReader &reader) {
-  const HostKey *row = std::find_if(std::begin(kKeys), std::end(kKeys), [&](const HostKey &known) {
-    return known.key.name == member.name &&
-           (known.groups == kAnyGroup || (known.groups & reader.group) != 0);
-  });
-  if (row == std::end(kKeys))
+  const HostKey *row =
+      std::find_if(std::begin(kHostKeys), std::end(kHostKeys), [&](const HostKey &known) {
+        return known.key.name == member.name &&
+               (known.groups == kAnyGroup || (known.groups & reader.group) != 0);
+      });
+  if (row == std::end(kHostKeys))
     reader.config.members.push_back(member);
   else
     row->key.read(row->key, {member, join(path, member.name), context}, reader);
@@ -294,7 +295,7 @@ std::span<const std::string_view> plugin_groups() {
 
 std::vector<std::string_view> plugin_keys() {
   std::vector<std::string_view> out;
-  for (const HostKey &row : kKeys)
+  for (const HostKey &row : kHostKeys)
     if (row.key.name != kRulesMember) out.push_back(row.key.name);
   return out;
 }

@@ -6,9 +6,10 @@ namespace bulkhead {
 
 namespace {
 
-using Writer = rapidjson::Writer<rapidjson::StringBuffer>;
+using JsonWriter = rapidjson::Writer<rapidjson::StringBuffer>;
 
-void write_map(Writer &writer, const char *name, const std::map<std::string, std::string> &map) {
+void write_map(JsonWriter &writer, const char *name,
+               const std::map<std::string, std::string> &map) {
   if (map.empty()) return;
   writer.Key(name);
   writer.StartObject();
@@ -19,13 +20,13 @@ void write_map(Writer &writer, const char *name, const std::map<std::string, std
   writer.EndObject();
 }
 
-void write_text(Writer &writer, const char *name, const std::string &text) {
+void write_text(JsonWriter &writer, const char *name, const std::string &text) {
   if (text.empty()) return;
   writer.Key(name);
   writer.String(text);
 }
 
-void write_list(Writer &writer, const char *name, const std::vector<std::string> &list) {
+void write_list(JsonWriter &writer, const char *name, const std::vector<std::string> &list) {
   if (list.empty()) return;
   writer.Key(name);
   writer.StartArray();
@@ -33,7 +34,7 @@ void write_list(Writer &writer, const char *name, const std::vector<std::string>
   writer.EndArray();
 }
 
-void write_sandbox(Writer &writer, const SandboxRules &rules) {
+void write_sandbox(JsonWriter &writer, const SandboxRules &rules) {
   writer.Key("sandbox");
   writer.StartObject();
   write_text(writer, "mode", std::string(to_string(rules.mode)));
@@ -73,7 +74,7 @@ std::string_view to_string(SandboxMode mode) noexcept {
 
 std::string ServerDef::to_json() const {
   rapidjson::StringBuffer buffer;
-  Writer writer(buffer);
+  JsonWriter writer(buffer);
   writer.StartObject();
   write_text(writer, "type", type);
   write_text(writer, "command", command);

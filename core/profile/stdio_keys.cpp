@@ -18,7 +18,7 @@ constexpr Word kModes[] = {{"home-read-only", static_cast<int>(SandboxMode::home
 // The key of the server that a member of the table "sandbox" stands for; empty: none. A table
 // "network" belongs to VS Code.
 std::string_view key_beside(const Member &member) {
-  static constexpr std::pair<std::string_view, std::string_view> kKeys[] = {
+  static constexpr std::pair<std::string_view, std::string_view> kStdioKeys[] = {
       {"memory_bytes", "memory_bytes"},   {"memoryBytes", "memory_bytes"},
       {"processes", "processes"},         {"cache_bytes", "cache_bytes"},
       {"cacheBytes", "cache_bytes"},      {"read", "sandbox_paths"},
@@ -28,9 +28,9 @@ std::string_view key_beside(const Member &member) {
   if (member.name == "network") {
     return member.value.kind == Kind::table ? std::string_view() : std::string_view(member.name);
   }
-  const auto *found = std::find_if(std::begin(kKeys), std::end(kKeys),
+  const auto *found = std::find_if(std::begin(kStdioKeys), std::end(kStdioKeys),
                                    [&](const auto &key) { return key.first == member.name; });
-  return found == std::end(kKeys) ? std::string_view() : found->second;
+  return found == std::end(kStdioKeys) ? std::string_view() : found->second;
 }
 
 }  // namespace

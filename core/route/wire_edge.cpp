@@ -12,7 +12,7 @@
 namespace bulkhead {
 namespace {
 
-constexpr std::uint32_t max_batch = 256;
+constexpr std::uint32_t max_batch_messages = 256;
 
 }  // namespace
 
@@ -179,7 +179,7 @@ bool WireEdge::take_element(BatchInHand &batch, std::string_view element) {
   if (lane == nullptr) return false;
   mcp::Scan scan;
   mcp::ScanError error;
-  if (++batch.count > max_batch) {
+  if (++batch.count > max_batch_messages) {
     error.what = "a batch of more than 256 messages; the rest of it was dropped";
     batch.refuse({}, error);
     return false;

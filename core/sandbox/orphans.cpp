@@ -21,7 +21,7 @@ namespace {
 
 // /proc/PID/stat: "PID (name) state PARENT ...", where the name may contain any character. Not
 // every kernel has /proc/PID/task/TID/children.
-pid_t parent_of(const std::string &pid) {
+pid_t parent_process_of(const std::string &pid) {
   std::ifstream file("/proc/" + pid + "/stat");
   std::string text;
   std::getline(file, text, '\0');
@@ -37,7 +37,7 @@ std::vector<pid_t> children() {
   for (const auto &entry : std::filesystem::directory_iterator("/proc", error)) {
     const std::string name = entry.path().filename();
     if (name.find_first_not_of("0123456789") != std::string::npos) continue;
-    if (parent_of(name) == self) out.push_back(static_cast<pid_t>(std::atol(name.c_str())));
+    if (parent_process_of(name) == self) out.push_back(static_cast<pid_t>(std::atol(name.c_str())));
   }
   return out;
 }

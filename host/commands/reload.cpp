@@ -12,7 +12,7 @@
 namespace bulkhead::program {
 namespace {
 
-std::string text_of(std::string_view value) {
+std::string shown_text(std::string_view value) {
   std::string scratch;
   return value.starts_with('"') ? printable(mcp::unquote(value, &scratch)) : "";
 }
@@ -25,9 +25,9 @@ void add_line(std::string_view json, std::string_view member, std::string_view w
   if (!array.starts_with('[')) return;
   mcp::for_each_item(array, [&](std::string_view item) {
     if (!line.empty()) line += ", ";
-    line += item.starts_with('{') ? text_of(mcp::member(item, "name")) + " (" +
-                                        text_of(mcp::member(item, "reason")) + ")"
-                                  : text_of(item);
+    line += item.starts_with('{') ? shown_text(mcp::member(item, "name")) + " (" +
+                                        shown_text(mcp::member(item, "reason")) + ")"
+                                  : shown_text(item);
   });
   if (!line.empty()) *out += "  " + std::string(what) + ": " + line + "\n";
 }
@@ -37,7 +37,7 @@ enum class Extent : std::uint8_t { none, part, all };
 // The part of the configuration that a gateway has applied.
 Extent extent_of(const FoundGateway &gateway) {
   if (gateway.status != 200) return Extent::none;
-  const std::string applied = text_of(mcp::member(gateway.answer, "applied"));
+  const std::string applied = shown_text(mcp::member(gateway.answer, "applied"));
   return applied == "all" ? Extent::all : applied == "part" ? Extent::part : Extent::none;
 }
 
@@ -59,7 +59,7 @@ std::string describe_reload(const FoundGateway &gateway) {
   const std::string_view json = gateway.answer;
   std::string out;
   if (gateway.status == 200) {
-    const std::string message = text_of(mcp::member(json, "message"));
+    const std::string message = shown_text(mcp::member(json, "message"));
     out = gateway.socket + ": " + (message.empty() ? "reloaded" : message) + "\n";
     add_policy(json, &out);
     add_line(json, "added", "added", &out);
@@ -72,12 +72,12 @@ std::string describe_reload(const FoundGateway &gateway) {
     add_line(json, "needs_restart", "not changed", &out);
     return out;
   }
-  out = gateway.socket + ": " + text_of(mcp::member(json, "message")) +
-        text_of(mcp::member(json, "error")) + "\n";
+  out = gateway.socket + ": " + shown_text(mcp::member(json, "message")) +
+        shown_text(mcp::member(json, "error")) + "\n";
   const std::string_view failures = mcp::member(json, "failures");
   if (!failures.starts_with('[')) return out;
   mcp::for_each_item(failures, [&](std::string_view item) {
-    out += "  " + text_of(mcp::member(item, "message")) + "\n";
+    out += "  " + shown_text(mcp::member(item, "message")) + "\n";
   });
   return out;
 }

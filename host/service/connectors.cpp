@@ -18,7 +18,7 @@ ConnectorChange refuse(bh_status code, std::string why) {
   return change;
 }
 
-std::string joined(const std::vector<std::string> &lines) {
+std::string joined_lines(const std::vector<std::string> &lines) {
   std::string out;
   for (const std::string &line : lines) out += (out.empty() ? "" : "\n") + line;
   return out;
@@ -87,7 +87,7 @@ ConnectorChange add_connector(const Arguments &arguments, Transports transports,
   if (!layer.has_value()) return refuse(BH_E_INTERNAL, layer.error().text);
   auto before = load_for(arguments, transports, layer->text);
   if (!before.has_value()) {
-    return refuse(BH_E_INTERNAL, "the profile is not valid: " + joined(before.error()));
+    return refuse(BH_E_INTERNAL, "the profile is not valid: " + joined_lines(before.error()));
   }
   auto text = with_server(*layer, entry);
   if (!text.has_value() && text.error().code != BH_E_DENIED) {
@@ -103,7 +103,7 @@ ConnectorChange add_connector(const Arguments &arguments, Transports transports,
     return refuse(BH_E_DENIED, "server_is_locked: " + hold->says);
   }
   auto next = load_for(arguments, transports, *text);
-  if (!next.has_value()) return refuse(BH_E_INVALID, joined(next.error()));
+  if (!next.has_value()) return refuse(BH_E_INVALID, joined_lines(next.error()));
   const ServerDef *added = find(next->profile, id);
   if (added == nullptr) {  // its name is invalid; a note has the reason
     return refuse(BH_E_INVALID, next->profile.notes.empty() ? "the server is invalid"
@@ -140,7 +140,7 @@ ConnectorChange remove_connector(const Arguments &arguments, Transports transpor
                      : refuse(BH_E_NOT_FOUND, "unknown server \"" + name + "\"");
   }
   auto next = load_for(arguments, transports, *text);
-  if (!next.has_value()) return refuse(BH_E_INTERNAL, joined(next.error()));
+  if (!next.has_value()) return refuse(BH_E_INTERNAL, joined_lines(next.error()));
   if (auto done = write_user_layer(*text); !done.has_value()) {
     return refuse(BH_E_INTERNAL, done.error().text);
   }

@@ -10,7 +10,7 @@
 namespace bulkhead::program {
 namespace {
 
-constexpr std::uint64_t look_ms = 20;
+constexpr std::uint64_t stop_look_ms = 20;
 
 // The servers that a change started to connect and that are not ready, with the reason.
 std::vector<std::pair<std::string, std::string>> not_connected(const HostStatus &status,
@@ -243,7 +243,7 @@ void Service::on_host_status(const HostStatus &status) {
   if ((status.settled && status.drained) || reactor_.now_ns() >= job.deadline_ns) {
     return finish(answer_with(Reloaded{job.report, job.notes, not_connected(status, job.report)}));
   }
-  timer_ = reactor_.timer_start(this, look_ms, bh::callback(this, [](Service &self) {
+  timer_ = reactor_.timer_start(this, stop_look_ms, bh::callback(this, [](Service &self) {
                                   self.timer_ = 0;
                                   self.wait_settled();
                                 }));

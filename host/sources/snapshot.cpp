@@ -49,11 +49,11 @@ void add_compartments(Writer &out, const std::vector<CompartmentStatus> &compart
 }
 
 // Parsing: members of another process's snapshot, as printable text.
-std::string text_of(std::string_view object, std::string_view key, bool keep_lines = false) {
+std::string member_shown(std::string_view object, std::string_view key, bool keep_lines = false) {
   return printable(bh::json::member_text(object, key), keep_lines);
 }
 
-std::uint64_t number_of(std::string_view object, std::string_view key) {
+std::uint64_t member_number(std::string_view object, std::string_view key) {
   std::uint64_t out = 0;
   bh::json::read_integer(bh::json::member(object, key), &out);
   return out;
@@ -77,15 +77,15 @@ std::vector<ServerStatus> servers_of(std::string_view json) {
   std::vector<ServerStatus> out;
   each(mcp::member(json, "servers"), [&](std::string_view item) {
     ServerStatus server;
-    server.name = text_of(item, "name");
-    server.type = text_of(item, "type");
-    server.state = state_of(text_of(item, "state"));
-    server.reason = text_of(item, "reason", true);
-    server.tools = static_cast<std::uint32_t>(number_of(item, "tools"));
-    server.resources = static_cast<std::uint32_t>(number_of(item, "resources"));
-    server.prompts = static_cast<std::uint32_t>(number_of(item, "prompts"));
-    server.restarts = static_cast<std::uint32_t>(number_of(item, "restarts"));
-    server.in_flight = number_of(item, "in_flight");
+    server.name = member_shown(item, "name");
+    server.type = member_shown(item, "type");
+    server.state = state_of(member_shown(item, "state"));
+    server.reason = member_shown(item, "reason", true);
+    server.tools = static_cast<std::uint32_t>(member_number(item, "tools"));
+    server.resources = static_cast<std::uint32_t>(member_number(item, "resources"));
+    server.prompts = static_cast<std::uint32_t>(member_number(item, "prompts"));
+    server.restarts = static_cast<std::uint32_t>(member_number(item, "restarts"));
+    server.in_flight = member_number(item, "in_flight");
     out.push_back(std::move(server));
   });
   return out;
@@ -137,7 +137,7 @@ std::string server_table(const std::vector<ServerStatus> &servers, std::string_v
 
 namespace {
 
-std::string joined(std::string_view array) {
+std::string shown_items(std::string_view array) {
   std::string out, scratch;
   each(array, [&](std::string_view item) {
     out += (out.empty() ? "" : " ") + printable(mcp::unquote(item, &scratch));
@@ -148,12 +148,13 @@ std::string joined(std::string_view array) {
 std::string compartment_table(std::string_view json) {
   Table table({"COMPARTMENT", "STATE", ">PID", ">RESTARTS", ">MEMORY", ">FILES", "CONFINED BY"});
   each(mcp::member(json, "compartments"), [&](std::string_view item) {
-    const std::uint64_t pid = number_of(item, "pid");
-    table.add({text_of(item, "name"), text_of(item, "state"), pid == 0 ? "-" : std::to_string(pid),
-               count(static_cast<std::uint32_t>(number_of(item, "restarts"))),
-               std::to_string(number_of(item, "memory_bytes") >> 20) + " MiB",
-               count(static_cast<std::uint32_t>(number_of(item, "descriptors"))),
-               joined(mcp::member(item, "in_force"))});
+    const std::uint64_t pid = member_number(item, "pid");
+    table.add({member_shown(item, "name"), member_shown(item, "state"),
+               pid == 0 ? "-" : std::to_string(pid),
+               count(static_cast<std::uint32_t>(member_number(item, "restarts"))),
+               std::to_string(member_number(item, "memory_bytes") >> 20) + " MiB",
+               count(static_cast<std::uint32_t>(member_number(item, "descriptors"))),
+               shown_items(mcp::member(item, "in_force"))});
   });
   return table.empty() ? "" : table.str("  ");
 }
@@ -162,12 +163,12 @@ std::string compartment_table(std::string_view json) {
 std::string missing_lines(std::string_view json) {
   std::string out;
   const auto add = [&](const std::string &where, std::string_view names) {
-    const std::string lacks = joined(names);
+    const std::string lacks = shown_items(names);
     if (!lacks.empty()) out += "  not enforced " + where + ": " + lacks + "\n";
   };
   each(mcp::member(json, "compartments"), [&](std::string_view item) {
-    add("in " + text_of(item, "name"), mcp::member(item, "missing"));
-    add("for servers of " + text_of(item, "name"), mcp::member(item, "servers_missing"));
+    add("in " + member_shown(item, "name"), mcp::member(item, "missing"));
+    add("for servers of " + member_shown(item, "name"), mcp::member(item, "servers_missing"));
   });
   add("for servers", mcp::member(json, "servers_missing"));
   return out;
@@ -177,18 +178,18 @@ std::string missing_lines(std::string_view json) {
 std::string stopped_lines(std::string_view json) {
   std::string out;
   each(mcp::member(json, "compartments"), [&](std::string_view item) {
-    const std::string state = text_of(item, "state");
+    const std::string state = member_shown(item, "state");
     if (state == "running") return;
-    out += "  compartment " + text_of(item, "name") + ": " + state + "\n";
+    out += "  compartment " + member_shown(item, "name") + ": " + state + "\n";
   });
   return out;
 }
 
 // For example "  policy: 3 rules in force, generation 2".
 std::string policy_line(std::string_view policy) {
-  const std::uint64_t generation = number_of(policy, "generation");
+  const std::uint64_t generation = member_number(policy, "generation");
   if (generation == 0) return "";
-  const std::uint64_t rules = number_of(policy, "rules");
+  const std::uint64_t rules = member_number(policy, "rules");
   return "  policy: " + counted(rules, "rule") + " in force, generation " +
          std::to_string(generation) + "\n";
 }
@@ -205,7 +206,7 @@ std::string record_lines(std::string_view counters) {
     const std::string id = name.substr(0, name.size() - written.size());
     out += "  " + printable(id) + ": " + printable(value) + " written";
     const auto more = [&](const char *what, const char *word) {
-      const std::uint64_t n = number_of(counters, id + what);
+      const std::uint64_t n = member_number(counters, id + what);
       if (n > 0) out += ", " + std::to_string(n) + word;
     };
     more(".records_spilled", " spilled");
@@ -214,12 +215,12 @@ std::string record_lines(std::string_view counters) {
     out += "\n";
   };
   mcp::for_each_member(counters, each_counter);
-  const std::uint64_t dropped = number_of(counters, "dropped_records");
+  const std::uint64_t dropped = member_number(counters, "dropped_records");
   if (dropped > 0) {
     out += "  " + counted(dropped, "record") + (dropped == 1 ? " was" : " were") +
            " dropped: no telemetry plugin accepted " + (dropped == 1 ? "it\n" : "them\n");
   }
-  const std::uint64_t refused = number_of(counters, "refused_unrecorded");
+  const std::uint64_t refused = member_number(counters, "refused_unrecorded");
   if (refused > 0) {
     out += "  " + counted(refused, "request") + (refused == 1 ? " was" : " were") +
            " rejected because " + (refused == 1 ? "it" : "they") + " could not be recorded\n";
@@ -236,15 +237,16 @@ bool describe_snapshot(std::string_view json, bool verbose, std::string *out) {
     std::string scratch;
     endpoints += "  " + printable(mcp::unquote(item, &scratch));
   });
-  *out += "bulkhead " + text_of(json, "version") + " " + text_of(json, "command") + "  pid " +
-          std::to_string(number_of(json, "pid")) + endpoints + "\n";
-  *out += "  up " + duration(number_of(json, "uptime_ms")) + ", " +
-          counted(number_of(json, "sessions"), "session") + ", " +
-          counted(number_of(json, "calls"), "call") + " (" +
-          std::to_string(number_of(json, "in_flight")) + " in flight)\n";
-  const std::string config = text_of(json, "config");
-  *out += "  config " + (config.empty() ? "none" : config) + ", log " + text_of(json, "log") + "\n";
-  const std::string socket = text_of(json, "socket");
+  *out += "bulkhead " + member_shown(json, "version") + " " + member_shown(json, "command") +
+          "  pid " + std::to_string(member_number(json, "pid")) + endpoints + "\n";
+  *out += "  up " + duration(member_number(json, "uptime_ms")) + ", " +
+          counted(member_number(json, "sessions"), "session") + ", " +
+          counted(member_number(json, "calls"), "call") + " (" +
+          std::to_string(member_number(json, "in_flight")) + " in flight)\n";
+  const std::string config = member_shown(json, "config");
+  *out += "  config " + (config.empty() ? "none" : config) + ", log " + member_shown(json, "log") +
+          "\n";
+  const std::string socket = member_shown(json, "socket");
   if (verbose && !socket.empty()) *out += "  service socket " + socket + "\n";
   *out += policy_line(mcp::member(json, "policy"));
   *out += server_table(servers_of(json), "  ");
@@ -263,9 +265,9 @@ bool describe_snapshot(std::string_view json, bool verbose, std::string *out) {
     *out += "  not offered: " + printable(mcp::unquote(item, &scratch)) + "\n";
   });
   each(mcp::member(json, "plugins"), [&](std::string_view item) {
-    const std::string state = text_of(item, "state");
+    const std::string state = member_shown(item, "state");
     if (state.starts_with("failed"))
-      *out += "  plugin " + text_of(item, "id") + ": " + state + "\n";
+      *out += "  plugin " + member_shown(item, "id") + ": " + state + "\n";
   });
   return true;
 }

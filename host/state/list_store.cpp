@@ -11,7 +11,7 @@ namespace bulkhead::program {
 namespace {
 
 constexpr std::string_view key_name = ".key";  // server names do not begin with a dot
-constexpr std::string_view head = "bulkhead lists 1\n";
+constexpr std::string_view file_head = "bulkhead lists 1\n";
 
 }  // namespace
 
@@ -53,8 +53,8 @@ Result<KeptLists> ListStore::read(const std::string &server, const std::string &
     return std::unexpected(text.error());
   }
   KeptLists stored;
-  if (!text->starts_with(head) ||
-      !from_bytes(std::string_view(*text).substr(head.size()), &stored)) {
+  if (!text->starts_with(file_head) ||
+      !from_bytes(std::string_view(*text).substr(file_head.size()), &stored)) {
     return fail(BH_E_INVALID, path + ": is damaged");
   }
   if (stored.definition != definition) return kept;
@@ -64,7 +64,7 @@ Result<KeptLists> ListStore::read(const std::string &server, const std::string &
 
 Result<void> ListStore::write(const std::string &server, const KeptLists &lists) const {
   if (auto made = make_private_dir(folder_); !made) return made;
-  return write_private(folder_, server, std::string(head) + to_bytes(lists));
+  return write_private(folder_, server, std::string(file_head) + to_bytes(lists));
 }
 
 void load_stored_lists(Profile *profile) {

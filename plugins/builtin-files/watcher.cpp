@@ -19,8 +19,9 @@ namespace {
 constexpr std::uint32_t moves = IN_CREATE | IN_DELETE | IN_MOVED_FROM | IN_MOVED_TO;
 constexpr std::uint32_t interest =
     moves | IN_MODIFY | IN_DELETE_SELF | IN_MOVE_SELF | IN_ONLYDIR | IN_EXCL_UNLINK;
-constexpr std::size_t max_names = 4096;  // path components, including those of followed links
-constexpr int max_reads = 16;            // of 64 KiB, before other events are processed
+constexpr std::size_t max_watched_names =
+    4096;                      // path components, including those of followed links
+constexpr int max_reads = 16;  // of 64 KiB, before other events are processed
 
 // A path through the descriptor, so that the folder is the one that was resolved within the
 // workspace.
@@ -37,7 +38,7 @@ std::string watch_problem(int error) {
 }
 
 // The components without empty ones and ".".
-std::vector<std::string> components(std::string_view path) {
+std::vector<std::string> owned_components(std::string_view path) {
   std::vector<std::string> out;
   while (!path.empty()) {
     const std::size_t slash = std::min(path.find('/'), path.size());
@@ -102,7 +103,7 @@ class PathWalk {
   static constexpr int max_links = 40;  // the kernel's limit
 
   void put_before(const std::string &path) {
-    const std::vector<std::string> more = components(path);
+    const std::vector<std::string> more = owned_components(path);
     names_.insert(names_.end(), more.rbegin(), more.rend());
   }
 
@@ -203,7 +204,8 @@ std::string Watcher::resolve_path(Subscription *subscription, std::vector<Step> 
   const Workspace &workspace = *subscription->workspace;
   PathWalk way(workspace, subscription->path);
   for (std::size_t names = 0; way.next(); ++names) {
-    if (names == max_names) return shown(subscription->path) + " leads through too many folders";
+    if (names == max_watched_names)
+      return shown(subscription->path) + " leads through too many folders";
     std::string problem = watch_step(subscription, way.folder(), way.name(), steps);
     if (!problem.empty()) return problem;
     way.enter();

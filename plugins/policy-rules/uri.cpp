@@ -80,7 +80,7 @@ std::string without_doubled_slashes(std::string path) {
   return path;
 }
 
-std::string_view trimmed(std::string_view text) {
+std::string_view without_blanks(std::string_view text) {
   const auto blank = [](char c) { return static_cast<unsigned char>(c) <= 0x20; };
   while (!text.empty() && blank(text.front())) text.remove_prefix(1);
   while (!text.empty() && blank(text.back())) text.remove_suffix(1);
@@ -89,9 +89,9 @@ std::string_view trimmed(std::string_view text) {
 
 // The preprocessing of URL parsers: removes blanks at both ends, and tabs and line ends anywhere.
 std::string cleaned(std::string_view text) {
-  std::string out(trimmed(text));
+  std::string out(without_blanks(text));
   std::erase_if(out, [](char c) { return c == '\t' || c == '\r' || c == '\n'; });
-  return std::string(trimmed(out));
+  return std::string(without_blanks(out));
 }
 
 // Position of the colon after the scheme; npos: none.
@@ -244,7 +244,7 @@ std::string web_host(std::string_view url) {
   const std::size_t colon = url.find(':');
   if (colon == std::string_view::npos) return {};
   constexpr std::size_t longest = 64;  // limit for a scheme and removed characters
-  if (colon > longest && trimmed(url.substr(0, colon)).size() > longest) return {};
+  if (colon > longest && without_blanks(url.substr(0, colon)).size() > longest) return {};
   const Special *special = special_of(bh::lowered(cleaned(url.substr(0, colon))));
   if (special == nullptr || !special->scheme.starts_with("http")) return {};
   url.remove_prefix(colon + 1);

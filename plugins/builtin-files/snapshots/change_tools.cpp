@@ -6,6 +6,7 @@
 #include <unordered_set>
 
 #include "builtin-files/snapshots/compare.hpp"
+#include "builtin-files/snapshots/objects.hpp"
 #include "builtin-files/snapshots/revert.hpp"
 #include "builtin-files/snapshots/snapshot_tools.hpp"
 #include "tool-kit/results.hpp"
@@ -18,7 +19,6 @@ using tool_kit::error_result;
 
 constexpr std::uint64_t default_page = 5000, max_page = 64u << 20;
 constexpr std::size_t max_changes = 100'000;
-constexpr std::string_view stopped = "the call was cancelled or timed out";
 
 // ---- snapshots_changes -----------------------------------------------------------------------
 

@@ -6,7 +6,7 @@ namespace builtin_files {
 namespace {
 
 constexpr std::string_view magic = "bulkhead snapshot 1\n";
-constexpr std::size_t max_name = 64;
+constexpr std::size_t max_snapshot_name = 64;
 constexpr std::size_t max_replaced = 22;
 
 // Writes numbers in host byte order: a store is not portable between machines.
@@ -91,7 +91,7 @@ bool read_head(Reader *r, Head *h) {
   h->skipped = r->number<std::uint64_t>();
   h->hash = r->hash();
   const auto count = r->number<std::uint16_t>();
-  if (count > max_replaced || h->name.size() > max_name) return false;
+  if (count > max_replaced || h->name.size() > max_snapshot_name) return false;
   for (unsigned i = 0; i < count; ++i) h->replaces.push_back(r->number<std::uint64_t>());
   return r->good();
 }

@@ -18,10 +18,9 @@
 namespace builtin_files {
 namespace {
 
-constexpr std::size_t chunk_bytes = 1u << 20;
+constexpr std::size_t object_chunk_bytes = 1u << 20;
 constexpr std::size_t max_single_syncs = 64;  // above this number of new files, the whole file
                                               // system is synced
-constexpr std::string_view stopped = "the call was cancelled or timed out";
 
 // Path of an object: "ab/cdef...", in 256 folders, so that each stays small.
 std::string path_of(const Hash &hash) {
@@ -78,8 +77,8 @@ std::string for_each_chunk(int file, const std::function<bool()> &stop,
                            const std::function<std::string(std::string_view)> &each) {
   struct stat s{};
   const bool known = ::fstat(file, &s) == 0 && s.st_size >= 0;
-  const std::size_t size = known ? static_cast<std::size_t>(s.st_size) + 1 : chunk_bytes;
-  std::string chunk(std::min(size, chunk_bytes), '\0');
+  const std::size_t size = known ? static_cast<std::size_t>(s.st_size) + 1 : object_chunk_bytes;
+  std::string chunk(std::min(size, object_chunk_bytes), '\0');
   for (;;) {
     if (stop()) return std::string(stopped);
     const ssize_t n = read_chunk(file, chunk.data(), chunk.size());
@@ -129,7 +128,7 @@ bool Objects::place(int temporary, const std::string &temporary_name, const Hash
 
 Objects::Put Objects::put(int file, std::uint64_t max_bytes, const std::function<bool()> &stop) {
   struct stat s{};
-  if (::fstat(file, &s) != 0 || static_cast<std::uint64_t>(s.st_size) > chunk_bytes) {
+  if (::fstat(file, &s) != 0 || static_cast<std::uint64_t>(s.st_size) > object_chunk_bytes) {
     return put_large(file, max_bytes, stop);
   }
   std::string bytes(static_cast<std::size_t>(s.st_size) + 1, '\0');

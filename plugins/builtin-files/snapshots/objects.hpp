@@ -8,12 +8,15 @@
 #include <cstdint>
 #include <functional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "builtin-files/snapshots/hash.hpp"
 #include "builtin-files/workspace.hpp"
 
 namespace builtin_files {
+
+inline constexpr std::string_view stopped = "the call was cancelled or timed out";
 
 class Objects {
  public:

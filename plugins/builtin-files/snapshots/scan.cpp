@@ -16,7 +16,7 @@
 namespace builtin_files {
 namespace {
 
-constexpr int max_levels = 128;
+constexpr int max_scan_levels = 128;
 constexpr std::size_t names_between_looks = 1024;  // while reading a folder
 // Time stamps have a granularity of up to some milliseconds: a file that was changed a moment ago
 // may be changed again without a different time stamp.
@@ -98,7 +98,7 @@ class Scanner {
     const bool is_folder = e.kind == Kind::folder;
     out_->entries.push_back(std::move(e));
     if (!is_folder) return;
-    if (level == max_levels) return fail("folders are more than 128 levels deep");
+    if (level == max_scan_levels) return fail("folders are more than 128 levels deep");
     Fd below = Workspace::open_below(folder_fd, name.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW);
     if (below.valid()) return folder(std::move(below), path + name + "/", level + 1);
     if (errno != ENOENT) ++out_->skipped;

@@ -17,7 +17,7 @@ namespace {
 using bh::json::quoted;
 using tool_kit::error_result;
 
-constexpr std::uint64_t default_page = 5000, max_page = 1u << 20;
+constexpr std::uint64_t default_versions = 5000, max_versions = 1u << 20;
 constexpr std::size_t max_listed_changes = 1000;  // of one snapshot, with include_changes
 
 SnapshotStore &store_for(const Call &call, const Workspace &workspace) {
@@ -247,8 +247,9 @@ std::string snapshots_list(const Call &call) {
   SnapshotStore &store = store_of(call);
   const bool as_json = call.arguments.choice("format", {"text", "json"}) == "json";
   const bool with_changes = call.arguments.flag("include_changes", false);
-  const std::uint64_t start = call.arguments.whole("start_index", 0, 0, max_page);
-  const std::uint64_t length = call.arguments.whole("max_length", default_page, 1, max_page);
+  const std::uint64_t start = call.arguments.whole("start_index", 0, 0, max_versions);
+  const std::uint64_t length =
+      call.arguments.whole("max_length", default_versions, 1, max_versions);
   if (const std::string &p = call.arguments.problem(); !p.empty()) return error_result(p);
   std::string problem;
   const auto held = store.lock(call, &problem);
