@@ -1,5 +1,8 @@
 #include "formats/clients.hpp"
 
+#include <algorithm>
+#include <filesystem>
+
 #include "formats/import.hpp"
 #include "profile/parse.hpp"
 #include "profile/read_file.hpp"
@@ -15,6 +18,7 @@ namespace {
 constexpr std::size_t kClientBytes = 64u << 20;  // Claude Code stores its history in the same file
 constexpr std::size_t kClientValues = 1'000'000;
 constexpr std::size_t kOtherProjects = 200;  // shown at most
+constexpr std::size_t kContinueFiles = 100;  // read at most, of one folder
 
 using Section = std::vector<std::string>;
 
@@ -25,10 +29,27 @@ struct Candidate {
   bool has_projects = false;  // has sections projects.FOLDER.mcpServers
 };
 
+// Continue reads each file of this folder. Its YAML files are reported, but not read.
+void add_continue(const std::string &folder, std::vector<Candidate> *out) {
+  std::vector<std::string> files;
+  std::error_code error;
+  for (std::filesystem::directory_iterator at(folder, error), end; !error && at != end;
+       at.increment(error)) {
+    const std::string extension = at->path().extension();
+    if (extension == ".json" || extension == ".yaml" || extension == ".yml")
+      files.push_back(at->path());
+    if (files.size() == kContinueFiles) break;
+  }
+  std::sort(files.begin(), files.end());
+  for (std::string &file : files) out->push_back({"Continue", std::move(file), {{"mcpServers"}}});
+}
+
 std::vector<Candidate> candidates(const std::string &home, const std::string &cwd, bool folder) {
   const Section plain{"mcpServers"};
   const std::vector<Section> code{{"servers"}, {"mcp", "servers"}, {"mcp.servers"}};
   const std::string mac = home + "/Library/Application Support";
+  const std::string cline =
+      "/Code/User/globalStorage/saoudrizwan.claude-dev/settings/cline_mcp_settings.json";
   std::vector<Candidate> out = {
       {"Claude Code", home + "/.claude.json", {plain, {"projects", cwd, "mcpServers"}}, true},
       {"Claude Code", home + "/.claude/settings.json", {plain}},
@@ -40,15 +61,24 @@ std::vector<Candidate> candidates(const std::string &home, const std::string &cw
       {"VS Code", mac + "/Code/User/settings.json", code},
       {"Cursor", home + "/.cursor/mcp.json", {plain}},
       {"Gemini CLI", home + "/.gemini/settings.json", {plain}},
+      {"Codex", home + "/.codex/config.toml", {{"mcp_servers"}}},
+      {"Windsurf", home + "/.codeium/windsurf/mcp_config.json", {plain}},
+      {"Zed", home + "/.config/zed/settings.json", {{"context_servers"}}},
+      {"Cline", home + "/.config" + cline, {plain}},
+      {"Cline", mac + cline, {plain}},
   };
+  add_continue(home + "/.continue/mcpServers", &out);
   if (!folder) return out;
   const Candidate folder_files[] = {
       {"Claude Code", cwd + "/.mcp.json", {plain}},
       {"VS Code", cwd + "/.vscode/mcp.json", code},
       {"Cursor", cwd + "/.cursor/mcp.json", {plain}},
       {"Gemini CLI", cwd + "/.gemini/settings.json", {plain}},
+      {"Codex", cwd + "/.codex/config.toml", {{"mcp_servers"}}},
+      {"Zed", cwd + "/.zed/settings.json", {{"context_servers"}}},
   };
   out.insert(out.end(), std::begin(folder_files), std::end(folder_files));
+  add_continue(cwd + "/.continue/mcpServers", &out);
   return out;
 }
 
@@ -106,6 +136,10 @@ void search(const Candidate &candidate, const std::string &cwd, std::vector<Foun
 }  // namespace
 
 bool read_client_file(const std::string &path, Node *out, std::string *error) {
+  if (path.ends_with(".yaml") || path.ends_with(".yml")) {
+    *error = "YAML is not read: write its servers to a .json file beside it, as mcpServers";
+    return false;
+  }
   auto text = read_whole(path, kClientBytes, true);
   if (!text) {
     // Most users have one or two of these clients.

@@ -72,7 +72,17 @@ class ServerWriter {
 
   // The keys, without the [table] line; comments first.
   void write() {
-    for (const Member &member : entry_.value.members) write_key(member);
+    const Node *command = entry_.value.find("command");
+    if (config_.client == "Zed" && command != nullptr && command->kind == Kind::table) {
+      // Of old: command = {path, args, env}.
+      for (const Member &member : command->members) {
+        Member key = member;
+        if (key.name == "path") key.name = "command";
+        write_key(key);
+      }
+    }
+    for (const Member &member : entry_.value.members)
+      if (&member.value != command || command->kind != Kind::table) write_key(member);
     if (config_.client == "Gemini CLI" && entry_.value.find("url") != nullptr &&
         entry_.value.find("type") == nullptr)
       keys_ += "type = \"sse\"\n";  // there, "url" is the old transport
@@ -104,6 +114,8 @@ class ServerWriter {
         {"bearerToken", &ServerWriter::write_bearer}, {"type", &ServerWriter::drop_type},
     };
     const std::string_view key = server_key(member.name);
+    if (config_.client == "Codex" && write_codex_key(member)) return;
+    if (config_.client == "Zed" && (member.name == "source" || member.name == "settings")) return;
     if (key.empty()) {
       if (!ignored_server_key(member.name)) comment("not copied: " + in_quotes(member.name));
       return;
@@ -111,6 +123,23 @@ class ServerWriter {
     for (const KeyWriter &writer : kWriters)
       if (writer.key == key && (this->*writer.write)(member.value)) return;
     write_plain(key, member.value);
+  }
+
+  // Codex names variables of its own environment: env_vars is a list of those the server gets,
+  // env_http_headers has them as values of headers.
+  bool write_codex_key(const Member &member) {
+    if (member.name == "env_vars" && member.value.kind == Kind::array) {
+      for (const Node &item : member.value.items)
+        env_ += toml_key(item.text) + " = " + toml_string("${env:" + item.text + "}") + '\n';
+      return true;
+    }
+    if (member.name != "env_http_headers" || member.value.kind != Kind::table) return false;
+    for (const Member &header : member.value.members) {
+      Member reference = header;
+      reference.value.text = "${env:" + header.value.text + "}";
+      write_header(reference);
+    }
+    return true;
   }
 
   bool note_env_file(const Node &) {
@@ -171,9 +200,25 @@ class ServerWriter {
     bool refers = copy.text.find("${") != std::string::npos;
     for (const Node &item : copy.items)
       refers = refers || item.text.find("${") != std::string::npos;
-    if (refers) comment("references in " + std::string(key) + " are passed on as they are");
+    if (refers)
+      comment("references in " + std::string(key) + " are passed on as they are" +
+              explained(value));
     if (const std::string text = toml_value(copy); !text.empty())
       keys_ += std::string(key) + " = " + text + '\n';
+  }
+
+  // What VS Code would have put in place of a reference.
+  static std::string explained(const Node &value) {
+    const auto has = [&](std::string_view name) {
+      return value.text.find(name) != std::string::npos ||
+             std::any_of(value.items.begin(), value.items.end(), [&](const Node &item) {
+               return item.text.find(name) != std::string::npos;
+             });
+    };
+    if (has("${input:")) return ": write the value that VS Code asks for in place of ${input:...}";
+    if (has("${workspaceFolder}"))
+      return ": write a path in place of ${workspaceFolder}, the folder that is open in VS Code";
+    return {};
   }
 
   void warn_about_args(const Node &args) {
@@ -183,12 +228,34 @@ class ServerWriter {
       comment("args hold what looks like a credential; better pass it in env, if the server can");
   }
 
-  // Expands VS Code's variables for folders, if known.
+  // Expands VS Code's variables for folders, if known; of Gemini CLI, $NAME and ${NAME} become
+  // references.
   std::string expand_folders(std::string text) const {
+    if (config_.client == "Gemini CLI") text = with_references(text);
     const std::size_t folder = config_.file.rfind("/.vscode/");
     if (folder != std::string::npos)
       replace_all(text, "${workspaceFolder}", config_.file.substr(0, folder));
     return text;
+  }
+
+  static std::string with_references(const std::string &text) {
+    constexpr std::string_view in_names =
+        "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_";
+    std::string out;
+    for (std::size_t i = 0; i < text.size();) {
+      const bool braces = text.compare(i, 2, "${") == 0;
+      const std::size_t from = i + (braces ? 2 : 1);
+      const std::size_t end = std::min(text.find_first_not_of(in_names, from), text.size());
+      const bool digit = from < text.size() && text[from] >= '0' && text[from] <= '9';
+      if (text[i] != '$' || end <= from || digit ||
+          (braces && (end == text.size() || text[end] != '}'))) {
+        out += text[i++];
+        continue;
+      }
+      out += "${env:" + text.substr(from, end - from) + '}';
+      i = end + (braces ? 1 : 0);
+    }
+    return out;
   }
 
   std::string variable(const std::string &key) {

@@ -7,7 +7,7 @@
 namespace bulkhead {
 
 struct FoundConfig {
-  std::string client;  // "Claude Code", "Claude Desktop", "VS Code", "Cursor", "Gemini CLI"
+  std::string client;  // "Claude Code", "VS Code", "Codex" ...
   std::string file;
   std::vector<std::string> section;  // the keys that lead to the table: {"mcp", "servers"}
   std::vector<std::string> servers;  // names found

@@ -173,6 +173,87 @@ TEST_CASE("the same server in two clients comes once, another of the same name g
   CHECK(profile.notes.empty());
 }
 
+TEST_CASE("Codex, Windsurf, Zed, Cline and Continue") {
+  const Folders f;
+  f.write(f.home + "/.codex/config.toml", R"(model = "gpt"
+[mcp_servers.c1]
+command = "npx"
+args = ["-y", "one"]
+env_vars = ["HOME_OF_C"]
+startup_timeout_sec = 20
+[mcp_servers.c1.env]
+C_TOKEN = "canary-8d1f0c"
+[mcp_servers.c2]
+url = "https://h/mcp"
+bearer_token_env_var = "C2_TOKEN"
+enabled = false
+env_http_headers = { X-Team = "TEAM" }
+)");
+  f.write(f.home + "/.codeium/windsurf/mcp_config.json",
+          R"({"mcpServers": {"w": {"serverUrl": "https://w/mcp", "disabledTools": ["x"]}}})");
+  f.write(f.home + "/.config/zed/settings.json", R"({ // comments
+    "theme": "One", "context_servers": {
+      "z1": {"source": "custom", "command": "z", "args": ["-a"], "env": {}},
+      "z2": {"command": {"path": "old", "args": ["b"], "env": {"Z": "1"}}, "settings": {}},}})");
+  f.write(f.home +
+              "/.config/Code/User/globalStorage/saoudrizwan.claude-dev/settings/"
+              "cline_mcp_settings.json",
+          R"({"mcpServers": {"cl": {"type": "streamableHttp", "url": "https://cl/mcp",
+                                    "disabled": true, "autoApprove": [], "timeout": 60}}})");
+  f.write(f.home + "/.continue/mcpServers/b.json", R"({"mcpServers": {"co": {"command": "co"}}})");
+  f.write(f.home + "/.continue/mcpServers/a.yaml", "mcpServers: []\n");
+  f.write(f.cwd + "/.continue/mcpServers/p.json", R"({"mcpServers": {"cop": {"command": "x"}}})");
+  f.write(f.cwd + "/.codex/config.toml", "[mcp_servers.cp]\ncommand = \"x\"\n");
+  f.write(f.cwd + "/.zed/settings.json", R"({"context_servers": {"zp": {"command": "x"}}})");
+  std::string all;
+  for (const FoundConfig &found : find_client_configs(f.home, f.cwd, false)) {
+    all += found.client + ":";
+    for (const std::string &server : found.servers) all += server + ",";
+    all += (found.error.empty() ? "" : "!") + std::string(" ");
+  }
+  CHECK(all == "Codex:c1,c2, Windsurf:w, Zed:z1,z2, Cline:cl, Continue:! Continue:co, ");
+  std::vector<std::string> secrets;
+  const std::string text = import_profile(find_client_configs(f.home, f.cwd, true), &secrets);
+  INFO(text);
+  CHECK(text.find(kCanary) == std::string::npos);
+  CHECK(has(text, "# YAML is not read"));
+  const Profile profile = good({{"file", "i.toml", text}});
+  REQUIRE(names(profile) == "c1 c2 w z1 z2 cl co cp zp cop");
+  const auto &servers = profile.servers;
+  CHECK(servers[0].env.at("HOME_OF_C") == "v-HOME_OF_C");
+  CHECK(servers[0].env.at("C_TOKEN") == "v-C1_C_TOKEN");
+  CHECK(servers[0].connect_timeout_ms == 20'000u);
+  CHECK(servers[1].disabled);
+  CHECK(servers[1].headers.at("X-Team") == "${env:TEAM}");  // disabled: not resolved
+  CHECK(servers[1].headers.at("Authorization") == "Bearer ${env:C2_TOKEN}");
+  CHECK(servers[2].url == "https://w/mcp");
+  CHECK(servers[2].deny_tools == std::vector<std::string>{"x"});
+  CHECK(servers[3].command == "z");
+  CHECK(servers[4].command == "old");
+  CHECK(servers[4].args == std::vector<std::string>{"b"});
+  CHECK(servers[4].env.at("Z") == "1");
+  CHECK(servers[5].disabled);
+  CHECK(servers[5].type == "http");
+}
+
+TEST_CASE("Gemini's variables, and what VS Code would have asked for") {
+  const Folders f;
+  f.write(f.home + "/.gemini/settings.json", R"({"mcpServers": {"g": {"command": "x",
+    "env": {"A": "$MINE", "B": "${ALSO_MINE}", "C": "cost 5$", "D": "$1", "E": "${OPEN"},
+    "headers": {}}}})");
+  f.write(f.home + "/.config/Code/User/mcp.json", R"({"servers": {"v": {"command": "v",
+    "args": ["--key", "${input:key}"]}, "w": {"command": "${workspaceFolder}/x"}}})");
+  const std::string text = import_profile(find_client_configs(f.home, f.cwd, false), nullptr);
+  INFO(text);
+  CHECK(has(text, "A = \"${env:MINE}\""));
+  CHECK(has(text, "B = \"${env:ALSO_MINE}\""));
+  CHECK(has(text, "C = \"cost 5$\""));
+  CHECK(has(text, "D = \"$1\""));
+  CHECK(has(text, "args are passed on as they are: write the value that VS Code asks for"));
+  CHECK(
+      has(text, "command are passed on as they are: write a path in place of ${workspaceFolder}"));
+}
+
 TEST_CASE("import of nothing, and of files that are gone") {
   CHECK(good({{"f", "i.toml", import_profile({}, nullptr)}}).servers.empty());
   const std::string text =
