@@ -7,14 +7,14 @@ namespace {
 
 constexpr std::string_view blanks = " \t\r\n";
 
-std::size_t offset_of(std::string_view text, const Place &place) {
+std::size_t line_offset(std::string_view text, std::uint32_t number) {
   std::size_t at = 0;
-  for (std::uint32_t line = 1; line < place.line; ++line) {
+  for (std::uint32_t line = 1; line < number; ++line) {
     at = text.find('\n', at);
     if (at == std::string_view::npos) return text.size();
     ++at;
   }
-  return std::min(at + place.column - 1, text.size());
+  return at;
 }
 
 // The position after the string that begins at `i`.
@@ -124,6 +124,19 @@ std::string inserted(std::string_view text, std::size_t object, bool empty,
 
 }  // namespace
 
+std::size_t toml_offset(std::string_view text, const Place &place) {
+  std::size_t at = line_offset(text, place.line);
+  for (std::uint32_t column = 1; column < place.column && at < text.size(); ++column) {
+    ++at;
+    while (at < text.size() && (static_cast<unsigned char>(text[at]) & 0xC0u) == 0x80) ++at;
+  }
+  return at;
+}
+
+std::size_t json_offset(std::string_view text, const Place &place) {
+  return std::min(line_offset(text, place.line) + place.column - 1, text.size());
+}
+
 std::optional<std::string> add_to_json(std::string_view text, const Node &root,
                                        const NewServer &server) {
   std::string member;
@@ -131,7 +144,7 @@ std::optional<std::string> add_to_json(std::string_view text, const Node &root,
   member += ": " + object_of(server);
   const Member *section = servers_section(root);
   const Node &in = section == nullptr ? root : section->value;
-  const std::size_t object = offset_of(text, in.place);
+  const std::size_t object = json_offset(text, in.place);
   if (object >= text.size() || text[object] != '{') return std::nullopt;
   if (section == nullptr) member = "\"mcpServers\": {" + member + '}';
   return inserted(text, object, in.members.empty(), member);
@@ -143,8 +156,8 @@ std::optional<std::string> remove_from_json(std::string_view text, const Node &r
   const auto at = std::find_if(members.begin(), members.end(),
                                [&](const Member &member) { return member.name == name; });
   if (at == members.end()) return std::nullopt;
-  std::size_t begin = offset_of(text, at->place);
-  std::size_t end = skip_value(text, offset_of(text, at->value.place));
+  std::size_t begin = json_offset(text, at->place);
+  std::size_t end = skip_value(text, json_offset(text, at->value.place));
   const std::size_t next = skip_space(text, end);
   if (next < text.size() && text[next] == ',') {
     // Up to the next member, or the comment before it.
@@ -154,6 +167,14 @@ std::optional<std::string> remove_from_json(std::string_view text, const Node &r
     begin = text.find_last_not_of(blanks, last - 1) + 1;
   }
   return std::string(text.substr(0, begin)).append(text.substr(end));
+}
+
+std::optional<std::string> disable_in_json(std::string_view text, const Node &root,
+                                           std::string_view name) {
+  const Node &server = *servers_section(root)->value.find(name);
+  const std::size_t object = json_offset(text, server.place);
+  if (object >= text.size() || text[object] != '{') return std::nullopt;
+  return inserted(text, object, server.members.empty(), "\"disabled\": true");
 }
 
 }  // namespace bulkhead::profiles

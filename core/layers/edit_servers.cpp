@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "layers/canonical.hpp"
 #include "layers/edit_text.hpp"
 #include "profile/parse.hpp"
 
@@ -75,6 +76,34 @@ Result<std::string> checked(const ProfileLayer &file, const Node &before, std::s
                   "): edit the file by hand");
 }
 
+// Replaces the value of this server's `disabled` or `enabled`, or adds the key.
+std::optional<std::string> with_disabled(const ProfileLayer &file, const Node &root,
+                                         std::string_view name, bool disabled) {
+  for (const auto &[key, wanted] : {std::pair{"disabled", disabled}, {"enabled", !disabled}}) {
+    const Node *value = find(root, name)->find(key);
+    if (value == nullptr) continue;
+    const std::string_view was = value->flag ? "true" : "false";
+    const std::size_t at =
+        is_json(file) ? json_offset(file.text, value->place) : toml_offset(file.text, value->place);
+    if (value->kind != Kind::boolean || file.text.compare(at, was.size(), was) != 0)
+      return std::nullopt;
+    std::string out = file.text;
+    return out.replace(at, was.size(), wanted ? "true" : "false");
+  }
+  return is_json(file) ? disable_in_json(file.text, root, name)
+                       : disable_in_toml(file.text, root, name);
+}
+
+// The server as JSON, except whether it is enabled.
+std::string json_of_rest(Node server) {
+  std::erase_if(server.members, [](const Member &member) {
+    return member.name == "disabled" || member.name == "enabled";
+  });
+  std::string out;
+  append_json(out, server);
+  return out;
+}
+
 }  // namespace
 }  // namespace profiles
 
@@ -108,6 +137,26 @@ Result<std::string> file_without_server(const ProfileLayer &file, std::string_vi
   std::optional<std::string> text = is_json(file) ? remove_from_json(file.text, *root, name)
                                                   : remove_from_toml(file.text, *root, name);
   return checked(file, *root, name, std::move(text), false);
+}
+
+Result<std::string> file_with_disabled(const ProfileLayer &file, std::string_view name,
+                                       bool disabled) {
+  const Result<Node> root = read_profile(file);
+  if (!root) return std::unexpected(root.error());
+  const Node *server = find(*root, name);
+  if (server == nullptr) return fail(BH_E_NOT_FOUND, "it has no server " + in_quotes(name));
+  if (is_disabled(*server) == disabled) return file.text;
+  auto text =
+      server->kind == Kind::table ? with_disabled(file, *root, name, disabled) : std::nullopt;
+  Result<std::string> out = checked(file, *root, name, std::move(text), true);
+  if (!out) return out;
+  ProfileLayer next = file;
+  next.text = *out;
+  const Result<Node> after = read_profile(next);
+  const Node *changed = find(*after, name);
+  if (is_disabled(*changed) == disabled && json_of_rest(*changed) == json_of_rest(*server))
+    return out;
+  return fail(BH_E_UNSUPPORTED, "this server cannot be changed here: edit the file by hand");
 }
 
 }  // namespace bulkhead

@@ -35,4 +35,9 @@ Result<std::string> file_with_server(const ProfileLayer &file, const NewServer &
 // BH_E_UNSUPPORTED: see above.
 Result<std::string> file_without_server(const ProfileLayer &file, std::string_view name);
 
+// The file's text with the server disabled, or enabled. Unchanged if it is so already.
+// BH_E_NOT_FOUND: no server of this name. BH_E_INVALID and BH_E_UNSUPPORTED: see above.
+Result<std::string> file_with_disabled(const ProfileLayer &file, std::string_view name,
+                                       bool disabled);
+
 }  // namespace bulkhead

@@ -129,3 +129,51 @@ TEST_CASE("what cannot be edited is said, and nothing is changed") {
   CHECK(code(file_with_server(json("{\"mcpServers\": []}"), server)) == BH_E_UNSUPPORTED);
   CHECK(code(file_without_server(toml(""), "one")) == BH_E_NOT_FOUND);
 }
+
+TEST_CASE("a server is disabled and enabled again, and the rest of the file stays") {
+  const std::string other = "[mcpServers.other]\ncommand = \"y\"\ndisabled = false # on purpose\n";
+  struct Row {
+    ProfileLayer file;
+    std::string disabled;
+  };
+  const Row rows[] = {
+      {toml("# mine\n[mcpServers.one] # it\ncommand = \"x\"\n[mcpServers.one.env]\nA = \"1\"\n\n" +
+            other),
+       "# mine\n[mcpServers.one] # it\ndisabled = true\ncommand = \"x\"\n[mcpServers.one.env]\nA = "
+       "\"1\"\n\n" +
+           other},
+      {toml("[mcpServers.one]"), "[mcpServers.one]\ndisabled = true\n"},
+      {toml("[mcpServers.one]\ncommand = \"x\"\nenabled = true # yes\n"),
+       "[mcpServers.one]\ncommand = \"x\"\nenabled = false # yes\n"},
+      {toml("[mcpServers]\none = { command = \"\u00e9\", disabled = false }\n"),
+       "[mcpServers]\none = { command = \"\u00e9\", disabled = true }\n"},
+      {toml("[mcpServers]\none = {command = \"x\"}\n"),
+       "[mcpServers]\none = { disabled = true,command = \"x\"}\n"},
+      {json("{\n  // why\n  \"mcpServers\": {\n    \"one\": {\"command\": \"x\"}\n  }\n}\n"),
+       "{\n  // why\n  \"mcpServers\": {\n    \"one\": {\"disabled\": true, \"command\": \"x\"}\n  "
+       "}\n}\n"},
+      {json("{\"servers\": {\"one\": {\"command\": \"\u00e9\", \"disabled\": false}}}"),
+       "{\"servers\": {\"one\": {\"command\": \"\u00e9\", \"disabled\": true}}}"},
+  };
+  for (const Row &row : rows) {
+    INFO(row.file.text);
+    const auto off = file_with_disabled(row.file, "one", true);
+    REQUIRE(off.has_value());
+    CHECK(*off == row.disabled);
+    ProfileLayer next = row.file;
+    next.text = *off;
+    CHECK(*file_with_disabled(next, "one", true) == *off);
+    const auto on = file_with_disabled(next, "one", false);
+    REQUIRE(on.has_value());
+    CHECK(*file_with_disabled(row.file, "one", false) == row.file.text);
+    next.text = *on;
+    CHECK(*file_with_disabled(next, "one", true) == *off);
+  }
+  CHECK(file_with_disabled(rows[0].file, "none", true).error().code == BH_E_NOT_FOUND);
+  const auto word = file_with_disabled(toml("mcpServers.one.command = \"x\"\n"), "one", true);
+  REQUIRE_FALSE(word.has_value());
+  CHECK(word.error().code == BH_E_UNSUPPORTED);
+  CHECK(file_with_disabled(json(R"({"servers": {"one": {"disabled": "no"}}})"), "one", true)
+            .error()
+            .code == BH_E_UNSUPPORTED);
+}

@@ -24,4 +24,15 @@ std::optional<std::string> remove_from_toml(std::string_view text, const Node &r
 std::optional<std::string> remove_from_json(std::string_view text, const Node &root,
                                             std::string_view name);
 
+// `disabled = true` as the first key of this server, which has no such key.
+std::optional<std::string> disable_in_toml(std::string_view text, const Node &root,
+                                           std::string_view name);
+std::optional<std::string> disable_in_json(std::string_view text, const Node &root,
+                                           std::string_view name);
+
+// The byte at a place of a JSON text, whose columns are bytes, or of a TOML text, whose columns are
+// characters.
+std::size_t json_offset(std::string_view text, const Place &place);
+std::size_t toml_offset(std::string_view text, const Place &place);
+
 }  // namespace bulkhead::profiles

@@ -146,4 +146,20 @@ std::optional<std::string> remove_from_toml(std::string_view text, const Node &r
   return out.append(text.substr(kept));
 }
 
+std::optional<std::string> disable_in_toml(std::string_view text, const Node &root,
+                                           std::string_view name) {
+  std::string out(text);
+  const Member *section = servers_section(root);
+  for (const std::size_t at : header_lines(text)) {
+    const std::string_view line = line_at(text, at);
+    if (keys_of(line) != std::vector<std::string>{section->name, std::string(name)}) continue;
+    return out.insert(at + line.size(),
+                      line.ends_with('\n') ? "disabled = true\n" : "\ndisabled = true\n");
+  }
+  const Node &server = *section->value.find(name);
+  const std::size_t table = toml_offset(text, server.place);  // NAME = { ... }
+  if (table >= text.size() || text[table] != '{') return std::nullopt;
+  return out.insert(table + 1, server.members.empty() ? " disabled = true " : " disabled = true,");
+}
+
 }  // namespace bulkhead::profiles

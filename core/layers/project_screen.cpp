@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "layers/canonical.hpp"
 #include "layers/project.hpp"
 #include "layers/project_entry.hpp"
 #include "profile/server.hpp"
@@ -16,13 +17,6 @@ const Member *member_of(const Node *table, std::string_view name) {
   for (const Member &member : table->members)
     if (member.name == name) return &member;
   return nullptr;
-}
-
-bool is_disabled(const Node &plugin) {
-  const Node *enabled = plugin.find("enabled");
-  const Node *disabled = plugin.find("disabled");
-  return (enabled != nullptr && enabled->kind == Kind::boolean && !enabled->flag) ||
-         (disabled != nullptr && disabled->kind == Kind::boolean && disabled->flag);
 }
 
 // Such a file may configure clients to start this gateway, which would start itself recursively.
