@@ -213,16 +213,16 @@ int watch_keys(const Arguments &arguments) {
 }  // namespace
 
 int run_approvals(const Arguments &arguments) {
-  switch (arguments.approvals) {
-    case Arguments::Approvals::list:
-      return list(arguments);
-    case Arguments::Approvals::allow:
-      return answer_one(arguments, true);
-    case Arguments::Approvals::deny:
-      return answer_one(arguments, false);
-    case Arguments::Approvals::watch:
-      break;
-  }
+  return list(arguments);
+}
+int run_approvals_allow(const Arguments &arguments) {
+  return answer_one(arguments, true);
+}
+int run_approvals_deny(const Arguments &arguments) {
+  return answer_one(arguments, false);
+}
+
+int run_approvals_watch(const Arguments &arguments) {
   set_signalled(bh::callback(&stop_wanted, [](std::atomic<bool> &wanted) { wanted.store(true); }));
   const int code =
       KeyTerminal::possible() && !arguments.json ? watch_keys(arguments) : watch_lines(arguments);

@@ -5,6 +5,9 @@
 #include <CLI/Formatter.hpp>
 #include <sstream>
 
+#include "command_line/add_command.hpp"
+#include "command_line/commands.hpp"
+#include "command_line/completion.hpp"
 #include "common/console.hpp"
 #include "common/listen_address.hpp"
 #include "common/suggestion.hpp"
@@ -24,6 +27,10 @@ constexpr const char *starts_its_own =
     "\n\nStarts the configured servers itself; a running gateway is not used.";
 constexpr const char *codec_type = "auto|ndjson|msgpack";
 constexpr const char *level_type = "debug|info|warn|error";
+
+int print_completion(const Arguments &) {
+  return write_stdout(bash_completion(command_tree())) ? exit_ok : exit_failed;
+}
 
 void add_plugin_dir(CLI::App &app, Arguments &to) {
   app.add_option("--plugin-dir", to.plugin_dirs, "Plugin folder (repeatable)")
@@ -60,7 +67,7 @@ std::string check_listen(const std::string &text) {
 }
 
 void add_gateways(CLI::App &app, Arguments &to) {
-  auto *serve = app.add_subcommand("serve", "Serve MCP over HTTP, at /mcp");
+  auto *serve = add_command(app, to, "serve", "Serve MCP over HTTP, at /mcp", run_serve);
   add_profile_options(*serve, to);
   serve
       ->add_option("-l,--listen", to.listen,
@@ -73,7 +80,7 @@ void add_gateways(CLI::App &app, Arguments &to) {
       "Example:\n  bulkhead serve --config ~/.cursor/mcp.json --listen 127.0.0.1:9000\n\n"
       "Prints the address, the servers and client configurations to standard error.\n"
       "Ctrl-C or SIGTERM stops the gateway and its servers.");
-  auto *stdio = app.add_subcommand("stdio", "Serve MCP on standard input and output");
+  auto *stdio = add_command(app, to, "stdio", "Serve MCP on standard input and output", run_stdio);
   add_profile_options(*stdio, to);
   stdio->add_flag("--single-process", to.single_process,
                   "Run in one process, without compartments");
@@ -84,18 +91,20 @@ void add_gateways(CLI::App &app, Arguments &to) {
 }
 
 void add_lists(CLI::App &app, Arguments &to) {
-  const auto add = [&](const char *name, const char *what, const char *example) {
-    auto *command = app.add_subcommand(name, what);
+  const auto add = [&](const char *name, const char *what, const char *example, RunCommand run) {
+    auto *command = add_command(app, to, name, what, run);
     add_profile_options(*command, to);
     command->add_option("-s,--server", to.server, "Only this server; other servers are not started")
         ->type_name("NAME");
     add_json(*command, to);
     command->footer(std::string("Example:\n  ") + example + starts_its_own);
   };
-  add("tools", "List the tools that the servers offer", "bulkhead tools --server github --json");
-  add("resources", "List resources and resource templates", "bulkhead resources --config mcp.json");
-  add("prompts", "List prompts", "bulkhead prompts");
-  auto *call = app.add_subcommand("call", "Call one tool and print its result");
+  add("tools", "List the tools that the servers offer", "bulkhead tools --server github --json",
+      run_tools);
+  add("resources", "List resources and resource templates", "bulkhead resources --config mcp.json",
+      run_resources);
+  add("prompts", "List prompts", "bulkhead prompts", run_prompts);
+  auto *call = add_command(app, to, "call", "Call one tool and print its result", run_call);
   add_profile_options(*call, to);
   call->add_option("name", to.name, "Name of the tool in `bulkhead tools`")
       ->required()
@@ -110,8 +119,9 @@ void add_lists(CLI::App &app, Arguments &to) {
 }
 
 void add_warm(CLI::App &app, Arguments &to) {
-  auto *warm = app.add_subcommand(
-      "warm", "Start each server once to download its program and store its tool list");
+  auto *warm = add_command(app, to, "warm",
+                           "Start each server once to download its program and store its tool list",
+                           run_warm);
   warm->add_option("names", to.names, "Servers (default: all)")->type_name("NAME");
   add_profile_options(*warm, to);
   add_json(*warm, to);
@@ -124,7 +134,8 @@ void add_warm(CLI::App &app, Arguments &to) {
 }
 
 void add_approvals(CLI::App &app, Arguments &to) {
-  auto *approve = app.add_subcommand("approve", "Review and approve the servers of a project file");
+  auto *approve = add_command(app, to, "approve",
+                              "Review and approve the servers of a project file", run_approve);
   approve->add_option("names", to.names, "Servers (default: all of the file)")->type_name("NAME");
   add_profile_options(*approve, to);
   approve->add_flag("-y,--yes", to.yes, "Approve without asking");
@@ -139,7 +150,8 @@ void add_approvals(CLI::App &app, Arguments &to) {
       "Before approval, no server of a project file is started and no variable is expanded. Any\n"
       "change of a server's definition ends its approval. Exit code 1 if a server is not "
       "approved.");
-  auto *revoke = app.add_subcommand("revoke", "Revoke approvals of project files' servers");
+  auto *revoke =
+      add_command(app, to, "revoke", "Revoke approvals of project files' servers", run_revoke);
   revoke->add_option("names", to.names, "Servers (default: all of the file)")->type_name("NAME");
   revoke->add_option("--project", to.project, "Project file (default: as for approve)")
       ->type_name(file_type);
@@ -148,8 +160,9 @@ void add_approvals(CLI::App &app, Arguments &to) {
 }
 
 void add_questions(CLI::App &app, Arguments &to) {
-  auto *command = app.add_subcommand(
-      "approvals", "List calls that require human approval; approve or deny them");
+  auto *command =
+      add_command(app, to, "approvals",
+                  "List calls that require human approval; approve or deny them", run_approvals);
   add_json(*command, to);
   command->require_subcommand(0, 1);
   command->footer(
@@ -158,7 +171,8 @@ void add_questions(CLI::App &app, Arguments &to) {
       "`bulkhead approvals watch`, the client, or the service API ([approval] in the profile).\n"
       "Exit code 3 if no gateway is running.");
   auto *watch =
-      command->add_subcommand("watch", "Show pending approvals live and answer with keys");
+      add_command(*command, to, "watch", "Show pending approvals live and answer with keys",
+                  run_approvals_watch);
   watch->add_flag("--notify", to.notify,
                   "Show a desktop notification for each new question (notify-send)");
   add_json(*watch, to);
@@ -167,8 +181,8 @@ void add_questions(CLI::App &app, Arguments &to) {
       "Keys: a allows once, s allows this call with these arguments for the session, d denies,\n"
       "arrows or j and k select, q quits. If standard output is not a terminal, prints one line\n"
       "(--json: one object) for each new question; answer with `approvals allow` and `deny`.");
-  auto *allow = command->add_subcommand("allow", "Allow a pending call");
-  auto *deny = command->add_subcommand("deny", "Deny a pending call");
+  auto *allow = add_command(*command, to, "allow", "Allow a pending call", run_approvals_allow);
+  auto *deny = add_command(*command, to, "deny", "Deny a pending call", run_approvals_deny);
   for (CLI::App *one : {allow, deny}) {
     one->add_option("id", to.question, "Id of the question, or a prefix of at least 4 characters")
         ->required()
@@ -189,8 +203,9 @@ void add_questions(CLI::App &app, Arguments &to) {
 }
 
 void add_aggregator(CLI::App &app, Arguments &to) {
-  auto *command = app.add_subcommand(
-      "aggregator", "Run as an aggregator subprocess: NDJSON or MessagePack on stdin and stdout");
+  auto *command = add_command(
+      app, to, "aggregator",
+      "Run as an aggregator subprocess: NDJSON or MessagePack on stdin and stdout", run_aggregator);
   command
       ->add_option("-c,--config", to.config,
                    "Profile with limits and other settings (default: none)")
@@ -232,14 +247,15 @@ void add_relay(CLI::App &app) {
 }
 
 void add_pins(CLI::App &app, Arguments &to) {
-  auto *pins = app.add_subcommand("pins", "Review tool definitions that changed since approval");
+  auto *pins =
+      add_command(app, to, "pins", "Review tool definitions that changed since approval", run_pins);
   add_profile_options(*pins, to);
   pins->add_flag("--all", to.all, "Include approved tools");
   add_json(*pins, to);
   pins->footer("Example:\n  bulkhead pins\n\ndocs/pins.md describes what is compared, and when.");
-  const auto add = [&](const char *name, const char *help, const char *example,
+  const auto add = [&](const char *name, const char *help, RunCommand run, const char *example,
                        const std::string &more = {}) {
-    auto *command = pins->add_subcommand(name, help);
+    auto *command = add_command(*pins, to, name, help, run);
     command->add_option("server", to.server, "Server")->required()->type_name("SERVER");
     command->add_option("tool", to.names, "Tools, by their names on the server (default: all)")
         ->type_name("TOOL");
@@ -249,19 +265,21 @@ void add_pins(CLI::App &app, Arguments &to) {
   };
   constexpr const char *applies =
       "\n\nRunning gateways with this server are reloaded, so that the change is in force.";
-  add("show", "Show the approved and the current definition", "bulkhead pins show github");
-  add("approve", "Approve the current definitions", "bulkhead pins approve github list_issues",
+  add("show", "Show the approved and the current definition", run_pins_show,
+      "bulkhead pins show github");
+  add("approve", "Approve the current definitions", run_pins_approve,
+      "bulkhead pins approve github list_issues",
       applies + std::string(" To allow\na waiting call, use `bulkhead approvals allow`; to approve "
                             "the servers of a project\nfile, use `bulkhead approve`."))
       ->add_option("--hash", to.hash, "Approve only if the definition has this hash (one tool)")
       ->type_name("HASH");
-  add("forget", "Delete pins: the server's next list is approved", "bulkhead pins forget github",
-      applies);
+  add("forget", "Delete pins: the server's next list is approved", run_pins_forget,
+      "bulkhead pins forget github", applies);
 }
 
 void add_policy(CLI::App &app, Arguments &to) {
   auto *policy = app.add_subcommand("policy", "Validate, explain and test policy rules");
-  auto *check = policy->add_subcommand("check", "Validate policy rules");
+  auto *check = add_command(*policy, to, "check", "Validate policy rules", run_policy_check);
   // The same as --config; both together are rejected.
   auto *file = check->add_option("file", to.config, "Profile with the rules")->type_name(file_type);
   add_profile_options(*check, to);
@@ -269,7 +287,8 @@ void add_policy(CLI::App &app, Arguments &to) {
   check->footer(
       "Example:\n  bulkhead policy check gateway.toml\n\n"
       "Also reports whether a running gateway with this profile has the same rules in force.");
-  auto *explain = policy->add_subcommand("explain", "Explain a policy decision");
+  auto *explain =
+      add_command(*policy, to, "explain", "Explain a policy decision", run_policy_explain);
   explain->add_option("call", to.policy_file, "Call, a JSON object; - reads standard input")
       ->required()
       ->type_name(file_type);
@@ -279,7 +298,7 @@ void add_policy(CLI::App &app, Arguments &to) {
       "Example:\n  echo "
       "'{\"server\":\"files\",\"name\":\"read\",\"arguments\":{\"path\":\"/etc\"}}'"
       " |\n    bulkhead policy explain -\n\nNo tool is called. docs/policy.md lists the members.");
-  auto *test = policy->add_subcommand("test", "Run policy test cases");
+  auto *test = add_command(*policy, to, "test", "Run policy test cases", run_policy_test);
   test->add_option("cases", to.policy_file, "Test cases, one per line; - reads standard input")
       ->required()
       ->type_name(file_type);
@@ -288,8 +307,8 @@ void add_policy(CLI::App &app, Arguments &to) {
       "Example:\n  bulkhead policy test rules.cases\n\n"
       "Format: {\"call\": {...}, \"expect\": \"block\", \"rule\": \"no-etc\"}\n"
       "Exit code 1 if a case fails.");
-  auto *replay =
-      policy->add_subcommand("replay", "Replay recorded calls against the current rules");
+  auto *replay = add_command(*policy, to, "replay",
+                             "Replay recorded calls against the current rules", run_policy_replay);
   replay
       ->add_option("--since", to.records.since, "Start: 30s, 10m, 2h, 1d ago, or a time (RFC 3339)")
       ->required()
@@ -308,22 +327,25 @@ void add_policy(CLI::App &app, Arguments &to) {
 }
 
 void add_others(CLI::App &app, Arguments &to) {
-  auto *status = app.add_subcommand("status", "Show running gateways and their servers");
+  auto *status =
+      add_command(app, to, "status", "Show running gateways and their servers", run_status);
   status->add_flag("-v,--verbose", to.verbose,
                    "Also show the compartments with their confinement, and the service socket");
   add_json(*status, to);
   status->footer(
       "Examples:\n  bulkhead status\n  bulkhead status --json | jq '.gateways[].servers[]'\n\n"
       "Exit code 3 if no gateway is running.");
-  auto *doctor = app.add_subcommand(
-      "doctor", "Check the machine, the configuration and its servers; explain failures");
+  auto *doctor = add_command(
+      app, to, "doctor", "Check the machine, the configuration and its servers; explain failures",
+      run_doctor);
   add_profile_options(*doctor, to);
   add_json(*doctor, to);
   doctor->footer(
       "Example:\n  bulkhead doctor --config ~/.cursor/mcp.json\n\n"
       "Starts the configured servers briefly. Exit code 1 if a check FAILs.\n"
       "In a virtual machine, use `bulkhead-relay doctor`.");
-  auto *reload = app.add_subcommand("reload", "Reload the configuration of running gateways");
+  auto *reload =
+      add_command(app, to, "reload", "Reload the configuration of running gateways", run_reload);
   add_json(*reload, to);
   reload->footer(
       "Example:\n  bulkhead reload\n\n"
@@ -331,8 +353,10 @@ void add_others(CLI::App &app, Arguments &to) {
       "is changed. SIGHUP has the same effect.\n"
       "Exit codes: 0 everything is in force, 1 nothing was changed, 3 no gateway is running,\n"
       "4 reloaded in part: the lines \"not changed\" name the settings that need a restart.");
-  auto *import =
-      app.add_subcommand("import", "Import servers from Claude, VS Code, Cursor and Gemini CLI");
+  auto *import = add_command(
+      app, to, "import",
+      "Import servers from Claude, VS Code, Cursor, Gemini CLI, Codex and other clients",
+      run_import);
   import->add_option("-w,--write", to.write_to, "Write the servers to this profile")
       ->type_name(file_type);
   import->add_flag("--folder", to.folder,
@@ -347,7 +371,8 @@ void add_others(CLI::App &app, Arguments &to) {
       "files of a folder may come with a repository, so review the profile first.");
   auto *profile = app.add_subcommand("profile", "Show and validate the configuration");
   auto *show =
-      profile->add_subcommand("show", "Print the effective configuration; secrets are masked");
+      add_command(*profile, to, "show", "Print the effective configuration; secrets are masked",
+                  run_profile_show);
   add_profile_options(*show, to);
   show->add_flag("--origin", to.origin, "Print the layer, file and line of each value");
   add_json(*show, to);
@@ -355,8 +380,8 @@ void add_others(CLI::App &app, Arguments &to) {
   profile->require_subcommand(1);
   profile->footer("Example:\n  bulkhead profile show --origin");
   auto *plugin = app.add_subcommand("plugin", "List plugins");
-  auto *list =
-      plugin->add_subcommand("list", "List the plugins that are installed and those in use");
+  auto *list = add_command(*plugin, to, "list",
+                           "List the plugins that are installed and those in use", run_plugin_list);
   add_profile_options(*list, to);
   add_json(*list, to);
   list->footer("Example:\n  bulkhead plugin list --plugin-dir ./build/lib/bulkhead/plugins");
@@ -367,7 +392,7 @@ void add_others(CLI::App &app, Arguments &to) {
   add_policy(app, to);
   add_records(app, to);
   auto *completion = app.add_subcommand("completion", "Print a completion script for a shell");
-  completion->add_subcommand("bash", "Print the script for bash")
+  add_command(*completion, to, "bash", "Print the script for bash", print_completion)
       ->footer("Example:\n  eval \"$(bulkhead completion bash)\"");
   completion->require_subcommand(1);
   completion->footer("Example:\n  bulkhead completion bash > /etc/bash_completion.d/bulkhead");
@@ -394,43 +419,6 @@ void build(CLI::App &app, Arguments &to) {
       "running.");
 }
 
-Command chosen(const CLI::App &app) {
-  const CLI::App *command = app.get_subcommands().front();
-  const std::string &name = command->get_name();
-  if (name == "stdio") return Command::stdio;
-  if (name == "tools") return Command::tools;
-  if (name == "resources") return Command::resources;
-  if (name == "prompts") return Command::prompts;
-  if (name == "call") return Command::call;
-  if (name == "status") return Command::status;
-  if (name == "doctor") return Command::doctor;
-  if (name == "warm") return Command::warm;
-  if (name == "reload") return Command::reload;
-  if (name == "approve") return Command::approve;
-  if (name == "revoke") return Command::revoke;
-  if (name == "approvals") return Command::approvals;
-  if (name == "pins") return Command::pins;
-  if (name == "aggregator") return Command::aggregator;
-  if (name == "import") return Command::import_configs;
-  if (name == "mcp") return Command::mcp;
-  if (name == "profile") return Command::profile_show;
-  if (name == "plugin") return Command::plugin_list;
-  if (name == "policy") {
-    const std::string &what = command->get_subcommands().front()->get_name();
-    return what == "check"     ? Command::policy_check
-           : what == "explain" ? Command::policy_explain
-           : what == "replay"  ? Command::policy_replay
-                               : Command::policy_test;
-  }
-  if (name == "inspect") return Command::inspect;
-  if (name == "timeline") return Command::timeline;
-  if (name == "calls") return Command::calls;
-  if (name == "audit") return Command::audit_verify;
-  if (name == "relay") return Command::relay;
-  if (name == "completion") return Command::completion;
-  return Command::serve;
-}
-
 // The option that was given with an empty text, or none.
 std::string empty_option(const CLI::App &app) {
   for (const CLI::Option *option : app.get_options()) {
@@ -443,22 +431,6 @@ std::string empty_option(const CLI::App &app) {
     if (!name.empty()) return name;
   }
   return {};
-}
-
-Arguments::Approvals chosen_of_approvals(const CLI::App &app) {
-  const auto below = app.get_subcommands().front()->get_subcommands();
-  if (below.empty()) return Arguments::Approvals::list;
-  const std::string &name = below.front()->get_name();
-  if (name == "watch") return Arguments::Approvals::watch;
-  return name == "allow" ? Arguments::Approvals::allow : Arguments::Approvals::deny;
-}
-
-Arguments::Pins chosen_of_pins(const CLI::App &app) {
-  const auto below = app.get_subcommands().front()->get_subcommands();
-  if (below.empty()) return Arguments::Pins::list;
-  const std::string &name = below.front()->get_name();
-  if (name == "show") return Arguments::Pins::show;
-  return name == "approve" ? Arguments::Pins::approve : Arguments::Pins::forget;
 }
 
 CommandTree tree_of(CLI::App &app) {
@@ -554,10 +526,6 @@ std::variant<Arguments, int> parse_arguments(int argc, const char *const *argv) 
     Console::get().write("bulkhead: " + name + " needs a value that is not empty\n");
     return exit_usage;
   }
-  out.command = chosen(app);
-  if (out.command == Command::approvals) out.approvals = chosen_of_approvals(app);
-  if (out.command == Command::mcp) read_mcp(app, &out.mcp);
-  if (out.command == Command::pins) out.pins = chosen_of_pins(app);
   return out;
 }
 

@@ -12,40 +12,10 @@
 
 namespace bulkhead::program {
 
-enum class Command : std::uint8_t {
-  serve,
-  stdio,
-  tools,
-  resources,
-  prompts,
-  call,
-  warm,
-  status,
-  doctor,
-  aggregator,
-  reload,
-  import_configs,
-  mcp,
-  approve,
-  revoke,
-  approvals,
-  pins,
-  profile_show,
-  plugin_list,
-  policy_check,
-  policy_explain,
-  policy_test,
-  policy_replay,
-  inspect,
-  timeline,
-  calls,
-  audit_verify,
-  relay,
-  completion
-};
-
 struct Arguments {
-  Command command = Command::serve;
+  int (*run)(const Arguments &arguments) = nullptr;  // the command; returns the exit code
+  enum class Serves : std::uint8_t { nothing, http, stdio };
+  Serves serves = Serves::nothing;       // serve: http; stdio; the others: nothing
   std::string config;                    // empty: the default file, otherwise the builtin profile
   std::vector<std::string> plugin_dirs;  // empty: the folder of this program
   std::string log_level = "info";        // of the log file
@@ -62,19 +32,14 @@ struct Arguments {
   std::string hash;                // approve, pins approve: the expected digest
   bool yes = false, tools = false, list = false;  // approve
   bool all = false;                               // revoke, pins
-  enum class Approvals : std::uint8_t { list, watch, allow, deny };
-  Approvals approvals = Approvals::list;  // the subcommand
-  std::string question;                   // approvals allow, deny: an id or its prefix
-  bool for_session = false;               // approvals allow
-  std::uint32_t for_minutes = 0;          // approvals allow; 0: not given
-  bool notify = false;                    // approvals watch
-  enum class Pins : std::uint8_t { list, show, approve, forget };
-  // The subcommand; `server` and `names` (tools) select the pins.
-  Pins pins = Pins::list;
-  std::string codec = "auto", lock_path;  // aggregator
-  int parent_pid = -1;                    // aggregator; -1: the parent process, 0: none
-  bool no_warm = false;                   // import, mcp add: do not start the servers now
-  bool folder = false;                    // import: include the files of the working folder
+  std::string question;                           // approvals allow, deny: an id or its prefix
+  bool for_session = false;                       // approvals allow
+  std::uint32_t for_minutes = 0;                  // approvals allow; 0: not given
+  bool notify = false;                            // approvals watch
+  std::string codec = "auto", lock_path;          // aggregator
+  int parent_pid = -1;                            // aggregator; -1: the parent process, 0: none
+  bool no_warm = false;                           // import, mcp add: do not start the servers now
+  bool folder = false;                            // import: include the files of the working folder
   bool force = false, json = false, origin = false;
   McpArguments mcp;         // mcp
   RecordArguments records;  // inspect, timeline, calls, audit verify

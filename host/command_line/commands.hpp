@@ -5,8 +5,11 @@
 
 namespace bulkhead::program {
 
-int run_gateway(const Arguments &arguments);  // serve, stdio
-int run_list(const Arguments &arguments);     // tools, resources, prompts
+int run_serve(const Arguments &arguments);
+int run_stdio(const Arguments &arguments);
+int run_tools(const Arguments &arguments);
+int run_resources(const Arguments &arguments);
+int run_prompts(const Arguments &arguments);
 int run_call(const Arguments &arguments);
 int run_warm(const Arguments &arguments);
 int run_aggregator(const Arguments &arguments);
@@ -15,13 +18,26 @@ int run_doctor(const Arguments &arguments);
 int run_approve(const Arguments &arguments);
 int run_revoke(const Arguments &arguments);
 int run_approvals(const Arguments &arguments);
+int run_approvals_watch(const Arguments &arguments);
+int run_approvals_allow(const Arguments &arguments);
+int run_approvals_deny(const Arguments &arguments);
 int run_pins(const Arguments &arguments);
+int run_pins_show(const Arguments &arguments);
+int run_pins_approve(const Arguments &arguments);
+int run_pins_forget(const Arguments &arguments);
 int run_reload(const Arguments &arguments);
 int run_import(const Arguments &arguments);
-int run_mcp(const Arguments &arguments);  // mcp list, add, remove
+int run_mcp_list(const Arguments &arguments);
+int run_mcp_add(const Arguments &arguments);
+int run_mcp_remove(const Arguments &arguments);
+int run_mcp_enable(const Arguments &arguments);
+int run_mcp_disable(const Arguments &arguments);
+int run_logs(const Arguments &arguments);
 int run_profile_show(const Arguments &arguments);
 int run_plugin_list(const Arguments &arguments);
-int run_policy(const Arguments &arguments);  // policy check, explain, test
+int run_policy_check(const Arguments &arguments);
+int run_policy_explain(const Arguments &arguments);
+int run_policy_test(const Arguments &arguments);
 int run_policy_replay(const Arguments &arguments);
 int run_inspect(const Arguments &arguments);
 int run_timeline(const Arguments &arguments);

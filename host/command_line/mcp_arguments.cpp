@@ -6,10 +6,13 @@
 
 #include <string>
 
-#include "command_line/arguments.hpp"
+#include "command_line/add_command.hpp"
+#include "command_line/commands.hpp"
 
 namespace bulkhead::program {
 namespace {
+
+constexpr const char *reloads = "\n\nA running gateway applies the change with `bulkhead reload`.";
 
 void add_file(CLI::App &app, Arguments &to) {
   app.add_option("-c,--config", to.config,
@@ -30,7 +33,7 @@ std::string check_header(const std::string &text) {
 }
 
 void add_add(CLI::App &mcp, Arguments &to) {
-  auto *add = mcp.add_subcommand("add", "Add a server to the profile");
+  auto *add = add_command(mcp, to, "add", "Add a server to the profile", run_mcp_add);
   add->add_option("name", to.name, "Name of the server")->required()->type_name("NAME");
   add->add_option("server_url", to.mcp.word, "URL of an HTTP server")->type_name("URL");
   add->add_option("--url", to.mcp.url, "URL of an HTTP server, instead of a command")
@@ -70,24 +73,23 @@ int read_program(int argc, const char *const *argv, McpArguments *to) {
   return argc;
 }
 
-void read_mcp(const CLI::App &app, McpArguments *to) {
-  const std::string &name = app.get_subcommand("mcp")->get_subcommands().front()->get_name();
-  to->what = name == "add"      ? McpArguments::What::add
-             : name == "remove" ? McpArguments::What::remove
-                                : McpArguments::What::list;
-}
-
 void add_mcp(CLI::App &app, Arguments &to) {
-  auto *mcp = app.add_subcommand("mcp", "List, add and remove the servers of the profile");
-  auto *list = mcp->add_subcommand("list", "List the servers; credentials are masked");
+  auto *mcp = app.add_subcommand("mcp", "List and edit the servers of the profile");
+  auto *list =
+      add_command(*mcp, to, "list", "List the servers; credentials are masked", run_mcp_list);
   add_file(*list, to);
   list->add_flag("--json", to.json, "Print JSON");
   list->footer("Example:\n  bulkhead mcp list --json");
   add_add(*mcp, to);
-  auto *remove = mcp->add_subcommand("remove", "Remove a server from the profile");
-  remove->add_option("name", to.name, "Name of the server")->required()->type_name("NAME");
-  add_file(*remove, to);
-  remove->footer("Example:\n  bulkhead mcp remove files");
+  const auto edit = [&](const char *name, const char *help, RunCommand run, const char *more) {
+    auto *command = add_command(*mcp, to, name, help, run);
+    command->add_option("name", to.name, "Name of the server")->required()->type_name("NAME");
+    add_file(*command, to);
+    command->footer(std::string("Example:\n  bulkhead mcp ") + name + " files" + more);
+  };
+  edit("remove", "Remove a server from the profile", run_mcp_remove, "");
+  edit("disable", "Disable a server; it stays in the profile", run_mcp_disable, reloads);
+  edit("enable", "Enable a disabled server", run_mcp_enable, reloads);
   mcp->require_subcommand(1);
   mcp->footer("Example:\n  bulkhead mcp add time -- uvx mcp-server-time");
 }

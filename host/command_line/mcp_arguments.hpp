@@ -1,7 +1,6 @@
 // Command line of `bulkhead mcp`, which edits the servers of a profile.
 #pragma once
 
-#include <cstdint>
 #include <string>
 #include <vector>
 
@@ -12,8 +11,6 @@ class App;
 namespace bulkhead::program {
 
 struct McpArguments {
-  enum class What : std::uint8_t { list, add, remove };
-  What what = What::list;
   std::vector<std::string> command;  // add: the program with its arguments
   std::string word;                  // add: the argument after the name, a URL
   std::string url, cwd;              // add
@@ -26,7 +23,5 @@ void add_mcp(CLI::App &app, Arguments &to);
 // Removes the program after -- of `mcp add` from the arguments; returns the argc to parse. CLI11
 // would split an argument "[x]" as a list.
 int read_program(int argc, const char *const *argv, McpArguments *to);
-// Completes the arguments after parsing.
-void read_mcp(const CLI::App &app, McpArguments *to);
 
 }  // namespace bulkhead::program

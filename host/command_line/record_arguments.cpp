@@ -7,7 +7,8 @@
 #include <algorithm>
 #include <string>
 
-#include "command_line/arguments.hpp"
+#include "command_line/add_command.hpp"
+#include "command_line/commands.hpp"
 
 namespace bulkhead::program {
 namespace {
@@ -50,7 +51,7 @@ void add_limit(CLI::App &app, Arguments &to, std::uint64_t usual, std::uint64_t 
 }  // namespace
 
 void add_records(CLI::App &app, Arguments &to) {
-  auto *inspect = app.add_subcommand("inspect", "Query the session database in SQL");
+  auto *inspect = add_command(app, to, "inspect", "Query the session database in SQL", run_inspect);
   inspect->add_option("sql", to.records.sql, "One SELECT, WITH or EXPLAIN")->type_name("SQL");
   inspect->add_flag("--schema", to.records.schema, "Print the schema as SQL");
   add_where(*inspect, to);
@@ -58,7 +59,8 @@ void add_records(CLI::App &app, Arguments &to) {
       "Example:\n  bulkhead inspect \"SELECT server_name, count(*) FROM mcp_calls GROUP BY 1\"\n\n"
       "Queries are read-only and limited to 10,000 rows and 5 s.\n"
       "--json prints {\"columns\":[...],\"rows\":[[...]]}.");
-  auto *timeline = app.add_subcommand("timeline", "Show recorded events in order of time");
+  auto *timeline =
+      add_command(app, to, "timeline", "Show recorded events in order of time", run_timeline);
   timeline
       ->add_option("--since", to.records.since, "Start: 30s, 10m, 2h, 1d ago, or a time (RFC 3339)")
       ->type_name("TIME");
@@ -73,7 +75,8 @@ void add_records(CLI::App &app, Arguments &to) {
   add_limit(*timeline, to, 200, 2'000);
   add_where(*timeline, to);
   timeline->footer("Example:\n  bulkhead timeline --since 10m --layers mcp,security");
-  auto *calls = app.add_subcommand("calls", "Show recent calls; --follow streams new ones");
+  auto *calls =
+      add_command(app, to, "calls", "Show recent calls; --follow streams new ones", run_calls);
   calls->add_flag("-f,--follow", to.records.follow, "Stream new calls until Ctrl-C");
   calls->add_option("-s,--server", to.server, "Only calls of this server")->type_name("NAME");
   calls
@@ -88,9 +91,22 @@ void add_records(CLI::App &app, Arguments &to) {
       "Example:\n  bulkhead calls --server github --denied --follow\n\n"
       "Filters can be combined. --json prints one object per line, always including handshakes,\n"
       "lists and pings, with times in UTC.");
+  auto *logs = add_command(app, to, "logs", "Show what a server has written to its standard error",
+                           run_logs);
+  logs->add_option("name", to.name, "Name of the server")->required()->type_name("NAME");
+  logs->add_flag("-f,--follow", to.records.follow, "Stream new lines until Ctrl-C");
+  logs->add_option("-n,--lines", to.records.limit, "Number of newest lines (default: 100)")
+      ->type_name("LINES")
+      ->check(CLI::Range(std::uint64_t{1}, std::uint64_t{100'000}).description(""));
+  logs->add_option("-c,--config", to.config, "Profile that defines the state_dir")
+      ->type_name(file_type);
+  logs->footer(
+      "Example:\n  bulkhead logs github --follow\n\n"
+      "Values of the server's env are masked. The log has at most limits.stderr_bytes, twice.");
   auto *audit = app.add_subcommand("audit", "Verify the audit log");
   auto *verify =
-      audit->add_subcommand("verify", "Verify hashes and signatures of the session database");
+      add_command(*audit, to, "verify", "Verify hashes and signatures of the session database",
+                  run_audit_verify);
   verify
       ->add_option("file", to.records.file,
                    "One file (default: every chain of the profile's state_dir)")

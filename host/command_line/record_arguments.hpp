@@ -16,9 +16,9 @@ struct RecordArguments {
   std::string sql, file;               // file: empty: those of the profile's state folder
   bool schema = false;                 // inspect
   std::string since, layers, trace;    // timeline
-  std::uint64_t limit = 0;             // timeline, calls; 0: the default
+  std::uint64_t limit = 0;             // timeline, calls, logs; 0: the default
   std::string limit_note;              // timeline, calls: why the limit was reduced
-  bool follow = false;                 // calls
+  bool follow = false;                 // calls, logs
   std::string tool;                    // calls
   bool denied = false, utc = false;    // calls
   std::string key;                     // audit verify: hex, or a file

@@ -1,5 +1,6 @@
 // tools, resources, prompts: lists of the servers.
 #include <algorithm>
+#include <initializer_list>
 
 #include "bulkhead/cpp/json.hpp"
 #include "command_line/commands.hpp"
@@ -15,19 +16,12 @@ namespace {
 
 using bh::json::member_text;
 
-struct Kind {
+struct ListKind {
   std::string_view method, key, name_member;
 };
 
-std::vector<Kind> kinds_of(Command command) {
-  if (command == Command::tools) return {{"tools/list", "tools", "name"}};
-  if (command == Command::prompts) return {{"prompts/list", "prompts", "name"}};
-  return {{"resources/list", "resources", "uri"},
-          {"resources/templates/list", "resourceTemplates", "uriTemplate"}};
-}
-
 struct Listed {
-  Kind kind;
+  ListKind kind;
   std::vector<std::string> items;
 };
 
@@ -83,12 +77,13 @@ Unready report_unready(const HostStatus &status) {
   return out;
 }
 
-int list_all(ShortRun &run, const Arguments &arguments, const std::vector<std::string> &notes) {
+int list_all(ShortRun &run, const Arguments &arguments, std::initializer_list<ListKind> asked,
+             const std::vector<std::string> &notes) {
   run.wait_settled();
   LocalSession session(run.host());
   if (auto opened = session.open(); !opened) return complain(opened.error().text);
   std::vector<Listed> lists;
-  for (const Kind &kind : kinds_of(arguments.command)) {
+  for (const ListKind &kind : asked) {
     auto items = session.list(kind.method, kind.key);
     // -32601: no server has items of this kind, or the profile does not expose them.
     if (!items && mcp::member(items.error().error_json, "code") == "-32601") items.emplace();
@@ -104,9 +99,7 @@ int list_all(ShortRun &run, const Arguments &arguments, const std::vector<std::s
   return written && !failed ? exit_ok : exit_failed;
 }
 
-}  // namespace
-
-int run_list(const Arguments &arguments) {
+int run_list(const Arguments &arguments, std::initializer_list<ListKind> asked) {
   auto loaded = load_checked(arguments, Transports::none);
   if (!loaded) return report_config_errors(loaded.error());
   if (!arguments.server.empty()) {
@@ -123,7 +116,20 @@ int run_list(const Arguments &arguments) {
   if (auto started = run.start(std::move(loaded->profile)); !started) {
     return complain(started.error().text);
   }
-  return list_all(run, arguments, notes);
+  return list_all(run, arguments, asked, notes);
+}
+
+}  // namespace
+
+int run_tools(const Arguments &arguments) {
+  return run_list(arguments, {{"tools/list", "tools", "name"}});
+}
+int run_prompts(const Arguments &arguments) {
+  return run_list(arguments, {{"prompts/list", "prompts", "name"}});
+}
+int run_resources(const Arguments &arguments) {
+  return run_list(arguments, {{"resources/list", "resources", "uri"},
+                              {"resources/templates/list", "resourceTemplates", "uriTemplate"}});
 }
 
 }  // namespace bulkhead::program

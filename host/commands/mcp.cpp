@@ -1,4 +1,4 @@
-// mcp: lists, adds and removes the servers of a profile.
+// mcp: lists and edits the servers of a profile.
 #include <unistd.h>
 
 #include <algorithm>
@@ -73,7 +73,7 @@ std::string as_json(const std::vector<ServerDef> &servers) {
   return out + "]}\n";
 }
 
-int list(const Arguments &arguments) {
+int list_servers(const Arguments &arguments) {
   const auto loaded = load_to_look(arguments, Transports::none);
   if (!loaded) return report_config_errors(loaded.error());
   const auto &servers = loaded->profile.servers;
@@ -82,6 +82,10 @@ int list(const Arguments &arguments) {
 }
 
 // ---- the file --------------------------------------------------------------------------------
+
+std::string profile_of(const Arguments &arguments) {
+  return resolved_path(arguments.config.empty() ? default_config_file() : arguments.config);
+}
 
 Arguments looking_at(const Arguments &arguments, const std::string &file) {
   Arguments out = arguments;
@@ -282,7 +286,7 @@ int add(const Arguments &arguments, const std::string &path) {
   return exit_ok;
 }
 
-// ---- remove ----------------------------------------------------------------------------------
+// ---- remove, enable, disable -----------------------------------------------------------------
 
 // Reports that the file has no such server, and the layer that has it.
 int not_there(const Arguments &arguments, const std::string &path) {
@@ -299,32 +303,58 @@ int not_there(const Arguments &arguments, const std::string &path) {
                   (names.empty() ? "there are none" : "there are: " + names));
 }
 
-int remove(const Arguments &arguments, const std::string &path) {
+using Edit = Result<std::string> (*)(const ProfileLayer &file, std::string_view name);
+
+// `done` and `place`: "Removed server" NAME "from" FILE.
+int edit(const Arguments &arguments, Edit change, std::string_view done, std::string_view place) {
+  const std::string path = profile_of(arguments);
   auto edited = open_profile(path);
   if (!edited) return unchanged(path, edited.error());
   if (edited->is_new) return complain(tilde(path) + ": there is no such file");
-  const auto text = file_without_server(edited->layer, arguments.name);
+  const auto text = change(edited->layer, arguments.name);
   if (!text && text.error().code == BH_E_NOT_FOUND) return not_there(arguments, path);
   if (!text) return unchanged(path, text.error());
+  const std::string what =
+      std::string(done) + " " + arguments.name + " " + std::string(place) + " " + tilde(path);
+  if (*text == edited->layer.text)
+    return write_stdout(what + " already.\n") ? exit_ok : exit_failed;
   // A profile that has other errors may still be edited if the change adds none.
   const auto before = load_to_look(looking_at(arguments, path), Transports::none);
   if (const auto loaded = Draft(path, *text).load(arguments); !loaded && before)
     return unchanged(path, loaded.error());
-  if (auto done = write_profile(path, *text, Existing::replace); !done)
-    return unchanged(path, done.error());
-  write_stdout("Removed server " + arguments.name + " from " + tilde(path) + ".\n");
+  if (auto written = write_profile(path, *text, Existing::replace); !written)
+    return unchanged(path, written.error());
+  write_stdout(what + ".\n");
   tell_running(path);
   return exit_ok;
 }
 
 }  // namespace
 
-int run_mcp(const Arguments &arguments) {
-  if (arguments.mcp.what == McpArguments::What::list) return list(arguments);
-  const std::string path =
-      resolved_path(arguments.config.empty() ? default_config_file() : arguments.config);
-  return arguments.mcp.what == McpArguments::What::add ? add(arguments, path)
-                                                       : remove(arguments, path);
+int run_mcp_list(const Arguments &arguments) {
+  return list_servers(arguments);
+}
+int run_mcp_add(const Arguments &arguments) {
+  return add(arguments, profile_of(arguments));
+}
+int run_mcp_remove(const Arguments &arguments) {
+  return edit(arguments, file_without_server, "Removed server", "from");
+}
+int run_mcp_enable(const Arguments &arguments) {
+  return edit(
+      arguments,
+      [](const ProfileLayer &file, std::string_view name) {
+        return file_with_disabled(file, name, false);
+      },
+      "Enabled server", "in");
+}
+int run_mcp_disable(const Arguments &arguments) {
+  return edit(
+      arguments,
+      [](const ProfileLayer &file, std::string_view name) {
+        return file_with_disabled(file, name, true);
+      },
+      "Disabled server", "in");
 }
 
 }  // namespace bulkhead::program

@@ -75,7 +75,9 @@ class PinsCommand {
  public:
   explicit PinsCommand(const Arguments &arguments) : arguments_(arguments) {}
 
-  int run() {
+  enum class What : std::uint8_t { list, show, approve, forget };
+
+  int run(What what) {
     Arguments plain = arguments_;
     plain.server.clear();
     auto loaded = load_to_look(plain, Transports::none);
@@ -94,14 +96,14 @@ class PinsCommand {
     ask_gateways(control_dirs(), "GET", "/status", status_wait_ms);
     auto all = store.read();
     if (!all) return complain(all.error().text);
-    switch (arguments_.pins) {
-      case Arguments::Pins::list:
+    switch (what) {
+      case What::list:
         return list(*all);
-      case Arguments::Pins::show:
+      case What::show:
         return show(*all);
-      case Arguments::Pins::approve:
+      case What::approve:
         return approve(store);
-      case Arguments::Pins::forget:
+      case What::forget:
         return forget(store);
     }
     return exit_usage;
@@ -250,7 +252,16 @@ class PinsCommand {
 }  // namespace
 
 int run_pins(const Arguments &arguments) {
-  return PinsCommand(arguments).run();
+  return PinsCommand(arguments).run(PinsCommand::What::list);
+}
+int run_pins_show(const Arguments &arguments) {
+  return PinsCommand(arguments).run(PinsCommand::What::show);
+}
+int run_pins_approve(const Arguments &arguments) {
+  return PinsCommand(arguments).run(PinsCommand::What::approve);
+}
+int run_pins_forget(const Arguments &arguments) {
+  return PinsCommand(arguments).run(PinsCommand::What::forget);
 }
 
 }  // namespace bulkhead::program

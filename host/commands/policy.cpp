@@ -110,7 +110,9 @@ std::string failure_of(const ProfilePolicies &policies, std::string_view line) {
   return request.empty() ? differs("response", "expect_response", "response_rule") : request;
 }
 
-int run_check(const Arguments &arguments) {
+}  // namespace
+
+int run_policy_check(const Arguments &arguments) {
   ProfilePolicies policies(arguments);
   if (!policies.load()) return exit_failed;
   const std::string where = policies.file().empty() ? "no profile" : tilde(policies.file());
@@ -125,7 +127,7 @@ int run_check(const Arguments &arguments) {
   return write_stdout(out) ? exit_ok : exit_failed;
 }
 
-int run_explain(const Arguments &arguments) {
+int run_policy_explain(const Arguments &arguments) {
   ProfilePolicies policies(arguments);
   if (!policies.load()) return exit_failed;
   const auto call = read_all(arguments.policy_file, max_call_bytes);
@@ -148,7 +150,7 @@ int run_explain(const Arguments &arguments) {
   return write_stdout(out) ? exit_ok : exit_failed;
 }
 
-int run_test(const Arguments &arguments) {
+int run_policy_test(const Arguments &arguments) {
   ProfilePolicies policies(arguments);
   if (!policies.load()) return exit_failed;
   const auto cases = read_all(arguments.policy_file, max_cases_bytes);
@@ -169,19 +171,6 @@ int run_test(const Arguments &arguments) {
   }
   out += std::to_string(passed) + " as expected, " + std::to_string(failed) + " not\n";
   return write_stdout(out) && failed == 0 ? exit_ok : exit_failed;
-}
-
-}  // namespace
-
-int run_policy(const Arguments &arguments) {
-  switch (arguments.command) {
-    case Command::policy_check:
-      return run_check(arguments);
-    case Command::policy_explain:
-      return run_explain(arguments);
-    default:
-      return run_test(arguments);
-  }
 }
 
 }  // namespace bulkhead::program

@@ -173,15 +173,22 @@ class Gateway {
   bool started_ = false, report_pending_ = false;
 };
 
-}  // namespace
-
-int run_gateway(const Arguments &arguments) {
-  const auto transports =
-      arguments.command == Command::serve ? Transports::served : Transports::stdio;
-  auto loaded = load_checked(arguments, transports);
+int run_gateway(Arguments arguments, Arguments::Serves serves) {
+  arguments.serves = serves;
+  const bool http = serves == Arguments::Serves::http;
+  auto loaded = load_checked(arguments, http ? Transports::served : Transports::stdio);
   if (!loaded) return report_config_errors(loaded.error());
   if (!arguments.single_process) return run_supervised(arguments, std::move(*loaded));
   return Gateway(arguments, std::move(*loaded)).run();
+}
+
+}  // namespace
+
+int run_serve(const Arguments &arguments) {
+  return run_gateway(arguments, Arguments::Serves::http);
+}
+int run_stdio(const Arguments &arguments) {
+  return run_gateway(arguments, Arguments::Serves::stdio);
 }
 
 }  // namespace bulkhead::program

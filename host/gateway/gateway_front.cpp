@@ -17,7 +17,7 @@
 
 namespace bulkhead::program {
 GatewayFront::GatewayFront(const Arguments &arguments, const LoadedProfile &loaded)
-    : is_serve_(arguments.command == Command::serve),
+    : is_serve_(arguments.serves == Arguments::Serves::http),
       config_(resolved_path(loaded.file)),  // absolute, because `status` runs in another folder
       project_(loaded.project),
       state_dir_(loaded.profile.state_dir),

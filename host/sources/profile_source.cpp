@@ -337,8 +337,7 @@ std::expected<LoadedProfile, Lines> load_used(const Arguments &arguments, Transp
   out.profile.notes.insert(out.profile.notes.begin(), notes.begin(), notes.end());
   give_launchers_time(out.profile);
   // Other commands query the servers themselves.
-  const bool gateway = arguments.command == Command::serve || arguments.command == Command::stdio;
-  if (gateway) load_stored_lists(&out.profile);
+  if (arguments.serves != Arguments::Serves::nothing) load_stored_lists(&out.profile);
   return out;
 }
 

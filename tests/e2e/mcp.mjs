@@ -1,6 +1,6 @@
 // bulkhead mcp: lists, adds and removes the servers of a profile without changing anything else.
 import { spawn } from 'node:child_process';
-import { chmodSync, mkdirSync, readFileSync, readdirSync, statSync, symlinkSync, writeFileSync } from 'node:fs';
+import { appendFileSync, chmodSync, mkdirSync, readFileSync, readdirSync, renameSync, statSync, symlinkSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { assert, fakeMcp, program, run, runProgram, show, test, until } from './lib.mjs';
 
@@ -61,6 +61,67 @@ test('a server is added, started once, listed, called and removed', async (t) =>
   assert.deepEqual(readdirSync(dirname(home.profile)), ['profile.toml'], 'no draft is left');
   assert.match(home.ok('mcp', 'remove', 'odd').stdout, /Removed server odd/);
   assert.equal(home.text(), 'schema = "bulkhead.profile/1"\n');
+});
+
+test('a server is disabled and enabled; a running gateway follows with reload', async (t) => {
+  const table = (name) => `[mcpServers.${name}]\ncommand = "${fakeMcp}"\nargs = ["--tool", "x"]\n`;
+  const text = `${table('one')}\n${table('two')}`;
+  const gateway = await t.gateway(text);
+  const client = await t.http(gateway);
+  const bulkhead = (code, ...words) => {
+    const done = runProgram(t, words, { env: gateway.env() });
+    assert.equal(done.code, code, show(done));
+    return done;
+  };
+  const mcp = (what, name, code = 0) => bulkhead(code, 'mcp', what, name, '--config', gateway.config);
+  const names = async () => (await client.toolNames()).filter((name) => name.endsWith('__x')).sort().join();
+  await until('both are ready', async () => (await names()) === 'one__x,two__x');
+  const done = mcp('disable', 'two');
+  assert.match(done.stdout, /^Disabled server two in .*gateway\.toml\.$/m);
+  assert.match(done.stderr, /bulkhead reload/);
+  assert.equal(readFileSync(gateway.config, 'utf8'), text.replace('[mcpServers.two]\n', '[mcpServers.two]\ndisabled = true\n'));
+  assert.match(mcp('disable', 'two').stdout, /two in .* already/);
+  const list = JSON.parse(bulkhead(0, 'mcp', 'list', '--json', '--config', gateway.config).stdout).servers;
+  assert.deepEqual(list.map(({ name, disabled }) => [name, disabled]), [['one', false], ['two', true]]);
+  bulkhead(0, 'reload');
+  await until('two has gone', async () => (await names()) === 'one__x');
+  assert.match(mcp('enable', 'two').stdout, /^Enabled server two/);
+  mcp('disable', 'one');
+  bulkhead(0, 'reload');
+  await until('two is there instead', async () => (await names()) === 'two__x');
+  assert.match(mcp('enable', 'three', 1).stderr, /has no server "three"; there are: one, two/);
+});
+
+test("a server's log: last lines, a follower, control characters, a rotated file", async (t) => {
+  const home = new Home(t);
+  home.ok('mcp', 'add', 'one', '--no-warm', '--', fakeMcp);
+  home.ok('mcp', 'add', 'web', 'https://example.com/mcp', '--no-warm');
+  home.refused(1, /reached at a URL/, 'logs', 'web');
+  home.refused(2, /no server is named "onn"; did you mean "one"/, 'logs', 'onn');
+  home.refused(2, /no server is named "\.\.\/x"/, 'logs', '../x');
+  assert.match(home.ok('logs', 'one').stderr, /has written nothing/);
+  const folder = join(home.dir, '.local/state/bulkhead/log/servers');
+  mkdirSync(folder, { recursive: true });
+  const file = join(folder, 'one.log');
+  const lines = (from, to) => Array.from({ length: to - from }, (_, i) => `line ${from + i}\n`).join('');
+  writeFileSync(`${file}.1`, lines(0, 150));
+  writeFileSync(file, lines(150, 200) + '\u001b[31mred\n');
+  const shown = home.ok('logs', 'one').stdout.split('\n');
+  assert.deepEqual([shown.length, shown[0], shown[98]], [101, 'line 101', 'line 199']);
+  assert.doesNotMatch(shown[99], /\u001b/);
+  assert.deepEqual(home.ok('logs', 'one', '-n', '2').stdout.split('\n').length, 3);
+  const child = spawn(program, ['logs', 'one', '-n', '1', '--follow'], { env: { ...process.env, ...home.env } });
+  t.defer(() => child.kill());
+  let seen = '';
+  child.stdout.on('data', (piece) => (seen += piece));
+  await until('the last line', () => /red/.test(seen));
+  appendFileSync(file, 'half');
+  appendFileSync(file, ' a line\nnext\n');
+  await until('whole lines', () => /^half a line\nnext$/m.test(seen));
+  renameSync(file, `${file}.1`);
+  appendFileSync(`${file}.1`, 'the end\n');
+  writeFileSync(file, 'a new file\n');
+  await until('the rest of the old file, then the new one', () => /^the end\na new file$/m.test(seen));
 });
 
 test('comments, order, mode and links are kept', async (t) => {
