@@ -428,8 +428,9 @@ struct ClientStubFunctions {
     if (const bh_status s = bh::check_headers(headers, error); s != BH_OK) return s;
     const std::string archived = headers.empty() ? std::string() : archive_headers(headers);
     Frame frame;
-    frame.kind = (message->flags & BH_LANE_INITIALIZE) != 0 ? FrameKind::lane_initialize
-                                                            : FrameKind::lane_send;
+    frame.kind = (message->flags & BH_LANE_INITIALIZE) != 0   ? FrameKind::lane_initialize
+                 : (message->flags & BH_LANE_REPEATABLE) != 0 ? FrameKind::lane_repeatable
+                                                              : FrameKind::lane_send;
     frame.code = lane_code(message->kind, archived.size());
     frame.exchange = message->exchange;
     frame.value = message->deadline_ns;

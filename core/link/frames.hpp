@@ -40,6 +40,7 @@ enum FrameKind : std::uint16_t {
   // A lane's socket, client stub to server stub.
   lane_send = 32,   // code: see lane_code(); value: deadline; exchange; payload: the message
   lane_initialize,  // the same, with BH_LANE_INITIALIZE
+  lane_repeatable,  // the same, with BH_LANE_REPEATABLE
   lane_ready,       // payload: revision
   lane_abandon,     // exchange
   lane_close,

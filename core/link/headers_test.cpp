@@ -139,7 +139,7 @@ TEST_CASE("headers arrive beyond a link with their message, and with no other") 
   };
   const Pairs some = {{"Mcp-Method", "tools/call"}, {"Mcp-Param-Empty", ""}};
   CHECK(send(1, BH_LANE_INITIALIZE, "{1}", some) == BH_OK);
-  CHECK(send(2, 0, "{2}", {}) == BH_OK);
+  CHECK(send(2, BH_LANE_REPEATABLE, "{2}", {}) == BH_OK);
   // The largest message with the most headers.
   const std::string large(link.limits.message_bytes, 'm');
   Pairs most(BH_HEADER_COUNT,
@@ -152,8 +152,10 @@ TEST_CASE("headers arrive beyond a link with their message, and with no other") 
   CHECK(got[0].kind == BH_LANE_REQUEST);
   CHECK(got[0].headers == some);
   CHECK(got[1].text == "{2}");
+  CHECK(got[1].flags == BH_LANE_REPEATABLE);
   CHECK(got[1].headers.empty());
   CHECK(got[2].text == large);
+  CHECK(got[2].flags == 0);
   CHECK(got[2].headers == most);
 
   // What is not allowed does not leave this end.

@@ -43,6 +43,7 @@ struct ServerStub::Lane final : Channel::Receiver {
     switch (frame.kind) {
       case FrameKind::lane_send:
       case FrameKind::lane_initialize:
+      case FrameKind::lane_repeatable:
         return pass_on(frame, payload);
       case FrameKind::lane_ready:
         return plugin->connector->lane_ready(plugin->self, wire, bh::str(payload));
@@ -72,7 +73,9 @@ struct ServerStub::Lane final : Channel::Receiver {
     message.header_count = static_cast<std::uint32_t>(headers.size());
     message.exchange = frame.exchange;
     message.deadline_ns = frame.value;
-    message.flags = frame.kind == FrameKind::lane_initialize ? BH_LANE_INITIALIZE : 0;
+    message.flags = frame.kind == FrameKind::lane_initialize   ? BH_LANE_INITIALIZE
+                    : frame.kind == FrameKind::lane_repeatable ? BH_LANE_REPEATABLE
+                                                               : 0;
     message.part_count = 1;
     message.parts = &part;
     const bh_lane lane = handle;

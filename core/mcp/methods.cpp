@@ -58,4 +58,20 @@ Method method_of(std::string_view inside) noexcept {
   return Method::other;
 }
 
+bool is_read(Method method) noexcept {
+  switch (method) {
+    case Method::server_discover:
+    case Method::tools_list:
+    case Method::resources_list:
+    case Method::resources_templates_list:
+    case Method::resources_read:
+    case Method::prompts_list:
+    case Method::prompts_get:
+    case Method::completion_complete:
+      return true;
+    default:
+      return false;
+  }
+}
+
 }  // namespace bulkhead::mcp

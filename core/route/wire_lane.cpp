@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "mcp/methods.hpp"
 #include "route/lane_host.hpp"
 #include "route/splice.hpp"
 #include "route/upstream.hpp"
@@ -199,7 +200,7 @@ void WireLane::send_call(Exchange &e, const CallInHand &hand) {
   if (parts == nullptr) {
     return host_.fail_call(*e.call, code::internal_error, Splice::failure, BH_OUTCOME_ERROR);
   }
-  send_request(e, parts, splice.count(), 0);
+  send_request(e, parts, splice.count(), mcp::is_read(scan.method) ? BH_LANE_REPEATABLE : 0);
 }
 
 std::string WireLane::about(std::string_view text) const {

@@ -56,7 +56,7 @@ void WireLane::request_page(ItemKind kind, std::string_view cursor_token) {
   if (!params.empty()) text.append(R"(,"params":)").append(params);
   text.append("}");
   const bh_str part = bh::str(text);
-  send_request(*e, &part, 1, 0);
+  send_request(*e, &part, 1, BH_LANE_REPEATABLE);
 }
 
 void WireLane::page_answered(ItemKind kind, const mcp::Scan *scan, std::string_view message,

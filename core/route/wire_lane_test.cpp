@@ -13,7 +13,8 @@ using Texts = std::vector<std::string>;
 
 struct World : FakeLaneHost {
   bh_status opens = BH_OK, sends = BH_OK;
-  Texts sent;  // requests
+  Texts sent;        // requests
+  Texts repeatable;  // methods that were sent with BH_LANE_REPEATABLE
   Texts notified;
   std::vector<std::uint64_t> abandoned;
   std::uint32_t closed = 0;
@@ -58,11 +59,10 @@ struct World : FakeLaneHost {
     sent.clear();
   }
   // A call; the id that it was sent with, or empty.
-  std::string call(const std::string &arguments = "{}") {
+  std::string call(const std::string &arguments = "{}", const std::string &method = "tools/call") {
     const std::size_t before = sent.size();
-    const Scanned m(R"({"jsonrpc":"2.0","id":"c","method":"tools/call","params":{"name":"s__x",)"
-                    R"("arguments":)" +
-                    arguments + "}}");
+    const Scanned m(R"({"jsonrpc":"2.0","id":"c","method":")" + method +
+                    R"(","params":{"name":"s__x","arguments":)" + arguments + "}}");
     last = calls.open();
     Exchange &e = *table.open();
     e.call = last;
@@ -94,6 +94,8 @@ const bh_connector World::connector{
     [](void *self, void *, const bh_lane_message *m, bh_error *error) -> bh_status {
       World &w = World::of(self);
       if (w.sends != BH_OK) return bh::fail(error, w.sends, "the pipe is full");
+      if ((m->flags & BH_LANE_REPEATABLE) != 0)
+        w.repeatable.emplace_back(mcp::member(joined(m->parts, m->part_count), "method"));
       (m->kind == BH_LANE_REQUEST ? w.sent : w.notified).push_back(joined(m->parts, m->part_count));
       call_once(w.inside);
       return BH_OK;
@@ -248,4 +250,16 @@ TEST_CASE("a server is notified of a cancelled call that it has, not of one that
   REQUIRE(w.notified.size() == 1);
   CHECK(mcp::member(mcp::member(w.notified[0], "params"), "requestId") == id);
   CHECK(w.abandoned.size() == 1);
+}
+
+TEST_CASE("lists and reads may be repeated by the connector; handshakes and calls may not") {
+  World w;
+  w.get_ready();
+  CHECK(w.repeatable == Texts{R"("tools/list")"});
+  w.finish((w.call(), *w.last));
+  w.finish((w.call("{}", "prompts/get"), *w.last));
+  w.finish((w.call("{}", "resources/subscribe"), *w.last));
+  w.finish((w.call("{}", "completion/complete"), *w.last));
+  CHECK(w.sent.size() == 4);
+  CHECK(w.repeatable == Texts{R"("tools/list")", R"("prompts/get")", R"("completion/complete")"});
 }

@@ -22,6 +22,11 @@ struct HttpFailure {
   bool insufficient_scope = false;  // ... with error="insufficient_scope"
   std::string scope;                // ... and this scope; at most 120 bytes
   std::string location;             // origin and path only
+
+  // 429 Too Many Requests or 503 Service Unavailable, with Retry-After in seconds.
+  bool asks_to_wait() const noexcept {
+    return (status == 429 || status == 503) && retry_after_ms > 0;
+  }
 };
 
 HttpFailure describe(const ResponseHead &head, const Url &url);

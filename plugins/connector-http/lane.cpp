@@ -136,7 +136,8 @@ bh_status Lane::send(const bh_lane_message &message, LaneHeaders &&headers, bh_e
         return s;
       }
       if ((message.flags & BH_LANE_INITIALIZE) != 0) {
-        initialize_ = {message.kind, message.flags, message.exchange, joined(message), headers};
+        initialize_ = {message.kind,        message.flags,   message.exchange,
+                       message.deadline_ns, joined(message), headers};
         initialize_kept_ = true;
       }
       break;
@@ -157,6 +158,8 @@ bh_status Lane::start_post(const bh_lane_message &message, const LaneHeaders &he
   request.fresh_connection = initialize;
   Post *post = context_.take_post();
   post->prepare(*this, message.kind, message.exchange, initialize, wire_ == Wire::http_sse);
+  if ((message.flags & (BH_LANE_INITIALIZE | BH_LANE_REPEATABLE)) != 0)
+    post->keep(joined(message), headers, message.deadline_ns);
   const bh_status status = post->start(*route_, request, error);
   if (status != BH_OK) {
     context_.put_post(post);
@@ -178,8 +181,8 @@ bh_status Lane::enqueue(const bh_lane_message &message, LaneHeaders &&headers, b
       (queued_bytes_ > 0 && queued_bytes_ + n > s.write_queue_bytes)) {
     return bh::fail(error, BH_E_LIMIT, "too much waits for the connection");
   }
-  queue_.push_back(
-      {message.kind, message.flags, message.exchange, joined(message), std::move(headers)});
+  queue_.push_back({message.kind, message.flags, message.exchange, message.deadline_ns,
+                    joined(message), std::move(headers)});
   queued_bytes_ += n;
   return BH_OK;
 }
@@ -195,6 +198,7 @@ void Lane::send_queued() {
     message.size = sizeof message;
     message.kind = next.kind;
     message.exchange = next.exchange;
+    message.deadline_ns = next.deadline_ns;
     message.flags = next.flags;
     message.part_count = 1;
     message.parts = &part;
@@ -303,6 +307,7 @@ void Lane::post_refused(Post &post) {
       bh::make_error(BH_E_SESSION_LOST, lost ? "session expired (" + status + ")" : "");
   if (lost && !post.resuming()) return session_lost(&post, expired);
   if (may_fall_back(post)) return fall_back(post);
+  if (post.repeat_later()) return;
   if (post.resuming()) {  // its POST was taken, whatever has become of the session since
     post_failed(post, bh::make_error(BH_E_IO,
                                      "the event stream ended before the answer and the server "
@@ -317,7 +322,11 @@ void Lane::post_refused(Post &post) {
     post_finished(post);
     return deliver(exchange, body);
   }
-  post_failed(post, to_error(failure, post.sent_session()));
+  bh_error error = to_error(failure, post.sent_session());
+  if (const std::string why = post.not_repeated(); !why.empty())
+    error =
+        bh::make_error(error.code, std::string(bh::text(error)) + "; " + why, error.retry_after_ms);
+  post_failed(post, error);
 }
 
 void Lane::session_lost(Post *post, const bh_error &error) {

@@ -45,6 +45,8 @@ class Lane {
   HttpRoute &route() noexcept { return *route_; }
   bool has_session() const noexcept { return !session_.empty(); }
   std::string get_head(std::string_view last_event_id) const;
+  std::string post_head(const LaneHeaders &headers) const;
+  std::string_view post_target() const noexcept { return post_url_.target; }
   // False when the id cannot stand in a header.
   bool take_session(std::string_view id);
 
@@ -74,7 +76,7 @@ class Lane {
   };
   struct Queued {
     std::uint32_t kind, flags;
-    std::uint64_t exchange;
+    std::uint64_t exchange, deadline_ns;
     std::string bytes;
     LaneHeaders headers;
     std::size_t size() const noexcept { return bytes.size() + headers.lines.size(); }
@@ -92,7 +94,6 @@ class Lane {
 
   void build_heads();
   std::string head(std::string_view method, std::string_view target, bool revision = true) const;
-  std::string post_head(const LaneHeaders &headers) const;
   bh_status send(const bh_lane_message &message, LaneHeaders &&headers, bh_error *error);
   bh_status start_post(const bh_lane_message &message, const LaneHeaders &headers, bh_error *error);
   bh_status enqueue(const bh_lane_message &message, LaneHeaders &&headers, bh_error *error);

@@ -33,6 +33,7 @@ void Post::prepare(Lane &lane, std::uint32_t kind, std::uint64_t exchange, bool 
   expected_ = drained_ = 0;
   began_ns_ = context_.host.now_ns();
   failure_.reset();
+  kept_.reset();
 }
 
 bh_status Post::start(HttpRoute &route, const HttpRequest &request, bh_error *error) {
@@ -237,6 +238,51 @@ void Post::deliver_body() {
 
 void Post::finish_failed(const bh_error &error) {
   lane_->post_failed(*this, error);
+}
+
+// ---- requests that are sent again
+// ----------------------------------------------------------------
+
+void Post::keep(std::string message, LaneHeaders headers, std::uint64_t deadline_ns) {
+  kept_ = Kept{std::move(message), std::move(headers), deadline_ns, 0};
+}
+
+bool Post::repeat_later() {
+  if (!kept_ || !failure_->asks_to_wait() || !not_repeated().empty()) return false;
+  ++kept_->repeats;
+  timer_ = context_.host.timer_start(
+      failure_->retry_after_ms, [](void *arg) { static_cast<Post *>(arg)->repeat(); }, this);
+  return true;
+}
+
+std::string Post::not_repeated() const {
+  if (!kept_ || !failure_->asks_to_wait()) return {};
+  const std::uint32_t wait_ms = failure_->retry_after_ms;
+  if (kept_->repeats >= context_.settings.repeats)
+    return "after " + std::to_string(kept_->repeats) + " retries";
+  if (kept_->deadline_ns == 0 || context_.host.now_ns() + wait_ms * ns_per_ms < kept_->deadline_ns)
+    return {};
+  return "the server asks for a retry after " + std::to_string((wait_ms + 999) / 1000) +
+         " s, which is beyond the request's time-out";
+}
+
+void Post::repeat() {
+  timer_ = 0;
+  mode_ = Mode::none;
+  body_.clear();
+  failure_.reset();
+  sent_session_ = lane_->has_session();
+  const std::string head = lane_->post_head(kept_->headers);
+  const bh_str part = bh::str(kept_->message);
+  HttpRequest request;
+  request.head = head;
+  request.target = lane_->post_target();
+  request.parts = &part;
+  request.part_count = 1;
+  request.body_bytes = kept_->message.size();
+  request.fresh_connection = initialize_;
+  bh_error error = bh::make_error();
+  if (start(lane_->route(), request, &error) != BH_OK) finish_failed(error);
 }
 
 // ---- event streams that end

@@ -10,6 +10,7 @@
 #include "body_buffer.hpp"
 #include "bulkhead/abi/host.h"
 #include "failure.hpp"
+#include "lane_headers.hpp"
 #include "sse.hpp"
 
 namespace connector_http {
@@ -42,6 +43,13 @@ class Post final : public HttpSink {
   // Should a sweep at now_ns end it?
   bool overdue(std::uint64_t now_ns) const noexcept;
 
+  // Keeps a request that may be sent again. deadline_ns 0: not known here.
+  void keep(std::string message, LaneHeaders headers, std::uint64_t deadline_ns);
+  // After a refusal: true if the kept request is sent again when Retry-After has passed.
+  bool repeat_later();
+  // Why a refused request that was kept is not sent (again): a part of a sentence, or empty.
+  std::string not_repeated() const;
+
   std::size_t place = 0;  // in the lane's list
 
   bool on_head(const ResponseHead &head) override;
@@ -61,6 +69,7 @@ class Post final : public HttpSink {
   void deliver_body();
   void stream_over(const bh_error *error);
   void resume();
+  void repeat();
   void finish_failed(const bh_error &error);
 
   Context &context_;
@@ -83,6 +92,13 @@ class Post final : public HttpSink {
   BodyBuffer body_;
   SseParser sse_;
   std::optional<HttpFailure> failure_;
+  struct Kept {
+    std::string message;
+    LaneHeaders headers;
+    std::uint64_t deadline_ns = 0;
+    std::uint32_t repeats = 0;
+  };
+  std::optional<Kept> kept_;
 };
 
 }  // namespace connector_http

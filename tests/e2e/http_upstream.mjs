@@ -2,7 +2,7 @@
 import { execFileSync } from 'node:child_process';
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { assert, run, runProgram, test, until } from './lib.mjs';
+import { assert, member, run, runProgram, test, until } from './lib.mjs';
 import { statusOf } from './status.mjs';
 
 test('A24 JSON and SSE answers; session and revision are sent along', async (t) => {
@@ -95,6 +95,25 @@ test('A26 failures are distinguished; a lost session is reopened', async (t) => 
   await until('a new session works', () => client.tool('up__echo'));
   assert.equal(up.opened, opened + 1);
 });
+
+for (const args of [[], ['--single-process']]) {
+  test(`F32 a server that is busy: lists are repeated after Retry-After, calls are not ${args}`, async (t) => {
+    const busy = { initialize: { status: 503, after: 1, times: 1 }, 'tools/list': { status: 503, after: 1, times: 2 }, 'tools/call': { status: 429, after: 1, times: 1 } };
+    const up = await t.fakeHttp({ busy });
+    const gateway = await t.gateway({ mcpServers: { up: { url: up.url } }, limits: { first_list_wait_ms: 15_000, call_timeout_ms: 3_000 } }, { args });
+    const client = await t.http(gateway);
+    assert.ok((await client.toolNames()).includes('up__echo'));
+    const at = (method) => up.requests.filter(({ body }) => body && member(body, 'method') === JSON.stringify(method)).map((request) => request.at);
+    const gaps = (times) => times.slice(1).map((time, i) => time - times[i]);
+    assert.equal(at('initialize').length, 2);
+    assert.equal(at('tools/list').length, 3);
+    for (const gap of [...gaps(at('initialize')), ...gaps(at('tools/list'))]) assert.ok(gap >= 990, `after ${gap} ms`);
+    const refused = await client.tool('up__echo').catch((error) => error);
+    assert.match(refused.message, /too many requests \(HTTP 429\)/);
+    assert.equal(at('tools/call').length, 1, 'a call is sent once');
+    assert.equal((await client.tool('up__echo', { n: 1 })).echo.n, 1);
+  });
+}
 
 test('an upstream that is down at the start, and later again, is reconnected', async (t) => {
   const up = await t.fakeHttp();

@@ -113,7 +113,8 @@ struct Fixture {
     return lane;
   }
   bh_status send(void *lane, std::uint64_t exchange, const std::string &text,
-                 std::uint32_t kind = BH_LANE_REQUEST, std::uint32_t flags = 0) {
+                 std::uint32_t kind = BH_LANE_REQUEST, std::uint32_t flags = 0,
+                 std::uint64_t deadline_ns = 0) {
     // Two parts, as the host splices messages.
     const std::size_t half = text.size() / 2;
     const bh_str parts[2] = {bh::str(std::string_view(text).substr(0, half)),
@@ -122,6 +123,7 @@ struct Fixture {
     message.size = sizeof message;
     message.kind = kind;
     message.exchange = exchange;
+    message.deadline_ns = deadline_ns;
     message.flags = flags;
     message.part_count = 2;
     message.parts = parts;

@@ -1,4 +1,7 @@
 // Streamable HTTP through the whole plugin: answers, sessions, headers, failures.
+#include <bulkhead/cpp/clock.hpp>
+
+#include <atomic>
 #include <catch2/catch.hpp>
 
 #include "fixture.hpp"
@@ -229,4 +232,99 @@ TEST_CASE("https without the http-client plugin is an error that names it") {
   void *lane = nullptr;
   CHECK(f.try_open(1, Fixture::definition("https://127.0.0.1:1/mcp"), &lane) == BH_E_UNSUPPORTED);
   CHECK(bh::text(f.error).find("http-client") != std::string_view::npos);
+}
+
+namespace {
+
+std::string read_request(int id) {
+  return R"({"jsonrpc":"2.0","id":)" + std::to_string(id) +
+         R"(,"method":"resources/read","params":{"uri":"a:b"}})";
+}
+
+// Refuses the first requests with this status and Retry-After.
+struct Refusing {
+  int status;
+  const char *retry_after;
+  int times;
+  std::atomic<int> seen{0};
+  void operator()(const Request &r, Peer &peer) {
+    if (handshake_step(r, peer)) return;
+    if (seen++ < times) return peer.answer(status, "later", retry_after, "text/plain");
+    peer.answer(200, result(2));
+  }
+};
+
+std::uint64_t in_ms(std::uint64_t ms) {
+  return bh::monotonic_ns() + ms * bh::ns_per_ms;
+}
+
+}  // namespace
+
+TEST_CASE("a repeatable request is sent again when Retry-After has passed") {
+  Refusing refusing{GENERATE(503, 429), "Retry-After: 1\r\n", 2};
+  Server server([&](const Request &r, Peer &peer) { refusing(r, peer); });
+  Fixture f;
+  void *lane = f.open(Fixture::definition(server.url()));
+  REQUIRE(f.handshake(lane));
+  const std::uint64_t start = bh::monotonic_ms();
+  REQUIRE(f.send(lane, 2, read_request(2), BH_LANE_REQUEST, BH_LANE_REPEATABLE, in_ms(20'000)) ==
+          BH_OK);
+  REQUIRE(f.wait_events(1));
+  CHECK(f.seen.events[0].kind == Event::message);
+  CHECK(f.seen.events[0].exchange == 2);
+  CHECK(f.seen.events[0].text == result(2));
+  CHECK(refusing.seen == 3);
+  CHECK(bh::monotonic_ms() - start >= 2'000);  // never before the server has asked for it
+  std::size_t same = 0;
+  for (const Request &r : server.requests()) same += r.body == read_request(2) ? 1 : 0;
+  CHECK(same == 3);
+}
+
+TEST_CASE("a request is repeated three times at most, and not beyond its deadline") {
+  struct Case {
+    const char *retry_after;
+    std::uint32_t flags;
+    std::uint64_t deadline_ms;
+    int sent;
+    const char *text;
+  };
+  const Case c = GENERATE(
+      Case{"Retry-After: 1\r\n", BH_LANE_REPEATABLE, 20'000, 4,
+           "temporarily unavailable (HTTP 503); after 3 retries"},
+      Case{"Retry-After: 30\r\n", BH_LANE_REPEATABLE, 20'000, 1,
+           "temporarily unavailable (HTTP 503); the server asks for a retry after 30 s, which is "
+           "beyond the request's time-out"},
+      Case{"Retry-After: 1\r\n", 0, 20'000, 1, "temporarily unavailable (HTTP 503)"},
+      Case{"", BH_LANE_REPEATABLE, 20'000, 1, "server error 503; the request may have run"});
+  Refusing refusing{503, c.retry_after, 100};
+  Server server([&](const Request &r, Peer &peer) { refusing(r, peer); });
+  Fixture f;
+  void *lane = f.open(Fixture::definition(server.url()));
+  REQUIRE(f.handshake(lane));
+  REQUIRE(f.send(lane, 2, read_request(2), BH_LANE_REQUEST, c.flags, in_ms(c.deadline_ms)) ==
+          BH_OK);
+  REQUIRE(f.wait_events(1));
+  CHECK(f.seen.events[0].kind == Event::failed);
+  CHECK(f.seen.events[0].text == c.text);
+  CHECK(refusing.seen == c.sent);
+}
+
+TEST_CASE("a request that waits to be repeated is abandoned, and ends with its lane") {
+  Refusing refusing{429, "Retry-After: 1\r\n", 100};
+  Server server([&](const Request &r, Peer &peer) { refusing(r, peer); });
+  Fixture f;
+  void *lane = f.open(Fixture::definition(server.url()));
+  REQUIRE(f.handshake(lane));
+  for (int id : {2, 3}) {
+    REQUIRE(f.send(lane, static_cast<std::uint64_t>(id), read_request(id), BH_LANE_REQUEST,
+                   BH_LANE_REPEATABLE, in_ms(20'000)) == BH_OK);
+  }
+  REQUIRE(f.wait([&] { return refusing.seen == 2 && f.host.timers() >= 2; }));
+  f.abandon(lane, 2);
+  REQUIRE(f.wait([&] { return refusing.seen == 3; }));
+  REQUIRE(f.close(lane));
+  f.stop();
+  CHECK(refusing.seen == 3);
+  CHECK(f.host.timers() == 0);
+  CHECK(f.host.faults().empty());
 }

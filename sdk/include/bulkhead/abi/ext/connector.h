@@ -37,7 +37,7 @@ typedef struct bh_lane_message {
   uint32_t kind;        /* BH_LANE_... */
   uint64_t exchange;    /* of a request; else 0 */
   uint64_t deadline_ns; /* CLOCK_MONOTONIC; 0: none. A hint: the host enforces it */
-  uint32_t flags;       /* BH_LANE_INITIALIZE */
+  uint32_t flags;       /* BH_LANE_INITIALIZE, BH_LANE_REPEATABLE */
   uint32_t part_count;
   const bh_str *parts;
   /* Since minor 2. Headers for the request that carries this message, on a wire that has headers
@@ -50,8 +50,11 @@ typedef struct bh_lane_message {
   uint32_t reserved; /* 0 */
 } bh_lane_message;
 enum {
-  BH_LANE_INITIALIZE = 1 /* flag: the first request of a conversation; it can be repeated on
-                            another transport */
+  BH_LANE_INITIALIZE = 1, /* flag: the first request of a conversation; it can be repeated on
+                             another transport */
+  BH_LANE_REPEATABLE = 2  /* flag: the request only reads. A connector may send it again before its
+                             deadline if the server refuses it for now (HTTP 429 or 503 with
+                             Retry-After, RFC 9110 10.2.3) */
 };
 
 typedef struct bh_connector {
