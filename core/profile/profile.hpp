@@ -88,6 +88,9 @@ struct ServerDef {
   // Further members of to_json(), set by the core ("stderr_file"): name -> JSON text of the value.
   std::map<std::string, std::string> extra;
   KeptLists kept;  // of a lazy one
+  // Restarts by request while the gateway runs (`bulkhead mcp restart`): a different number is a
+  // different connection. Not part of to_json().
+  std::uint64_t restarts = 0;
 
   // The definition as the connector gets it: one JSON object with type, command, args, env, cwd,
   // sandbox or url, headers, connect_timeout_ms and what is in `extra`; empty ones are left out.

@@ -32,6 +32,7 @@ int run_mcp_add(const Arguments &arguments);
 int run_mcp_remove(const Arguments &arguments);
 int run_mcp_enable(const Arguments &arguments);
 int run_mcp_disable(const Arguments &arguments);
+int run_mcp_restart(const Arguments &arguments);
 int run_logs(const Arguments &arguments);
 int run_profile_show(const Arguments &arguments);
 int run_plugin_list(const Arguments &arguments);

@@ -90,6 +90,14 @@ void add_mcp(CLI::App &app, Arguments &to) {
   edit("remove", "Remove a server from the profile", run_mcp_remove, "");
   edit("disable", "Disable a server; it stays in the profile", run_mcp_disable, reloads);
   edit("enable", "Enable a disabled server", run_mcp_enable, reloads);
+  auto *restart =
+      add_command(*mcp, to, "restart", "Restart a server in the running gateways", run_mcp_restart);
+  restart->add_option("name", to.name, "Name of the server")->required()->type_name("NAME");
+  restart->add_flag("--json", to.json, "Print JSON");
+  restart->footer(
+      "Example:\n  bulkhead mcp restart files\n\n"
+      "The configuration is reloaded. A new process or session is opened while calls in flight\n"
+      "finish in the old one. Exit codes: as of `bulkhead reload`.");
   mcp->require_subcommand(1);
   mcp->footer("Example:\n  bulkhead mcp add time -- uvx mcp-server-time");
 }

@@ -82,8 +82,10 @@ std::string describe_reload(const FoundGateway &gateway) {
   return out;
 }
 
-int run_reload(const Arguments &arguments) {
-  const auto found = ask_gateways(control_dirs(), "POST", "/reload-config", reload_wait_ms);
+namespace {
+
+// Prints the answers; the exit code says how much of the change is in force.
+int report(const Arguments &arguments, const std::vector<FoundGateway> &found) {
   if (found.empty()) {
     return complain("no gateway is running; `bulkhead serve` starts one", exit_not_running);
   }
@@ -105,6 +107,19 @@ int run_reload(const Arguments &arguments) {
   if (!write_stdout(arguments.json ? "{\"gateways\":[" + json + "]}\n" : text)) return exit_failed;
   if (all == found.size()) return exit_ok;
   return none == found.size() ? exit_failed : exit_in_part;
+}
+
+}  // namespace
+
+int run_reload(const Arguments &arguments) {
+  return report(arguments, ask_gateways(control_dirs(), "POST", "/reload-config", reload_wait_ms));
+}
+
+int run_mcp_restart(const Arguments &arguments) {
+  if (arguments.name.find_first_of("/ \r\n") != std::string::npos)
+    return complain("\"" + arguments.name + "\" is not the name of a server", exit_usage);
+  return report(arguments, ask_gateways(control_dirs(), "POST", "/mcp/restart/" + arguments.name,
+                                        reload_wait_ms));
 }
 
 }  // namespace bulkhead::program

@@ -36,8 +36,9 @@ struct Service::Job {
   Service *service = nullptr;
   What what = What::reload;
   ServerEntry entry;  // for add
-  std::string id;     // for remove
+  std::string id;     // for remove, restart
   ServiceReply reply;
+  std::map<std::string, std::uint64_t> restarts;
   // Set on the pool's thread:
   ConnectorChange change;
   std::vector<std::string> errors;
@@ -59,6 +60,24 @@ struct Service::Job {
       } else {
         errors = loaded.error();
       }
+    }
+    if (what == What::restart && errors.empty()) count_restart();
+    for (ServerDef &def : change.next.profile.servers) {
+      if (const auto count = restarts.find(def.name); count != restarts.end())
+        def.restarts = count->second;
+    }
+  }
+
+  void count_restart() {
+    const auto &servers = change.next.profile.servers;
+    const auto at = std::find_if(servers.begin(), servers.end(),
+                                 [&](const ServerDef &def) { return def.name == id; });
+    if (at == servers.end()) {
+      change.answer = refuse_with(BH_E_NOT_FOUND, "the gateway has no server \"" + id + "\"");
+    } else if (at->disabled) {
+      change.answer = refuse_with(BH_E_INVALID, "server " + id + " is disabled");
+    } else {
+      ++restarts[id];
     }
   }
 };
@@ -91,6 +110,8 @@ void Service::ask(ServiceRequest request, std::string_view value, ServiceReply r
       return add(value, std::move(reply));
     case ServiceRequest::remove_connector:
       return remove(value, std::move(reply));
+    case ServiceRequest::restart_server:
+      return restart(value, std::move(reply));
     case ServiceRequest::list_approvals:
       return approvals(ApprovalRequest::list, value, std::move(reply));
     case ServiceRequest::answer_approval:
@@ -155,6 +176,16 @@ void Service::remove(std::string_view value, ServiceReply reply) {
   enqueue(std::move(job));
 }
 
+// The profile is read again, as by a reload, and this server gets a new connection while the old
+// one drains.
+void Service::restart(std::string_view value, ServiceReply reply) {
+  auto job = new_job(What::restart, std::move(reply));
+  if (!from_bytes(value, &job->id)) {
+    return job->reply(refuse_with(BH_E_INVALID, "the name is invalid"));
+  }
+  enqueue(std::move(job));
+}
+
 void Service::reload() {
   enqueue(new_job(What::reload, [](const ServiceAnswer &) {}));
 }
@@ -180,6 +211,7 @@ void Service::enqueue(std::unique_ptr<Job> job) {
 void Service::start_next() {
   if (jobs_.empty()) return;
   Job &job = *jobs_.front();
+  job.restarts = restarts_;
   const bh_status started = reactor_.run_blocking(this, bh::blocking_work(
                                                             &job, [](Job &it) { it.prepare(); },
                                                             [](Job &done) {
@@ -201,6 +233,7 @@ void Service::prepared(Job &job) {
         refuse_with(BH_E_INTERNAL, "the profile is not valid; nothing was changed", job.errors));
   }
   if (job.change.answer.code != BH_OK) return finish(std::move(job.change.answer));
+  restarts_ = job.restarts;
   job.notes = job.change.next.profile.notes;
   for (const std::string &note : job.notes) backend_.log(LogLevel::warn, note);
   backend_.apply(std::move(job.change.next),
@@ -214,7 +247,7 @@ void Service::applied(Job &job, Result<ApplyReport> report) {
     backend_.log(LogLevel::error, "reload: " + report.error().text);
     // If the endpoint was restarted during the change, it has started with the new profile.
     const bool later = report.error().code == BH_E_UNAVAILABLE;
-    const char *what = job.what == What::reload
+    const char *what = job.what == What::reload || job.what == What::restart
                            ? (later ? "not confirmed" : "nothing was changed")
                            : "saved; it takes effect after a restart or reload";
     return finish(refuse_with(BH_E_INTERNAL, what, {report.error().text}));
@@ -226,7 +259,8 @@ void Service::applied(Job &job, Result<ApplyReport> report) {
   for (const std::string &line : job.report.needs_restart) {
     backend_.log(LogLevel::warn, "reload: " + line);
   }
-  if (job.what != What::reload) return finish(std::move(job.change.answer));
+  if (job.what == What::add || job.what == What::remove)
+    return finish(std::move(job.change.answer));
   job.deadline_ns = reactor_.now_ns() + settle_ms * 1'000'000u;
   wait_settled();
 }

@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <deque>
 #include <functional>
+#include <map>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -57,12 +58,13 @@ class Service {
  private:
   struct Job;
   struct Listing;
-  enum class What : std::uint8_t { reload, add, remove };
+  enum class What : std::uint8_t { reload, add, remove, restart };
 
   void approvals(ApprovalRequest request, std::string_view value, ServiceReply reply);
   void list_connectors(ServiceReply reply);
   void add(std::string_view value, ServiceReply reply);
   void remove(std::string_view value, ServiceReply reply);
+  void restart(std::string_view value, ServiceReply reply);
   std::unique_ptr<Job> new_job(What what, ServiceReply reply);
   void enqueue(std::unique_ptr<Job> job);
   void start_next();
@@ -76,8 +78,9 @@ class Service {
   const Arguments arguments_;
   const Transports transports_;
   const ServiceBackend backend_;
-  std::deque<std::unique_ptr<Job>> jobs_;  // the first one is in progress
-  std::uint32_t running_ = 0;              // number of jobs on threads of the pool
+  std::deque<std::unique_ptr<Job>> jobs_;          // the first one is in progress
+  std::map<std::string, std::uint64_t> restarts_;  // ServerDef::restarts of servers, by name
+  std::uint32_t running_ = 0;                      // number of jobs on threads of the pool
   bool stopping_ = false;
   std::uint64_t timer_ = 0;
   // An apply that completes after this object was destroyed finds this expired.

@@ -209,6 +209,7 @@ constexpr Route routes[] = {
     {"POST", "/mcp/connectors", ServiceRequest::add_connector, definition, render<ConnectorItem>},
     {"DELETE", "/mcp/connectors/", ServiceRequest::remove_connector, id_of_path,
      render<ConnectorRemoved>},
+    {"POST", "/mcp/restart/", ServiceRequest::restart_server, id_of_path, render<Reloaded>},
     {"GET", "/confirm/pending", ServiceRequest::list_approvals, look, render<ApprovalList>},
     {"POST", "/confirm/watch", ServiceRequest::list_approvals, watch, render<ApprovalList>},
     {"POST", "/confirm/", ServiceRequest::answer_approval, decision, answered},

@@ -28,6 +28,7 @@ enum class ServiceRequest : std::uint16_t {
   remove_connector,  // std::string, its id -> ConnectorRemoved
   list_approvals,    // ApprovalWatch -> ApprovalList
   answer_approval,   // ApprovalAnswer -> nothing
+  restart_server,    // std::string, its name -> Reloaded
   metrics_listener,  // -> nothing, with a descriptor if /metrics is served over TCP
 };
 

@@ -2,6 +2,7 @@
 import { spawn } from 'node:child_process';
 import { appendFileSync, chmodSync, mkdirSync, readFileSync, readdirSync, renameSync, statSync, symlinkSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
+import { statusOf } from './status.mjs';
 import { assert, fakeMcp, program, run, runProgram, show, test, until } from './lib.mjs';
 
 const secret = 'sk-proj-0123456789abcdefghijklmn';
@@ -91,6 +92,32 @@ test('a server is disabled and enabled; a running gateway follows with reload', 
   await until('two is there instead', async () => (await names()) === 'two__x');
   assert.match(mcp('enable', 'three', 1).stderr, /has no server "three"; there are: one, two/);
 });
+
+for (const args of [[], ['--single-process']]) {
+  test(`a server is restarted in the running gateway; calls in flight finish ${args}`, async (t) => {
+    const log = t.path('log');
+    const server = (name) => `[mcpServers.${name}]\ncommand = "${fakeMcp}"\nargs = ["--log", "${log}-${name}", "--tool", "x", "--tool", "s", "--delay", "s=800"]\n`;
+    const gateway = await t.gateway(`${server('one')}${server('two')}[mcpServers.off]\ncommand = "x"\ndisabled = true\n`, { args });
+    const client = await t.http(gateway);
+    await until('both are ready', async () => (await client.toolNames()).includes('two__x'));
+    const starts = (name) => [...readFileSync(`${log}-${name}`, 'utf8').matchAll(/^! start (\d+)$/gm)].length;
+    const restart = (name) => runProgram(t, ['mcp', 'restart', name], { env: gateway.env() });
+    const slow = client.tool('one__s');
+    await until('the call runs', async () => (await statusOf(gateway)).in_flight === 1);
+    const done = restart('one');
+    assert.equal(done.code, 0, show(done));
+    assert.match(done.stdout, /changed: one/);
+    assert.deepEqual([starts('one'), starts('two')], [2, 1]);
+    assert.ok(await slow, 'the call in flight was answered');
+    assert.equal(runProgram(t, ['reload'], { env: gateway.env() }).code, 0);
+    assert.equal(starts('one'), 2, 'a reload does not restart it again');
+    assert.equal(restart('one').code, 0);
+    assert.equal(starts('one'), 3);
+    assert.match(restart('three').stdout, /no server "three"/);
+    const off = restart('off');
+    assert.deepEqual([off.code, /server off is disabled/.test(off.stdout)], [1, true], show(off));
+  });
+}
 
 test("a server's log: last lines, a follower, control characters, a rotated file", async (t) => {
   const home = new Home(t);
