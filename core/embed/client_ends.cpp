@@ -24,21 +24,21 @@ class LocalClientImpl final : public LocalClient, private ClientEnd {
   using OnMessage = std::function<void(std::string_view)>;
 
  public:
-  LocalClientImpl(Router &router, OnMessage on_message)
-      : router_(router), on_message_(std::make_shared<const OnMessage>(std::move(on_message))) {
+  LocalClientImpl(Clients &clients, OnMessage on_message)
+      : clients_(clients), on_message_(std::make_shared<const OnMessage>(std::move(on_message))) {
     bh_peer peer{};
     peer.size = sizeof peer;
     peer.transport = bh::str("local");
     peer.principal = bh::str("local");
-    router_.clients().open(*this, peer, &session_, nullptr);
+    clients_.open(*this, peer, &session_, nullptr);
   }
   ~LocalClientImpl() override {
-    if (session_ != 0) router_.clients().close(session_, BH_SESSION_GONE);
+    if (session_ != 0) clients_.close(session_, BH_SESSION_GONE);
   }
   void send(std::string_view message) override {
     bh_delivery delivery{};
     delivery.size = sizeof delivery;
-    if (session_ != 0) router_.clients().deliver(session_, 0, message, &delivery);
+    if (session_ != 0) clients_.deliver(session_, 0, message, &delivery);
   }
 
  private:
@@ -50,7 +50,7 @@ class LocalClientImpl final : public LocalClient, private ClientEnd {
   }
   void session_ended(bh_session, std::string_view) override { session_ = 0; }
 
-  Router &router_;
+  Clients &clients_;
   const std::shared_ptr<const OnMessage> on_message_;
   bh_session session_ = 0;
 };
@@ -63,8 +63,8 @@ std::unique_ptr<ClientEnd> make_transport_end(Instance &instance) {
 }
 
 std::unique_ptr<LocalClient> make_local_client(
-    Router &router, std::function<void(std::string_view message)> on_message) {
-  return std::make_unique<LocalClientImpl>(router, std::move(on_message));
+    Clients &clients, std::function<void(std::string_view message)> on_message) {
+  return std::make_unique<LocalClientImpl>(clients, std::move(on_message));
 }
 
 }  // namespace bulkhead

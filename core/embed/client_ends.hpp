@@ -4,14 +4,14 @@
 #include <memory>
 #include <string_view>
 
-#include "host.hpp"
+#include "local_client.hpp"
 #include "plugin/instance.hpp"
-#include "route/router.hpp"
+#include "route/clients.hpp"
 
 namespace bulkhead {
 
 std::unique_ptr<ClientEnd> make_transport_end(Instance &instance);
 std::unique_ptr<LocalClient> make_local_client(
-    Router &router, std::function<void(std::string_view message)> on_message);
+    Clients &clients, std::function<void(std::string_view message)> on_message);
 
 }  // namespace bulkhead

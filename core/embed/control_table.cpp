@@ -3,8 +3,13 @@
 
 #include "bulkhead/abi/ext/tools.h"
 #include "bulkhead/cpp/basics.hpp"
-#include "embed/host_impl.hpp"
+#include "embed/extension_tables.hpp"
+#include "embed/host_parts.hpp"
+#include "embed/part.hpp"
+#include "embed/server_changes.hpp"
 #include "mcp/scan.hpp"
+#include "route/list_requests.hpp"
+#include "route/upstreams.hpp"
 
 namespace bulkhead {
 namespace {
@@ -12,8 +17,7 @@ namespace {
 bh_status replace_servers(void *ctx, bh_str definitions, std::uint64_t wait_ms,
                           bh_control_done done, void *arg, bh_error *error) {
   Part &part = part_of(ctx);
-  return part.host->changes().replace_servers(part, bh::view(definitions), wait_ms, done, arg,
-                                              error);
+  return part.host->changes.replace_servers(part, bh::view(definitions), wait_ms, done, arg, error);
 }
 
 // Without what may be a credential: user, password, query, fragment.
@@ -67,7 +71,7 @@ void append_server(std::string *out, const Upstream &upstream) {
 bh_status list_servers(void *ctx, bh_buf *out, bh_error *error) {
   return bh::guarded(error, [&] {
     std::string text = "[";
-    for (const auto &upstream : part_of(ctx).host->router().upstreams()) {
+    for (const auto &upstream : part_of(ctx).host->core.route().servers.list.all()) {
       if (text.size() > 1) text += ',';
       append_server(&text, *upstream);
     }
@@ -85,7 +89,7 @@ bh_status list_items(void *ctx, bh_session session, std::uint32_t kind, bh_buf *
     Part &part = part_of(ctx);
     std::string text;
     // The ABI's numbers are those of ItemKind plus one.
-    const bh_status status = part.host->router().lists().items(
+    const bh_status status = part.host->core.route().clients.lists.items(
         session, part.end.get(), static_cast<ItemKind>(kind - 1), &text);
     if (status == BH_OK) *out = bh::buf(std::move(text));
     if (status < 0) return bh::fail(error, status, "the session is not initialized");

@@ -6,6 +6,7 @@
 #include "embed/client_ends.hpp"
 #include "embed/host_impl.hpp"
 #include "profile/policy_mark.hpp"
+#include "route/router.hpp"
 
 namespace bulkhead {
 
@@ -29,7 +30,16 @@ void HostCore::log(std::int32_t level, std::string_view component, std::string_v
 }
 
 bool HostCore::drained() const {
-  return router == nullptr || (router->draining().size() == 0 && router->wires().closing() == 0);
+  return router == nullptr ||
+         (route().servers.draining.size() == 0 && route().servers.wires.closing() == 0);
+}
+
+const RouterParts &HostCore::route() const noexcept {
+  return router->parts();
+}
+
+bool HostCore::reopens_sessions() const noexcept {
+  return reactor->now_ns() - created_ns < profile.limits.session_idle_ms * 1'000'000u;
 }
 
 void HostCore::report_unhealthy(const std::string &compartment) const {
@@ -43,13 +53,17 @@ HostImpl::HostImpl(Profile profile, HostOptions options)
     : core_(std::move(profile), std::move(options)),
       tables_(core_.limits),
       sealer_(core_.options.sealing_key),
-      plugins_(core_, *this),
+      plugins_(core_, parts_),
       remote_(core_, plugins_.policies(), plugins_.telemetry(), plugins_.tools()),
       policies_(core_, plugins_.policies()),
       sinks_(core_, plugins_.telemetry()),
       servers_(core_, plugins_, remote_),
       reload_(core_, plugins_, remote_, policies_, servers_),
-      changes_(core_, reload_) {}
+      changes_(core_, reload_),
+      parts_{core_, plugins_, policies_, changes_, sealer_, [this](Part &transport) {
+               transport.finished = true;
+               check_finished();
+             }} {}
 
 HostImpl::~HostImpl() {
   shut_down();
@@ -59,7 +73,7 @@ Result<void> HostImpl::load() {
   auto reactor = Reactor::create();
   if (!reactor.has_value()) return std::unexpected(reactor.error());
   core_.reactor = std::move(*reactor);
-  created_ns_ = core_.reactor->now_ns();
+  core_.created_ns = core_.reactor->now_ns();
   PolicyMark &mark = core_.profile.policy_mark;
   if (mark.generation == 0) mark = first_policy_mark(core_.profile.policies);
   core_.router = std::make_unique<Router>(core_.profile, *core_.reactor, router_hooks());
@@ -204,22 +218,17 @@ void HostImpl::telemetry_wants(const std::string &compartment, std::uint32_t nee
 }
 
 ApprovalList HostImpl::approvals(std::uint64_t watch_ms) {
-  return core_.router == nullptr ? ApprovalList{} : core_.router->desk().list(watch_ms);
+  return core_.router == nullptr ? ApprovalList{} : core_.route().calls.desk.list(watch_ms);
 }
 
 Result<void> HostImpl::answer_approval(const ApprovalAnswer &answer) {
   if (core_.router == nullptr) return fail(BH_E_UNAVAILABLE, "the gateway is stopping");
-  return core_.router->calls().answer_approval(answer);
+  return core_.route().calls.pipeline.answer_approval(answer);
 }
 
 std::unique_ptr<LocalClient> HostImpl::connect(
     std::function<void(std::string_view message)> on_message) {
-  return make_local_client(*core_.router, std::move(on_message));
-}
-
-bool HostImpl::reopens_sessions() const noexcept {
-  const std::uint64_t age_ns = core_.reactor->now_ns() - created_ns_;
-  return age_ns < core_.profile.limits.session_idle_ms * 1'000'000u;
+  return make_local_client(core_.route().clients.sessions, std::move(on_message));
 }
 
 // ---- running and stopping --------------------------------------------------------------------
@@ -228,6 +237,10 @@ void HostImpl::run() {
   core_.thread = std::this_thread::get_id();
   while (!core_.stop_requested.load(std::memory_order_relaxed)) core_.reactor->poll(-1);
   shut_down();
+}
+
+bool HostImpl::settled() const {
+  return core_.route().clients.views.all_settled();
 }
 
 bool HostImpl::run_until(const std::function<bool()> &done, std::uint64_t timeout_ms) {
@@ -263,11 +276,6 @@ void HostImpl::request_stop() noexcept {
   core_.reactor->wake();
 }
 
-void HostImpl::transport_finished(Part &part) {
-  part.finished = true;
-  check_finished();
-}
-
 // Ends the run once no further client can connect and all requests are answered.
 void HostImpl::check_finished() {
   const Parts &parts = plugins_.transports();
@@ -290,7 +298,7 @@ void HostImpl::shut_down() {
   core_.stopped = true;
   changes_.drop();
   core_.thread = std::this_thread::get_id();
-  Router &router = *core_.router;
+  const RouterParts &route = core_.route();
   const std::uint64_t grace = core_.profile.limits.shutdown_grace_ms;
   const std::uint64_t deadline = core_.reactor->now_ns() + grace * 1'000'000u;
   for (const auto &part : plugins_.transports()) {
@@ -298,14 +306,14 @@ void HostImpl::shut_down() {
     part->instance->ext<bh_transport>(BH_EXT_TRANSPORT)->stop_accepting(part->instance->self());
     part->instance->drain(deadline);
   }
-  router.calls().refuse_new_calls();
-  wait_for([&router] { return !router.ends().busy(); }, grace);
-  router.ends().end_all();
-  router.clients().end_all("the gateway is stopping");
+  route.calls.pipeline.refuse_new_calls();
+  wait_for([&route] { return !route.calls.ends.busy(); }, grace);
+  route.calls.ends.end_all();
+  route.clients.sessions.end_all("the gateway is stopping");
   wait_until([this] { return transports_have_sent(); }, deadline);
-  router.close_lanes();
+  core_.router->close_lanes();
   // Children get their grace twice: for the closed stdin and for SIGTERM.
-  wait_for([&router] { return router.wires().closing() == 0; }, 2 * grace + 1'000);
+  wait_for([&route] { return route.servers.wires.closing() == 0; }, 2 * grace + 1'000);
   plugins_.stop_users();
   wait_for([this] { return sinks_.idle(); }, grace);
   plugins_.stop_recorders();

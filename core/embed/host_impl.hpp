@@ -9,6 +9,7 @@
 
 #include "embed/extension_tables.hpp"
 #include "embed/host_core.hpp"
+#include "embed/host_parts.hpp"
 #include "embed/host_plugins.hpp"
 #include "embed/policies.hpp"
 #include "embed/profile_reload.hpp"
@@ -17,8 +18,11 @@
 #include "embed/server_changes.hpp"
 #include "embed/servers.hpp"
 #include "embed/telemetry_sinks.hpp"
+#include "host.hpp"
 
 namespace bulkhead {
+
+struct RouterHooks;
 
 class HostImpl final : public Host {
  public:
@@ -40,22 +44,12 @@ class HostImpl final : public Host {
   Result<void> answer_approval(const ApprovalAnswer &answer) override;
   HostStatus status() const override;  // status.cpp
   Reactor &reactor() noexcept override { return *core_.reactor; }
-  bool settled() const override { return core_.router->views().all_settled(); }
+  bool settled() const override;
   std::unique_ptr<LocalClient> connect(
       std::function<void(std::string_view message)> on_message) override;
   bool run_until(const std::function<bool()> &done, std::uint64_t timeout_ms) override;
 
-  // For the extension tables.
-  HostCore &core() noexcept { return core_; }
-  Router &router() noexcept { return *core_.router; }
-  HostPlugins &plugins() noexcept { return plugins_; }
-  Policies &policies() noexcept { return policies_; }
-  ServerChanges &changes() noexcept { return changes_; }
-  const Sealer &sealer() const noexcept { return sealer_; }
-  std::uint32_t epoch() const noexcept { return core_.options.epoch; }
-  // A session that was idle for longer than the process has run would have ended anyway.
-  bool reopens_sessions() const noexcept;
-  void transport_finished(Part &part);
+  const RouterParts &route() const noexcept { return core_.route(); }
 
  private:
   RouterHooks router_hooks();
@@ -72,7 +66,6 @@ class HostImpl final : public Host {
   HostCore core_;
   const HostTables tables_;
   const Sealer sealer_;
-  std::uint64_t created_ns_ = 0;
   HostPlugins plugins_;
   RemotePlugins remote_;
   Policies policies_;
@@ -80,6 +73,7 @@ class HostImpl final : public Host {
   Servers servers_;
   ProfileReload reload_;
   ServerChanges changes_;
+  HostParts parts_;
   bool finish_posted_ = false;
 };
 

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "embed/profile_prints.hpp"
+#include "route/draining.hpp"
 
 namespace bulkhead {
 
@@ -186,7 +187,8 @@ void HostPlugins::exchange_tools(Parts next) {
 void HostPlugins::end_left() {
   Parts ended;
   std::erase_if(leaving_, [&](std::unique_ptr<Part> &part) {
-    if (part->upstream != nullptr && core_.router->draining().has(part->upstream)) return false;
+    if (part->upstream != nullptr && core_.route().servers.draining.has(part->upstream))
+      return false;
     part->upstream = nullptr;  // it has ended, and the plugin may still report changes of its lists
     ended.push_back(std::move(part));
     return true;

@@ -15,7 +15,7 @@ namespace bulkhead {
 
 class HostPlugins {
  public:
-  HostPlugins(HostCore &core, HostImpl &host) : core_(core), host_(host) {}
+  HostPlugins(HostCore &core, HostParts &host) : core_(core), host_(host) {}
 
   // Loads the plugins of the profile, except connectors and services; those are loaded for their
   // first user. `make_stub`: gives a part its stub if it runs in a compartment, and returns whether
@@ -67,7 +67,7 @@ class HostPlugins {
   void forget_ended();
 
   HostCore &core_;
-  HostImpl &host_;
+  HostParts &host_;
   std::string prints_key_;
   MakeStub make_stub_;
   std::optional<PluginRuntime> runtime_;  // outlives the parts

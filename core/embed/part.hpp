@@ -12,11 +12,11 @@
 
 namespace bulkhead {
 
-class HostImpl;
 class Upstream;
+struct HostParts;
 
 struct Part : PluginPart {
-  HostImpl *host = nullptr;
+  HostParts *host = nullptr;
   bool finished = false;           // a transport: no further clients can connect
   std::unique_ptr<ClientEnd> end;  // a transport: receives the messages of its sessions
   Upstream *upstream = nullptr;    // a tools plugin: the server that it is

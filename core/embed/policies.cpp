@@ -8,6 +8,9 @@
 #include "mcp/scan.hpp"
 #include "plugin/config_schema.hpp"
 #include "profile/difference.hpp"
+#include "route/filtered_lists.hpp"
+#include "route/recorder.hpp"
+#include "route/reload.hpp"
 
 namespace bulkhead {
 
@@ -23,7 +26,7 @@ void Policies::connect() {
     return rewrite_checks_->begin(exchange, std::move(rewrite), policy);
   };
   stack_.read_with(later);
-  core_.router->gate().read_with(later);
+  core_.route().policy.gate.read_with(later);
 }
 
 Result<void> Policies::use() {
@@ -47,7 +50,7 @@ Result<void> Policies::use() {
   if (engines.empty()) return {};
   stack_.use(std::move(engines), core_.profile.limits.policy_waiting_bytes);
   watch(watched);
-  core_.router->gate().use(&PolicyStack::table(), &stack_);
+  core_.route().policy.gate.use(&PolicyStack::table(), &stack_);
   return {};
 }
 
@@ -72,7 +75,7 @@ void Policies::record(const std::vector<std::string> &changes) const {
   mcp::append_quoted(&detail, policies);
   detail += ",\"changes\":";
   mcp::append_quoted(&detail, changed);
-  core_.router->recorder().policy(detail + '}');
+  core_.route().records.recorder.policy(detail + '}');
 }
 
 // A policy that decides nothing is not worth a thread.
@@ -90,14 +93,14 @@ void Policies::answered(std::uint64_t exchange, Gate::Decision decision, const v
     if (decision.verdict == Gate::Verdict::pending) return;
   }
   decision = stack_.answered(exchange, std::move(decision), policy);
-  if (decision.verdict != Gate::Verdict::pending) core_.router->policy_decided(exchange, decision);
+  if (decision.verdict != Gate::Verdict::pending) core_.route().policy.decided(exchange, decision);
 }
 
 void Policies::filtered(std::uint64_t question, bool listed, const void *policy) {
-  if (stack_.size() <= 1) return core_.router->policy_filtered(question, listed);
+  if (stack_.size() <= 1) return core_.route().policy.lists.answered(question, listed);
   const Gate::Shown shown = stack_.filtered(question, listed, policy);
   if (shown == Gate::Shown::pending) return;
-  core_.router->policy_filtered(question, shown == Gate::Shown::yes);
+  core_.route().policy.lists.answered(question, shown == Gate::Shown::yes);
 }
 
 std::vector<PluginUse> Policies::extract_reloadable(Profile *next) const {
@@ -160,7 +163,7 @@ Result<bool> Policies::reconfigure(const std::vector<PluginUse> &uses) {
 void Policies::rules_changed() {
   stack_.rules_changed();
   static_cast<void>(use());  // what they need may have changed
-  core_.router->reload().policy_changed();
+  core_.route().servers.reload.policy_changed();
 }
 
 void Policies::unanswered(std::uint64_t number, bool late) {

@@ -10,6 +10,7 @@
 #include "embed/fake_world.hpp"
 #include "embed/host_impl.hpp"
 #include "embed/judged_world.hpp"
+#include "route/clients.hpp"
 
 namespace bulkhead {
 
@@ -40,20 +41,20 @@ struct PolicyWorld : JudgedWorld {
 // A client that may repeat its handshake.
 class Guest final : private ClientEnd {
  public:
-  explicit Guest(Host &host) : router_(static_cast<HostImpl &>(host).router()) {
+  explicit Guest(Host &host) : clients_(static_cast<HostImpl &>(host).route().clients.sessions) {
     bh_peer peer{};
     peer.size = sizeof peer;
     peer.flags = BH_PEER_HANDSHAKE_OPTIONAL;
     peer.transport = bh::str("test");
-    REQUIRE(router_.clients().open(*this, peer, &session_, nullptr) == BH_OK);
+    REQUIRE(clients_.open(*this, peer, &session_, nullptr) == BH_OK);
   }
   ~Guest() override {
-    if (session_ != 0) router_.clients().close(session_, BH_SESSION_GONE);
+    if (session_ != 0) clients_.close(session_, BH_SESSION_GONE);
   }
   void say(const std::string &message) {
     bh_delivery delivery{};
     delivery.size = sizeof delivery;
-    router_.clients().deliver(session_, 0, message, &delivery);
+    clients_.deliver(session_, 0, message, &delivery);
   }
   void initialize(const std::string &capabilities) {
     say(R"({"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":"2025-06-18",)"
@@ -71,7 +72,7 @@ class Guest final : private ClientEnd {
   }
   void session_ended(bh_session, std::string_view) override { session_ = 0; }
 
-  Router &router_;
+  Clients &clients_;
   bh_session session_ = 0;
   std::string got_;
 };

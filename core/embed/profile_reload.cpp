@@ -5,6 +5,8 @@
 
 #include "profile/difference.hpp"
 #include "profile/policy_mark.hpp"
+#include "route/reload.hpp"
+#include "route/upstreams.hpp"
 
 namespace bulkhead {
 namespace {
@@ -69,7 +71,7 @@ Result<ApplyReport> ProfileReload::apply(Profile next, std::vector<ServerDef> se
   profile = std::move(next);
   plugins_.use_prints();
   exchange_servers(std::move(servers), std::move(tools), &report);
-  Reload &route = core_.router->reload();
+  Reload &route = core_.route().servers.reload;
   if (other_names) route.profile_changed();
   if (other_pins) route.use_pins();
   if (other_waits) policies_.use_limits();
@@ -92,7 +94,7 @@ void ProfileReload::exchange_servers(std::vector<ServerDef> servers, NextTools t
     set.push_back(servers_.next(*entry.fresh, fresh, report));
     parts.push_back(std::move(entry.fresh));
   }
-  const auto &running = core_.router->upstreams();
+  const auto &running = core_.route().servers.list.all();
   for (const auto &upstream : running) {
     const bool stays = find_server(servers, upstream->name()) != nullptr ||
                        std::any_of(parts.begin(), parts.end(), [&](const auto &part) {
@@ -106,7 +108,7 @@ void ProfileReload::exchange_servers(std::vector<ServerDef> servers, NextTools t
       std::equal(set.begin(), set.end(), running.begin(), running.end(),
                  [](const NextUpstream &is, const auto &was) { return is.kept == was.get(); });
   if (!same_order || !report->nothing_changed()) {
-    core_.router->reload().exchange_upstreams(std::move(set));
+    core_.route().servers.reload.exchange_upstreams(std::move(set));
   }
 }
 

@@ -10,6 +10,7 @@
 #include "embed/policies.hpp"
 #include "embed/remote_plugins.hpp"
 #include "embed/servers.hpp"
+#include "host.hpp"
 
 namespace bulkhead {
 

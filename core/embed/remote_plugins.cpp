@@ -3,6 +3,9 @@
 #include <utility>
 
 #include "bulkhead/cpp/basics.hpp"
+#include "route/tools_edge.hpp"
+#include "route/upstream.hpp"
+#include "route/wire_edge.hpp"
 
 namespace bulkhead {
 
@@ -91,29 +94,29 @@ void RemotePlugins::expect_telemetry(const std::string &compartment, std::uint32
 }
 
 void RemotePlugins::lane_message(bh_lane lane, std::uint64_t exchange, std::string_view message) {
-  core_.router->wires().message(lane, exchange, message);
+  core_.route().servers.wires.message(lane, exchange, message);
 }
 void RemotePlugins::lane_exchange_failed(bh_lane lane, std::uint64_t exchange, const Error &error) {
-  core_.router->wires().exchange_failed(lane, exchange, error);
+  core_.route().servers.wires.exchange_failed(lane, exchange, error);
 }
 void RemotePlugins::lane_down(bh_lane lane, const Error &error, std::uint32_t retry_after_ms) {
-  core_.router->wires().down(lane, error, retry_after_ms);
+  core_.route().servers.wires.down(lane, error, retry_after_ms);
 }
 void RemotePlugins::lane_closed(bh_lane lane) {
-  core_.router->wires().closed(lane);
+  core_.route().servers.wires.closed(lane);
 }
 void RemotePlugins::call_complete(bh_call call, std::uint32_t kind, std::string_view json) {
-  core_.router->tools().complete(call, kind, json);
+  core_.route().servers.tools.complete(call, kind, json);
 }
 void RemotePlugins::call_failed(bh_call call, const Error &error) {
-  core_.router->tools().refused(call, error);
+  core_.route().servers.tools.refused(call, error);
 }
 void RemotePlugins::call_progress(bh_call call, double value, double total,
                                   std::string_view message) {
-  core_.router->tools().progress(call, value, total, message);
+  core_.route().servers.tools.progress(call, value, total, message);
 }
 void RemotePlugins::call_event(bh_call call, std::uint32_t kind, std::string_view detail) {
-  core_.router->tools().event(call, kind, detail);
+  core_.route().servers.tools.event(call, kind, detail);
 }
 std::vector<Upstream *> RemotePlugins::upstreams_of(const std::string &plugin) const {
   std::vector<Upstream *> found;
@@ -126,14 +129,14 @@ std::vector<Upstream *> RemotePlugins::upstreams_of(const std::string &plugin) c
 }
 void RemotePlugins::tools_changed(const std::string &plugin, std::uint32_t kind) {
   for (Upstream *upstream : upstreams_of(plugin))
-    core_.router->tools().list_changed(*upstream, kind);
+    core_.route().servers.tools.list_changed(*upstream, kind);
 }
 void RemotePlugins::tools_began(const std::string &plugin) {
-  for (Upstream *upstream : upstreams_of(plugin)) core_.router->tools().began(*upstream);
+  for (Upstream *upstream : upstreams_of(plugin)) core_.route().servers.tools.began(*upstream);
 }
 void RemotePlugins::resource_updated(const std::string &plugin, std::string_view uri) {
   for (Upstream *upstream : upstreams_of(plugin))
-    core_.router->tools().resource_updated(*upstream, uri);
+    core_.route().servers.tools.resource_updated(*upstream, uri);
 }
 
 }  // namespace bulkhead

@@ -5,6 +5,8 @@
 
 #include "bulkhead/cpp/basics.hpp"
 #include "mcp/scan.hpp"
+#include "route/upstreams.hpp"
+#include "route/views.hpp"
 
 namespace bulkhead {
 namespace {
@@ -109,7 +111,7 @@ void ServerChanges::check_later() {
 void ServerChanges::check() {
   check_pending_ = false;
   if (core_.stopped) return;
-  const bool quiet = core_.drained() && core_.router->views().all_settled();
+  const bool quiet = core_.drained() && core_.route().clients.views.all_settled();
   std::vector<std::unique_ptr<Change>> ended;
   std::erase_if(changes_, [&](std::unique_ptr<Change> &change) {
     if (!change->applied || !(quiet || change->over)) return false;
@@ -139,7 +141,7 @@ std::string ServerChanges::report(const Change &change) const {
     list->append("}");
   };
   std::uint32_t ready = 0;
-  for (const auto &upstream : core_.router->upstreams()) {
+  for (const auto &upstream : core_.route().servers.list.all()) {
     const auto same = [&](const ServerDef &def) { return def.name == upstream->name(); };
     const auto &mine = change.defined.servers;
     if (std::none_of(mine.begin(), mine.end(), same)) continue;

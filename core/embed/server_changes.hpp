@@ -12,6 +12,7 @@
 #include "embed/host_core.hpp"
 #include "embed/part.hpp"
 #include "embed/profile_reload.hpp"
+#include "host.hpp"
 #include "layers/definitions.hpp"
 #include "reactor/once_per_turn.hpp"
 

@@ -5,6 +5,7 @@
 
 #include "mcp/scan.hpp"
 #include "profile/difference.hpp"
+#include "route/upstreams.hpp"
 
 namespace bulkhead {
 namespace {
@@ -49,7 +50,7 @@ ServerDef Servers::complete(const ServerDef &def) const {
 }
 
 std::unique_ptr<Upstream> Servers::make(const ServerDef &def) {
-  auto upstream = core_.router->new_upstream(complete(def));
+  auto upstream = std::make_unique<Upstream>(core_.route().servers.lanes, complete(def));
   if (def.disabled || remote_.connect_upstream(*upstream, false)) return upstream;
   auto connector = plugins_.connector_for(def.type);
   if (!connector.has_value()) {
@@ -69,7 +70,7 @@ std::unique_ptr<Upstream> Servers::make(Part &tools) {
   ServerDef def;
   def.name = tools.use.id;
   def.type = tools.use.plugin;
-  auto upstream = core_.router->new_upstream(std::move(def));
+  auto upstream = std::make_unique<Upstream>(core_.route().servers.lanes, std::move(def));
   tools.upstream = upstream.get();
   if (remote_.connect_upstream(*upstream, true)) return upstream;
   if (tools.instance != nullptr && tools.failure.empty()) {
@@ -86,9 +87,9 @@ std::unique_ptr<Upstream> Servers::make(Part &tools) {
 Result<void> Servers::add_all() {
   if (!core_.profile.servers.empty() && !core_.profile.state_dir.empty()) make_log_folder();
   running_ = core_.profile.servers;
-  for (const ServerDef &def : running_) core_.router->add_upstream(make(def));
+  for (const ServerDef &def : running_) core_.route().servers.list.add(make(def));
   for (const auto &part : plugins_.tools()) {
-    core_.router->add_upstream(make(*part));
+    core_.route().servers.list.add(make(*part));
     const bool broken = part->instance != nullptr && !part->failure.empty();
     if (broken && part->use.required) return fail(BH_E_INVALID, part->failure);
   }
@@ -98,7 +99,7 @@ Result<void> Servers::add_all() {
 void Servers::drop_failed_connectors() {
   for (const auto &part : plugins_.connectors()) {
     if (part->failure.empty()) continue;
-    for (const auto &upstream : core_.router->upstreams()) {
+    for (const auto &upstream : core_.route().servers.list.all()) {
       if (part->instance == nullptr || upstream->self != part->instance->self()) continue;
       upstream->connector = nullptr;
       upstream->unusable = part->failure;
@@ -109,7 +110,7 @@ void Servers::drop_failed_connectors() {
 NextUpstream Servers::next(const ServerDef &def, ApplyReport *report) {
   NextUpstream next;
   Upstream *old = nullptr;
-  for (const auto &upstream : core_.router->upstreams()) {
+  for (const auto &upstream : core_.route().servers.list.all()) {
     if (upstream->name() == def.name) old = upstream.get();
   }
   const ServerDef *was = find_server(running_, def.name);
@@ -137,7 +138,7 @@ NextUpstream Servers::next(Part &tools, bool fresh, ApplyReport *report) {
     ++report->unchanged;
     return next;
   }
-  for (const auto &upstream : core_.router->upstreams()) {
+  for (const auto &upstream : core_.route().servers.list.all()) {
     if (upstream->name() == tools.use.id) next.replaces = upstream.get();
   }
   next.fresh = make(tools);

@@ -9,6 +9,8 @@
 #include "embed/host_core.hpp"
 #include "embed/host_plugins.hpp"
 #include "embed/remote_plugins.hpp"
+#include "host.hpp"
+#include "route/reload.hpp"
 
 namespace bulkhead {
 

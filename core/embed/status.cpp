@@ -1,6 +1,13 @@
 // The status of the host: servers, plugins, counters.
 #include "bulkhead/cpp/basics.hpp"
 #include "embed/host_impl.hpp"
+#include "route/approval_desk.hpp"
+#include "route/call_ends.hpp"
+#include "route/clients.hpp"
+#include "route/counters.hpp"
+#include "route/recorder.hpp"
+#include "route/upstreams.hpp"
+#include "route/views.hpp"
 
 namespace bulkhead {
 
@@ -43,8 +50,8 @@ PluginStatus plugin_status(const Part &part, const RemotePlugins &remote) {
   return plugin;
 }
 
-void append_router_counters(Router &router, Counters *out) {
-  const RouterCounters &c = router.counters();
+void append_router_counters(const RouterParts &route, Counters *out) {
+  const RouterCounters &c = route.calls.counters;
   out->insert(out->end(), {{"calls", c.calls},
                            {"refused_messages", c.refused_messages},
                            {"refused_by_policy", c.refused_by_policy},
@@ -53,14 +60,14 @@ void append_router_counters(Router &router, Counters *out) {
                            {"approvals_allowed", c.approvals_allowed},
                            {"approvals_denied", c.approvals_denied},
                            {"approvals_expired", c.approvals_expired},
-                           {"approvals_waiting", router.desk().size()},
+                           {"approvals_waiting", route.calls.desk.size()},
                            {"timeouts", c.timeouts},
                            {"bad_upstream_messages", c.bad_upstream_messages},
                            {"stray_answers", c.stray_answers},
                            {"refused_asks", c.refused_asks},
                            {"dropped_events", c.dropped_events},
                            {"dropped_members", c.dropped_members},
-                           {"dropped_records", router.recorder().dropped()},
+                           {"dropped_records", route.records.recorder.dropped()},
                            {"dropped_details", c.dropped_details},
                            {"refused_unrecorded", c.refused_unrecorded},
                            {"answers_withheld", c.answers_withheld}});
@@ -71,9 +78,10 @@ void append_router_counters(Router &router, Counters *out) {
 HostStatus HostImpl::status() const {
   HostStatus status;
   if (core_.router == nullptr) return status;
-  Router &router = *core_.router;
+  const RouterParts &route = core_.route();
   status.policy_mark = core_.profile.policy_mark;
-  for (const auto &upstream : router.upstreams()) status.servers.push_back(upstream->status());
+  for (const auto &upstream : route.servers.list.all())
+    status.servers.push_back(upstream->status());
   for (const Parts *parts : {&plugins_.transports(), &plugins_.connectors(), &plugins_.tools(),
                              &plugins_.policies(), &plugins_.telemetry(), &plugins_.services()}) {
     for (const auto &part : *parts) {
@@ -91,11 +99,11 @@ HostStatus HostImpl::status() const {
     const auto *transport = part->instance->ext<bh_transport>(BH_EXT_TRANSPORT);
     status.endpoints.emplace_back(bh::view(transport->endpoint(part->instance->self())));
   }
-  append_router_counters(router, &status.counters);
-  status.collisions = router.views().collisions();
-  status.sessions = router.clients().count();
-  status.in_flight = router.in_flight();
-  status.calls = router.counters().calls;
+  append_router_counters(route, &status.counters);
+  status.collisions = route.clients.views.collisions();
+  status.sessions = route.clients.sessions.count();
+  status.in_flight = route.calls.ends.in_flight();
+  status.calls = route.calls.counters.calls;
   status.settled = settled() && policies_.settled();
   status.drained = drained();
   return status;

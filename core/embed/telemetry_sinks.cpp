@@ -1,9 +1,11 @@
 #include "embed/telemetry_sinks.hpp"
 
+#include "route/recorder.hpp"
+
 namespace bulkhead {
 
 void TelemetrySinks::use() {
-  Recorder &recorder = core_.router->recorder();
+  Recorder &recorder = core_.route().records.recorder;
   for (const auto &part : parts_) {
     if (link::TelemetryClientStub *stub = part->telemetry_stub.get()) {
       stub->set_earlier_below(recorder.earlier_below());
@@ -19,7 +21,7 @@ void TelemetrySinks::use() {
 }
 
 bool TelemetrySinks::idle() {
-  core_.router->recorder().flush();
+  core_.route().records.recorder.flush();
   for (const auto &part : parts_) {
     if (part->telemetry_stub != nullptr && !part->telemetry_stub->idle()) return false;
   }
@@ -27,18 +29,18 @@ bool TelemetrySinks::idle() {
 }
 
 void TelemetrySinks::telemetry_taken() {
-  Recorder &recorder = core_.router->recorder();
+  Recorder &recorder = core_.route().records.recorder;
   for (const auto &part : parts_) {
     const link::TelemetryClientStub *stub = part->telemetry_stub.get();
     if (stub != nullptr) recorder.set_acknowledged(stub, stub->acknowledged_below());
   }
   recorder.flush();
-  core_.router->records_committed();
+  core_.route().records.committed();
 }
 void TelemetrySinks::telemetry_committed(const link::TelemetryClientStub &stub,
                                          std::uint64_t below) {
-  core_.router->recorder().set_committed(&stub, below);
-  core_.router->records_committed();
+  core_.route().records.recorder.set_committed(&stub, below);
+  core_.route().records.committed();
 }
 
 }  // namespace bulkhead

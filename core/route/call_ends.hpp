@@ -78,6 +78,7 @@ class CallEnds {
   // Ends an exchange of a lane's own.
   void drop(Exchange &exchange);
 
+  std::uint32_t in_flight() const noexcept { return needs_.calls.size(); }
   // A call that waits for more than a person is in flight.
   bool busy() const;
   // Calls that are parked before they reach this lane.

@@ -2,6 +2,8 @@
 
 #include <string>
 
+#include "route/calls.hpp"
+
 namespace bulkhead {
 
 bool ClientRequests::offers(Incoming &request) {

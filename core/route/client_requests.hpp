@@ -3,13 +3,14 @@
 #pragma once
 
 #include "profile/profile.hpp"
-#include "route/calls.hpp"
 #include "route/client_answers.hpp"
 #include "route/list_requests.hpp"
 #include "route/subscriptions.hpp"
 #include "route/targets.hpp"
 
 namespace bulkhead {
+
+class Calls;
 
 class ClientRequests {
  public:

@@ -5,6 +5,7 @@
 #include "bulkhead/cpp/basics.hpp"
 #include "bulkhead/cpp/messages.hpp"
 #include "bulkhead/cpp/text.hpp"
+#include "route/calls.hpp"
 
 namespace bulkhead {
 namespace {

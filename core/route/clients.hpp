@@ -19,8 +19,8 @@
 #include "reactor/reactor.hpp"
 #include "route/approval_desk.hpp"
 #include "route/asks.hpp"
+#include "route/call_ends.hpp"
 #include "route/call_loop.hpp"
-#include "route/calls.hpp"
 #include "route/client_messages.hpp"
 #include "route/recorder.hpp"
 #include "route/session_journal.hpp"
@@ -30,6 +30,8 @@
 #include "route/views.hpp"
 
 namespace bulkhead {
+
+class Calls;
 
 class Clients {
  public:

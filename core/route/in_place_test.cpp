@@ -81,19 +81,19 @@ struct Alone : private ClientEnd {
     router = std::make_unique<Router>(profile, *reactor, std::move(hooks));
     ServerDef def;
     def.name = "t";
-    auto made = router->new_upstream(def);
+    auto made = std::make_unique<Upstream>(router->parts().servers.lanes, def);
     made->tools = &tools_table;
     made->self = &tools;
     upstream = made.get();
-    router->add_upstream(std::move(made));
+    router->parts().servers.list.add(std::move(made));
     router->start(true);
     bh_peer peer{};
     peer.size = sizeof peer;
     peer.flags = BH_PEER_HANDSHAKE_OPTIONAL;
-    REQUIRE(router->clients().open(*this, peer, &session, nullptr) == BH_OK);
+    REQUIRE(router->parts().clients.sessions.open(*this, peer, &session, nullptr) == BH_OK);
   }
   ~Alone() override {
-    router->clients().end_all("the end");
+    router->parts().clients.sessions.end_all("the end");
     router->close_lanes();
   }
   void list() { ask(R"({"jsonrpc":"2.0","id":1,"method":"tools/list"})"); }
@@ -101,14 +101,14 @@ struct Alone : private ClientEnd {
     got.clear();
     bh_delivery delivery{};
     delivery.size = sizeof delivery;
-    router->clients().deliver(session, 0, message, &delivery);
+    router->parts().clients.sessions.deliver(session, 0, message, &delivery);
   }
   // method: "subscribe" or "unsubscribe".
   void watch(const std::string &method, const std::string &uri) {
     ask(R"({"jsonrpc":"2.0","id":2,"method":"resources/)" + method + R"(","params":{"uri":")" +
         uri + "\"}}");
   }
-  void complete() { router->tools().complete(tools.ids.back(), BH_RESULT_OK, "{}"); }
+  void complete() { router->parts().servers.tools.complete(tools.ids.back(), BH_RESULT_OK, "{}"); }
   ClientEnd &end() { return *this; }
   bool has(std::string_view text) const { return got.find(text) != std::string::npos; }
 
@@ -125,7 +125,7 @@ TEST_CASE("a list that cannot be read again stays, and the failure shows") {
   Alone w;
   w.start();
   w.tools.fails = true;
-  w.router->tools().list_changed(*w.upstream, BH_LIST_TOOLS);
+  w.router->parts().servers.tools.list_changed(*w.upstream, BH_LIST_TOOLS);
   w.list();
   CHECK(w.has("t__x"));
   CHECK(w.upstream->status().tools == 2);
@@ -133,7 +133,7 @@ TEST_CASE("a list that cannot be read again stays, and the failure shows") {
   CHECK(w.log.find("the folder has gone") != std::string::npos);
   w.tools.list = R"([{"name":"z"}])";
   w.tools.fails = false;
-  w.router->tools().list_changed(*w.upstream, BH_LIST_TOOLS);
+  w.router->parts().servers.tools.list_changed(*w.upstream, BH_LIST_TOOLS);
   w.list();
   CHECK(w.has("t__z"));
   CHECK_FALSE(w.has("t__x"));
@@ -143,19 +143,19 @@ TEST_CASE("a list that cannot be read again stays, and the failure shows") {
 TEST_CASE("what a policy was asked about a list that is another now, nobody waits for") {
   Alone w;
   w.start();
-  w.router->gate().use(&policy_table, &w.asked);
+  w.router->parts().policy.gate.use(&policy_table, &w.asked);
   w.list();
   REQUIRE(w.asked.size() == 2);
-  w.router->policy_filtered(w.asked[0], true);
+  w.router->parts().policy.lists.answered(w.asked[0], true);
   SECTION("the list has changed") {
     w.tools.list = R"([{"name":"z"}])";
-    w.router->tools().list_changed(*w.upstream, BH_LIST_TOOLS);
+    w.router->parts().servers.tools.list_changed(*w.upstream, BH_LIST_TOOLS);
   }
   SECTION("the rules have") {
-    w.router->reload().policy_changed();
+    w.router->parts().servers.reload.policy_changed();
   }
   SECTION("all is over") {
-    w.router->clients().end_all("the end");
+    w.router->parts().clients.sessions.end_all("the end");
     w.router->close_lanes();
   }
   CHECK(w.unanswered == std::vector<std::uint64_t>{w.asked[1]});
@@ -180,9 +180,9 @@ TEST_CASE("a plugin hears of a subscription, and its client of updates until it 
   w.complete();
   CHECK(w.has(R"("result":{})"));
   w.got.clear();
-  w.router->tools().resource_updated(*w.upstream, "note:///2");
+  w.router->parts().servers.tools.resource_updated(*w.upstream, "note:///2");
   CHECK(w.got.empty());
-  w.router->tools().resource_updated(*w.upstream, "note:///1");
+  w.router->parts().servers.tools.resource_updated(*w.upstream, "note:///1");
   CHECK(w.has(R"("method":"notifications/resources/updated","params":{"uri":")" + uri + "\"}"));
   w.watch("subscribe", uri);  // again: the plugin has agreed before
   CHECK(w.has(R"("result":{})"));
@@ -191,7 +191,7 @@ TEST_CASE("a plugin hears of a subscription, and its client of updates until it 
   CHECK(w.tools.calls.back() == "resources/unsubscribe note:///1");
   w.complete();
   w.got.clear();
-  w.router->tools().resource_updated(*w.upstream, "note:///1");
+  w.router->parts().servers.tools.resource_updated(*w.upstream, "note:///1");
   CHECK(w.got.empty());
 }
 
@@ -203,7 +203,7 @@ TEST_CASE("a subscription that the plugin refuses is none") {
   w.watch("subscribe", "bulkhead://t/note:///1");
   CHECK(w.has("it may not be watched"));
   w.got.clear();
-  w.router->tools().resource_updated(*w.upstream, "note:///1");
+  w.router->parts().servers.tools.resource_updated(*w.upstream, "note:///1");
   CHECK(w.got.empty());
 }
 
@@ -214,7 +214,7 @@ TEST_CASE(
   w.start();
   w.watch("subscribe", "bulkhead://t/note:///1");
   w.complete();
-  w.router->tools().began(*w.upstream);
+  w.router->parts().servers.tools.began(*w.upstream);
   REQUIRE(w.tools.calls.size() == 2);
   CHECK(w.tools.calls[1] == "resources/subscribe note:///1");
   w.got.clear();
@@ -222,11 +222,11 @@ TEST_CASE(
     w.complete();
   }
   SECTION("it refuses") {
-    w.router->tools().refused(w.tools.ids.back(), {BH_E_LIMIT, "too many"});
+    w.router->parts().servers.tools.refused(w.tools.ids.back(), {BH_E_LIMIT, "too many"});
   }
   SECTION("it does not answer") {}
   CHECK(w.got.empty());
-  w.router->tools().resource_updated(*w.upstream, "note:///1");
+  w.router->parts().servers.tools.resource_updated(*w.upstream, "note:///1");
   CHECK(w.has("resources/updated"));
 }
 
@@ -236,7 +236,7 @@ TEST_CASE("a client that goes takes its subscription with it") {
   w.start();
   w.watch("subscribe", "bulkhead://t/note:///1");
   w.complete();
-  w.router->clients().close(w.session, BH_SESSION_GONE);
+  w.router->parts().clients.sessions.close(w.session, BH_SESSION_GONE);
   CHECK(w.tools.calls.back() == "resources/unsubscribe note:///1");
 }
 
@@ -245,7 +245,7 @@ TEST_CASE("a result must be one JSON object, and adds no members to the message 
   w.start();
   const auto call = [&](std::string_view json) {
     w.ask(R"({"jsonrpc":"2.0","id":3,"method":"tools/call","params":{"name":"t__x"}})");
-    w.router->tools().complete(w.tools.ids.back(), BH_RESULT_OK, json);
+    w.router->parts().servers.tools.complete(w.tools.ids.back(), BH_RESULT_OK, json);
   };
   for (const std::string_view good : {R"({"content":[]})", "{\"content\":[]} \r\n"}) {
     INFO(good);
@@ -281,7 +281,7 @@ class NextEdge final : public ClientEdge {
   };
 
  public:
-  explicit NextEdge(Router &router) : router_(router) { router.messages().add(*this); }
+  explicit NextEdge(const ClientParts &parts) : parts_(parts) { parts.messages.add(*this); }
 
   bool speaks(const Session &, const mcp::Scan &message) const override {
     return message.modern || message.method == mcp::Method::server_discover;
@@ -292,15 +292,15 @@ class NextEdge final : public ClientEdge {
     const mcp::Method method = request.message.scan->method;
     request.reply.form = listed_kind(method).has_value() ? &list_ : &result_;
     if (method == mcp::Method::server_discover) {
-      return router_.answers().result(request, R"({"supportedVersions":["2026-07-28"]})");
+      return parts_.answers.result(request, R"({"supportedVersions":["2026-07-28"]})");
     }
-    if (session.view == nullptr) router_.views().join(session);
-    router_.requests().answer(session, request);
+    if (session.view == nullptr) parts_.views.join(session);
+    parts_.requests.answer(session, request);
   }
   void notification(Session &, const Message &) override {}
 
  private:
-  Router &router_;
+  const ClientParts &parts_;
   const Form result_{R"("resultType":"complete")"};
   const Form list_{R"("resultType":"complete","ttlMs":0,"cacheScope":"private")"};
 };
@@ -310,7 +310,7 @@ class NextEdge final : public ClientEdge {
 TEST_CASE("another generation of the protocol is an edge of its own") {
   Alone w;
   w.start();
-  NextEdge next(*w.router);
+  NextEdge next(w.router->parts().clients);
   const std::string meta = R"("_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28",)"
                            R"("io.modelcontextprotocol/clientCapabilities":{}})";
   std::uint64_t stream = 0;
@@ -325,9 +325,9 @@ TEST_CASE("another generation of the protocol is an edge of its own") {
     in.message = bh::str(message);
     bh_delivery out{};
     out.size = sizeof out;
-    return w.router->clients().deliver_message(w.end(), in, &out);
+    return w.router->parts().clients.sessions.deliver_message(w.end(), in, &out);
   };
-  const std::size_t sessions = w.router->clients().count();
+  const std::size_t sessions = w.router->parts().clients.sessions.count();
   CHECK(ask(R"({"jsonrpc":"2.0","id":1,"method":"server/discover","params":{)" + meta + "}}") ==
         BH_OK);
   CHECK(w.has(R"({"jsonrpc":"2.0","id":1,"result":{"resultType":"complete")"));
@@ -336,9 +336,9 @@ TEST_CASE("another generation of the protocol is an edge of its own") {
   REQUIRE(w.tools.calls.size() == 1);
   CHECK(w.tools.calls[0] == "tools/call x");
   CHECK(w.got.empty());
-  w.router->tools().complete(w.tools.ids[0], BH_RESULT_OK, R"({"content":[]})");
+  w.router->parts().servers.tools.complete(w.tools.ids[0], BH_RESULT_OK, R"({"content":[]})");
   CHECK(w.got == R"({"jsonrpc":"2.0","id":"a","result":{"resultType":"complete","content":[]}})");
-  CHECK(w.router->clients().count() == sessions);
+  CHECK(w.router->parts().clients.sessions.count() == sessions);
   // Clients with a session are not touched by it.
   w.list();
   CHECK(w.has("t__y"));
@@ -356,12 +356,12 @@ TEST_CASE("a result has the form of its client's generation, an error has none")
                                std::string_view json) {
     w.ask(message);
     REQUIRE(!w.tools.ids.empty());
-    w.router->tools().complete(w.tools.ids.back(), kind, json);
+    w.router->parts().servers.tools.complete(w.tools.ids.back(), kind, json);
     CHECK(mcp::valid_json(w.got));
     return w.got;
   };
   const std::string now = call + "}}", next = call + "," + meta + "}}";
-  const NextEdge edge(*w.router);
+  const NextEdge edge(w.router->parts().clients);
   struct Case {
     std::string_view from_server, next;
   };

@@ -2,6 +2,7 @@
 
 #include <string>
 
+#include "route/calls.hpp"
 #include "route/splice.hpp"
 #include "route/wire_lane.hpp"
 
@@ -26,6 +27,10 @@ void LaneLinks::timed_out(Exchange &e) {
   if (still == nullptr) return;
   if (lane->upstream().tools != nullptr) return drop(*still);
   static_cast<WireLane *>(lane)->own_answer(*still, nullptr, {}, &error);
+}
+
+bool LaneLinks::may_be_sent(Call &call) {
+  return needs_.calls.may_be_sent(call);
 }
 
 // What clients had set up on the old connection is set up again.

@@ -12,7 +12,6 @@
 #include "profile/profile.hpp"
 #include "reactor/reactor.hpp"
 #include "route/asks.hpp"
-#include "route/calls.hpp"
 #include "route/counters.hpp"
 #include "route/deadlines.hpp"
 #include "route/lane_host.hpp"
@@ -23,6 +22,8 @@
 #include "route/wire_edge.hpp"
 
 namespace bulkhead {
+
+class Calls;
 
 class LaneLinks final : public LaneHost {
  public:
@@ -72,7 +73,7 @@ class LaneLinks final : public LaneHost {
                  std::uint32_t outcome) override {
     needs_.answers.fail_by_server(call, error_code, text, outcome);
   }
-  bool may_be_sent(Call &call) override { return needs_.calls.may_be_sent(call); }
+  bool may_be_sent(Call &call) override;
   void tools_refused(bh_call call, const Error &error) override {
     needs_.tools.refused(call, error);
   }

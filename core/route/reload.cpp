@@ -4,6 +4,8 @@
 #include <string>
 #include <utility>
 
+#include "route/calls.hpp"
+
 namespace bulkhead {
 namespace {
 

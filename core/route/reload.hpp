@@ -14,7 +14,6 @@
 #include "route/approval_desk.hpp"
 #include "route/call_answers.hpp"
 #include "route/call_ends.hpp"
-#include "route/calls.hpp"
 #include "route/draining.hpp"
 #include "route/gate.hpp"
 #include "route/pin_watch.hpp"
@@ -26,11 +25,13 @@
 
 namespace bulkhead {
 
+class Calls;
+
 // One server of the set that exchange_upstreams() makes.
 struct NextUpstream {
   Upstream *kept = nullptr;            // stays, with its lanes
   std::optional<ServerDef> redefined;  // of one that is kept: its new definition
-  std::unique_ptr<Upstream> fresh;     // or a new one, from Router::new_upstream()
+  std::unique_ptr<Upstream> fresh;     // or a new one, not yet in the list
   const Upstream *replaces = nullptr;  // of a new one: the one of this name before
 };
 

@@ -102,16 +102,17 @@ Router::Router(const Profile &profile, Reactor &reactor, RouterHooks hooks)
                 loop_, ends_, asks_, desk_, subscriptions_, recorder_, hooks_.log, hooks_.on_idle}),
       reload_({profile, names_, gate_, pins_, upstreams_, views_, sessions_, subscriptions_, calls_,
                call_answers_, ends_, call_table_, desk_, draining_, journal_,
-               [this] { status_.ask(); }, hooks_.on_drained}) {}
+               [this] { status_.ask(); }, hooks_.on_drained}),
+      parts_{{clients_, journal_, restored_, messages_, requests_, answers_, views_, lists_},
+             {upstreams_, lanes_, wires_, tools_, draining_, reload_},
+             {calls_, ends_, desk_, counters_},
+             {gate_, filters_, events_, calls_},
+             {recorder_, calls_, answers_}} {}
 
 void Router::use_ledger(Ledger *ledger) {
   journal_.use(ledger);
   answers_.use_ledger(ledger);
   if (ledger != nullptr) recorder_.use_ring(&ledger->records());
-}
-
-std::unique_ptr<Upstream> Router::new_upstream(ServerDef definition) {
-  return std::make_unique<Upstream>(lanes_, std::move(definition));
 }
 
 void Router::start(bool eager) {
@@ -126,24 +127,24 @@ void Router::close_lanes() {
   draining_.end_all();
 }
 
-void Router::policy_decided(std::uint64_t number, const Gate::Decision &decision) {
-  if (events_.has(number)) return events_.decided(number, decision);
-  calls_.decided(number, decision);
-}
-
-void Router::records_committed() {
-  calls_.records_committed();
-  answers_.records_committed();
-}
-
-// ---- state -----------------------------------------------------------------------------------
-
 bool Router::idle() const {
   bool idle = !restored_.owes() && !answers_.any_held();
   sessions_.for_each([&](const Session &s) {
     if (!s.input_ended || s.open_calls.size != 0) idle = false;
   });
   return idle && !views_.anybody_waits();
+}
+
+// ---- events for several parts ------------------------------------------------------------------
+
+void PolicyParts::decided(std::uint64_t number, const Gate::Decision &decision) const {
+  if (events.has(number)) return events.decided(number, decision);
+  calls.decided(number, decision);
+}
+
+void RecordParts::committed() const {
+  calls.records_committed();
+  answers.records_committed();
 }
 
 }  // namespace bulkhead

@@ -41,6 +41,7 @@
 #include "route/lane_links.hpp"
 #include "route/list_requests.hpp"
 #include "route/notifications.hpp"
+#include "route/parts.hpp"
 #include "route/pin_watch.hpp"
 #include "route/recorder.hpp"
 #include "route/reload.hpp"
@@ -87,48 +88,16 @@ class Router final {
   Router(const Router &) = delete;
   Router &operator=(const Router &) = delete;
 
-  // ---- set up, before start() ----
-  // Sets the ledger that restores sessions in the next process. Borrowed; null: none is restored.
+  // Sets the ledger that restores sessions in the next process; before start(). Borrowed; null:
+  // none is restored.
   void use_ledger(Ledger *ledger);
-  std::unique_ptr<Upstream> new_upstream(ServerDef definition);
-  void add_upstream(std::unique_ptr<Upstream> upstream) { upstreams_.add(std::move(upstream)); }
-
   // Starts the lanes for clients without capabilities (eager), or waits for the first client.
   void start(bool eager);
-  // Closes the lanes after the sessions have ended. wires().closing() is 0 when the connectors have
+  // Closes the lanes after the sessions have ended. wires.closing() is 0 when the connectors have
   // released all connections.
   void close_lanes();
 
-  // ---- the parts ----
-  Clients &clients() noexcept { return clients_; }
-  SessionJournal &journal() noexcept { return journal_; }
-  RestoredSessions &restored() noexcept { return restored_; }
-  Calls &calls() noexcept { return calls_; }
-  CallEnds &ends() noexcept { return ends_; }
-  ApprovalDesk &desk() noexcept { return desk_; }
-  ListRequests &lists() noexcept { return lists_; }
-  ClientMessages &messages() noexcept { return messages_; }
-  ClientRequests &requests() noexcept { return requests_; }
-  ClientAnswers &answers() noexcept { return answers_; }
-  Views &views() noexcept { return views_; }
-  Gate &gate() noexcept { return gate_; }
-  Recorder &recorder() noexcept { return recorder_; }
-  WireEdge &wires() noexcept { return wires_; }
-  ToolsEdge &tools() noexcept { return tools_; }
-  Reload &reload() noexcept { return reload_; }
-  const Draining &draining() const noexcept { return draining_; }
-  const Upstreams::List &upstreams() const noexcept { return upstreams_.all(); }
-  const RouterCounters &counters() const noexcept { return counters_; }
-
-  // ---- events for several parts ----
-  // The policy's decision about a call or about another message, by the number it was asked under.
-  void policy_decided(std::uint64_t number, const Gate::Decision &decision);
-  void policy_filtered(std::uint64_t question, bool listed) { filters_.answered(question, listed); }
-  // More records may be committed now.
-  void records_committed();
-
-  // ---- state ----
-  std::uint32_t in_flight() const noexcept { return call_table_.size(); }
+  const RouterParts &parts() const noexcept { return parts_; }
   // There is no session, or the input of every session has ended and all answers were sent.
   bool idle() const;
 
@@ -177,6 +146,7 @@ class Router final {
   RestoredSessions restored_;
   Clients clients_;
   Reload reload_;
+  const RouterParts parts_;
 };
 
 }  // namespace bulkhead

@@ -58,9 +58,10 @@ struct World : private ClientEnd {
     if (method == R"("initialize")")
       result = R"({"protocolVersion":"2025-06-18","capabilities":{"tools":{}}})";
     if (method == R"("tools/list")") result = R"({"tools":[{"name":"x","inputSchema":{}}]})";
-    router->wires().message(lane, message.exchange,
-                            R"({"jsonrpc":"2.0","id":)" + std::to_string(message.exchange) +
-                                R"(,"result":)" + result + "}");
+    router->parts().servers.wires.message(lane, message.exchange,
+                                          R"({"jsonrpc":"2.0","id":)" +
+                                              std::to_string(message.exchange) + R"(,"result":)" +
+                                              result + "}");
   }
 
   explicit World(const ServerEdge *edge) {
@@ -69,19 +70,19 @@ struct World : private ClientEnd {
     router = std::make_unique<Router>(profile, *reactor, std::move(hooks));
     ServerDef def;
     def.name = "s";
-    auto made = router->new_upstream(def);
+    auto made = std::make_unique<Upstream>(router->parts().servers.lanes, def);
     made->connector = &table;
     made->self = this;
     if (edge != nullptr) made->edge = edge;
-    router->add_upstream(std::move(made));
+    router->parts().servers.list.add(std::move(made));
     router->start(true);
     bh_peer peer{};
     peer.size = sizeof peer;
     peer.flags = BH_PEER_HANDSHAKE_OPTIONAL;
-    REQUIRE(router->clients().open(*this, peer, &session, nullptr) == BH_OK);
+    REQUIRE(router->parts().clients.sessions.open(*this, peer, &session, nullptr) == BH_OK);
   }
   ~World() override {
-    router->clients().end_all("the end");
+    router->parts().clients.sessions.end_all("the end");
     router->close_lanes();
   }
   std::string call(const std::string &params) {
@@ -89,7 +90,7 @@ struct World : private ClientEnd {
     got.clear();
     bh_delivery delivery{};
     delivery.size = sizeof delivery;
-    router->clients().deliver(
+    router->parts().clients.sessions.deliver(
         session, 0, R"({"jsonrpc":"2.0","id":5,"method":"tools/call","params":)" + params + "}",
         &delivery);
     return sent.empty() ? "" : sent.back();
@@ -116,7 +117,9 @@ const bh_connector World::table{
     },
     [](void *self, void *, bh_str revision) { World::of(self).revision = bh::view(revision); },
     [](void *, void *, std::uint64_t) {},
-    [](void *self, void *) { World::of(self).router->wires().closed(World::of(self).lane); },
+    [](void *self, void *) {
+      World::of(self).router->parts().servers.wires.closed(World::of(self).lane);
+    },
 };
 
 std::string member(std::string_view text, std::initializer_list<std::string_view> path) {

@@ -1,0 +1,26 @@
+// What calls of plugins reach: the classes of the host behind the extension tables. Owner:
+// HostImpl.
+#pragma once
+
+#include <functional>
+
+#include "embed/host_core.hpp"
+
+namespace bulkhead {
+
+class HostPlugins;
+class Policies;
+class Sealer;
+class ServerChanges;
+struct Part;
+
+struct HostParts {
+  HostCore &core;
+  HostPlugins &plugins;
+  Policies &policies;
+  ServerChanges &changes;
+  const Sealer &sealer;
+  std::function<void(Part &transport)> on_finished;  // no further clients can connect there
+};
+
+}  // namespace bulkhead
