@@ -1,7 +1,7 @@
 #include "route/judged_messages.hpp"
 
 #include "bulkhead/cpp/basics.hpp"
-#include "route/wire_lane.hpp"
+#include "route/lane.hpp"
 
 namespace bulkhead {
 
@@ -15,7 +15,7 @@ void JudgedMessages::pass(const JudgedEvent &event) {
   mcp::ScanError error;
   const Message message{event.message, &scan};
   const bh_str part = bh::str(event.message);
-  WireLane *lane = event.lane == 0 ? nullptr : needs_.wires.find(event.lane);
+  Lane *lane = event.lane == 0 ? nullptr : needs_.find_lane(event.lane);
   switch (event.kind) {
     case JudgedEvent::Kind::ask:
       if (lane != nullptr && mcp::scan(event.message, &scan, &error)) {
@@ -40,8 +40,9 @@ void JudgedMessages::refused(const JudgedEvent &event) {
   if (event.kind == JudgedEvent::Kind::subscription) return needs_.subscriptions.refused(event);
   if (event.kind == JudgedEvent::Kind::answer) return needs_.asks.answer_refused(event.ask);
   if (event.kind != JudgedEvent::Kind::ask) return;
-  if (WireLane *lane = needs_.wires.find(event.lane))
+  if (Lane *lane = needs_.find_lane(event.lane)) {
     needs_.asks.ask_refused(*lane, event.id, event.method);
+  }
 }
 
 }  // namespace bulkhead

@@ -4,7 +4,9 @@
 // Thread: I/O thread. Owned by the Router.
 #pragma once
 
+#include <functional>
 #include <string_view>
+#include <utility>
 
 #include "route/asks.hpp"
 #include "route/call.hpp"
@@ -12,7 +14,6 @@
 #include "route/judged_events.hpp"
 #include "route/subscriptions.hpp"
 #include "route/upstreams.hpp"
-#include "route/wire_edge.hpp"
 
 namespace bulkhead {
 
@@ -20,13 +21,13 @@ class JudgedMessages final : public JudgedEvents::Outcome {
  public:
   struct Needs {
     const Upstreams &upstreams;
-    WireEdge &wires;
+    std::function<Lane *(bh_lane)> find_lane;  // null: its connection has ended
     Asks &asks;
     CallTable &calls;
     ClientAnswers &answers;
     Subscriptions &subscriptions;
   };
-  explicit JudgedMessages(Needs needs) : needs_(needs) {}
+  explicit JudgedMessages(Needs needs) : needs_(std::move(needs)) {}
 
   void pass(const JudgedEvent &event) override;
   void refused(const JudgedEvent &event) override;

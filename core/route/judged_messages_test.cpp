@@ -1,0 +1,201 @@
+// Messages beside calls after the decision of the policy: sender and receiver may have gone.
+#include "route/judged_messages.hpp"
+
+#include <catch2/catch.hpp>
+
+#include "route/message_world.hpp"
+
+using namespace bulkhead;
+
+namespace {
+
+constexpr bh_lane connection = 5;
+
+struct World : MessageWorld {
+  Upstreams servers;
+  bool connected = true;
+  JudgedMessages messages{
+      {servers,
+       [this](bh_lane handle) { return connected && handle == connection ? &lane : nullptr; }, asks,
+       calls, answers, subscriptions}};
+
+  World() {
+    policy.needs = BH_POLICY_DECIDES | BH_POLICY_JUDGES_INPUT | BH_POLICY_JUDGES_NOTIFICATIONS;
+    policy.verdict = BH_VERDICT_BLOCK;  // a message that is judged again is refused
+    gate.use(&policy_table, &policy);
+  }
+  static JudgedEvent event(JudgedEvent::Kind kind, const std::string &message) {
+    JudgedEvent out;
+    out.kind = kind;
+    out.lane = connection;
+    out.message = message;
+    return out;
+  }
+  static JudgedEvent ask(const std::string &id) {
+    JudgedEvent out =
+        event(JudgedEvent::Kind::ask, R"({"jsonrpc":"2.0","id":)" + id +
+                                          R"(,"method":"sampling/createMessage","params":{}})");
+    out.method = mcp::Method::sampling_create_message;
+    out.id = id;
+    return out;
+  }
+  // The number under which the client was asked.
+  std::string asked(const Session &s) const {
+    const auto sent = sent_to(s, BH_OUT_ASK);
+    return sent.empty() ? "" : std::string(mcp::member(sent.back(), "id"));
+  }
+};
+
+const std::string note = R"({"jsonrpc":"2.0","method":"notifications/message","params":{}})";
+
+}  // namespace
+
+TEST_CASE("a notification to a client is dropped if its call has ended") {
+  World w;
+  const Call &call = w.call_of(w.first);
+  JudgedEvent event = World::event(JudgedEvent::Kind::to_client, note);
+  event.to = {w.first.handle, 7, 0};
+  event.call = call.id;
+  w.messages.pass(event);
+  CHECK(w.sent_to(w.first, BH_OUT_EVENT) == std::vector<std::string>{note});
+  CHECK(w.client.sent.back().stream == 7);
+  event.call = call.id + 1'000;
+  w.messages.pass(event);
+  CHECK(w.client.sent.size() == 1);
+  event.call = 0;  // of no call
+  w.messages.pass(event);
+  CHECK(w.client.sent.size() == 2);
+  w.messages.refused(event);
+  w.sessions.erase(w.first.handle);
+  w.messages.pass(event);
+  CHECK(w.client.sent.size() == 2);
+  CHECK(w.policy.numbers.empty());
+}
+
+TEST_CASE("a notification to a server is dropped if its connection has ended") {
+  World w;
+  JudgedEvent event = World::event(JudgedEvent::Kind::to_server, note);
+  w.messages.pass(event);
+  CHECK(w.lane.messages == std::vector<std::string>{note});
+  w.messages.refused(event);
+  event.lane = connection + 1;
+  w.messages.pass(event);
+  event.lane = 0;  // a tools plugin
+  w.messages.pass(event);
+  w.connected = false;
+  event.lane = connection;
+  w.messages.pass(event);
+  CHECK(w.lane.messages.size() == 1);
+}
+
+TEST_CASE("an allowed request of a server reaches the client of its call, unjudged") {
+  World w;
+  w.call_of(w.first);
+  w.messages.pass(World::ask("\"a\""));
+  CHECK(w.sent_to(w.first, BH_OUT_ASK).size() == 1);
+  CHECK(w.sent_to(w.second, BH_OUT_ASK).empty());
+  CHECK(w.policy.numbers.empty());
+  CHECK(w.lane.messages.empty());
+}
+
+TEST_CASE("a request whose client or server has gone during the decision is not forwarded") {
+  World w;
+  Call &call = w.call_of(w.first);
+  SECTION("the client: its server gets an error under its own id") {
+    w.first.input_ended = true;
+    w.messages.pass(World::ask("\"a\""));
+    REQUIRE(w.lane.messages.size() == 1);
+    CHECK(at(w.lane.messages[0], {"id"}) == "\"a\"");
+    CHECK(at(w.lane.messages[0], {"error", "code"}) == "-1");
+  }
+  SECTION("the server") {
+    w.connected = false;
+    w.messages.pass(World::ask("\"a\""));
+    w.messages.refused(World::ask("\"a\""));
+    CHECK(w.lane.messages.empty());
+  }
+  CHECK(w.sent_to(w.first, BH_OUT_ASK).empty());
+  CHECK(call.stage == Stage::at_server);
+  CHECK(w.first.open_asks == 0);
+}
+
+TEST_CASE("a refused request is answered to its server and reaches no client") {
+  World w;
+  w.call_of(w.first);
+  w.messages.refused(World::ask("7"));
+  w.messages.refused(World::ask("8"));
+  REQUIRE(w.lane.messages.size() == 2);
+  CHECK(w.lane.messages[0] == R"({"jsonrpc":"2.0","id":7,"error":{"code":-1,)"
+                              R"("message":"The request was blocked by policy"}})");
+  CHECK(at(w.lane.messages[1], {"id"}) == "8");
+  CHECK(w.client.sent.empty());
+  CHECK(w.counters.refused_asks == 2);
+}
+
+TEST_CASE("the answer of a client is forwarded or refused once, under the server's id") {
+  World w;
+  w.call_of(w.first);
+  w.messages.pass(World::ask("\"a\""));
+  const std::string id = w.asked(w.first);
+  REQUIRE_FALSE(id.empty());
+  JudgedEvent answer = World::event(JudgedEvent::Kind::answer,
+                                    R"({"jsonrpc":"2.0","id":)" + id + R"(,"result":{"n":1}})");
+  answer.lane = 0;
+  answer.ask = std::stoull(id);
+  SECTION("forwarded") {
+    w.messages.pass(answer);
+    CHECK(w.lane.messages ==
+          std::vector<std::string>{R"({"jsonrpc":"2.0","id":"a","result":{"n":1}})"});
+  }
+  SECTION("refused: the server gets nothing of it") {
+    w.messages.refused(answer);
+    REQUIRE(w.lane.messages.size() == 1);
+    CHECK(at(w.lane.messages[0], {"id"}) == "\"a\"");
+    CHECK(at(w.lane.messages[0], {"error", "message"}) == R"("The request was blocked by policy")");
+  }
+  CHECK(w.first.open_asks == 0);
+  w.messages.pass(answer);
+  w.messages.refused(answer);
+  CHECK(w.lane.messages.size() == 1);
+  CHECK(w.policy.numbers.empty());
+}
+
+TEST_CASE("a refused subscription ends if it is still the one that was judged") {
+  World w;
+  for (Session *session : {&w.first, &w.second}) {
+    for (const char *uri : {"n:///1", "n:///2"}) {
+      Call &call = w.call_of(*session, mcp::Method::resources_subscribe);
+      call.name = uri;
+      w.subscriptions.begin(call, w.lane, "\"" + std::string(uri) + "\"");
+    }
+  }
+  REQUIRE(w.first.subscriptions.size() == 2);
+  JudgedEvent event = World::event(JudgedEvent::Kind::subscription, {});
+  event.to.session = w.first.handle;
+  event.id = "\"n:///1\"";
+  event.tool = "n:///1";
+  w.messages.pass(event);
+  event.tool = "n:///other";  // the name leads elsewhere since
+  w.messages.refused(event);
+  CHECK(w.first.subscriptions.size() == 2);
+  event.tool = "n:///1";
+  w.messages.refused(event);
+  CHECK(w.first.subscriptions.size() == 1);
+  CHECK(w.first.subscriptions.contains("\"n:///2\""));
+  CHECK(w.second.subscriptions.size() == 2);
+  event.to.session = w.first.handle + 1'000;
+  w.messages.refused(event);
+  CHECK(w.second.subscriptions.size() == 2);
+}
+
+TEST_CASE("the servers of the profile are served") {
+  World w;
+  for (const char *name : {"a", "b"}) {
+    w.servers.add(std::make_unique<Upstream>(w, server_named(name)));
+  }
+  CHECK(w.messages.serves("a"));
+  CHECK(w.messages.serves("b"));
+  CHECK_FALSE(w.messages.serves("c"));
+  w.servers.take_all();
+  CHECK_FALSE(w.messages.serves("a"));
+}

@@ -1,0 +1,44 @@
+// What tests of records share.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "bulkhead/abi/ext/telemetry.h"
+#include "bulkhead/cpp/basics.hpp"
+
+namespace bulkhead {
+
+// A telemetry plugin that keeps what it is given, as long as it has room.
+struct FakeArchive {
+  struct Record {
+    std::uint64_t number, intent;
+    std::uint32_t kind, outcome, flags;
+    std::string name, principal, request, response, detail;
+  };
+  std::uint32_t needs = BH_TELEMETRY_TEXTS | BH_TELEMETRY_EVENTS;
+  std::size_t room = SIZE_MAX;  // records that it still accepts
+  std::vector<Record> records{};
+};
+inline const bh_telemetry archive_table = {
+    sizeof(bh_telemetry),
+    0,
+    [](void *self, const bh_record *const *records, std::uint32_t n) -> std::uint32_t {
+      auto &archive = *static_cast<FakeArchive *>(self);
+      const auto taken = static_cast<std::uint32_t>(std::min<std::size_t>(n, archive.room));
+      archive.room -= taken;
+      for (std::uint32_t i = 0; i < taken; ++i) {
+        const bh_record &r = *records[i];
+        archive.records.push_back(
+            {r.number, r.intent, r.kind, r.outcome, r.flags, std::string(bh::view(r.name)),
+             std::string(bh::view(r.principal)), std::string(bh::view(r.request)),
+             std::string(bh::view(r.response)), std::string(bh::view(r.detail))});
+      }
+      return taken;
+    },
+    [](void *self) { return static_cast<FakeArchive *>(self)->needs; },
+};
+
+}  // namespace bulkhead

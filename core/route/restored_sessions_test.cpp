@@ -1,0 +1,266 @@
+// Sessions that continue: what a record in the ledger may change, and what is set up again when.
+#include "route/restored_sessions.hpp"
+
+#include <catch2/catch.hpp>
+
+#include "route/list_world.hpp"
+
+using namespace bulkhead;
+
+namespace {
+
+using Texts = std::vector<std::string>;
+
+constexpr std::string_view id = "session-id";
+
+// A server with two resources, once it is connected.
+struct Notes {
+  bool connected = true;
+};
+const bh_tools notes_table = {
+    sizeof(bh_tools),
+    0,
+    [](void *self, std::uint32_t kind, bh_buf *out, bh_error *) -> bh_status {
+      if (!static_cast<Notes *>(self)->connected) return BH_PENDING;
+      if (kind != BH_LIST_RESOURCES) return BH_E_UNSUPPORTED;
+      *out = bh::buf(
+          std::string(R"([{"uri":"note:///1","name":"a"},{"uri":"note:///2","name":"b"}])"));
+      return BH_OK;
+    },
+    [](void *, bh_call, const bh_call_info *, bh_error *) -> bh_status { return BH_PENDING; },
+    [](void *, bh_call) {},
+    [](void *) -> std::uint32_t { return BH_TOOLS_SUBSCRIBE; },
+};
+
+struct World : ListWorld {
+  OwnedFd memory = *Ledger::make();
+  std::unique_ptr<Ledger> ledger = Ledger::open(memory.get());
+  SessionJournal journal{sessions, *loop, profile.limits};
+  Notes notes;
+  Texts subscribed;
+  std::uint32_t idle = 0;
+  RestoredSessions restored{{profile, *loop, names, sessions, journal, views, answers,
+                             [this](Session &, Incoming &request) {
+                               CHECK(request.recorded);
+                               CHECK(request.message.scan->method ==
+                                     mcp::Method::resources_subscribe);
+                               subscribed.emplace_back(request.message[request.message.scan->uri]);
+                             },
+                             [this] { ++idle; }}};
+  Session &session = open_session(sessions, client);
+
+  // The ledger that the previous process has left is the one of this process.
+  void next_process() {
+    ledger = Ledger::open(memory.get());
+    journal.use(ledger.get());
+    answers.use_ledger(ledger.get());
+  }
+  void leave(LedgerRecord record) {
+    record.id = id;
+    ledger->write(ledger->claim(id), std::move(record));
+    next_process();
+  }
+  void restore() { restored.restore(session.handle, newest_revision, cap::sampling, id, {}); }
+  void add_notes() {
+    auto upstream = std::make_unique<Upstream>(*this, server_named("notes"));
+    upstream->tools = &notes_table;
+    upstream->self = &notes;
+    upstreams.add(std::move(upstream));
+  }
+  void connect_notes() {
+    notes.connected = true;
+    for (const auto &lane : upstreams.find("notes")->lanes()) {
+      static_cast<PlaceLane &>(*lane).list_changed(ItemKind::resource);
+    }
+  }
+  Texts told() const {
+    Texts out;
+    for (const FakeClient::Sent &sent : client.sent) {
+      std::string scratch;
+      out.emplace_back(mcp::unquote(mcp::member(sent.text, "method"), &scratch));
+    }
+    return out;
+  }
+};
+
+const Texts all_lists = {"notifications/tools/list_changed", "notifications/resources/list_changed",
+                         "notifications/prompts/list_changed"};
+
+}  // namespace
+
+TEST_CASE("only a fresh session becomes a restored one, and only with a known revision") {
+  World w;
+  w.restored.restore(w.session.handle + 1'000, 0, 0, id, {});
+  w.restored.restore(w.session.handle, revisions.size(), 0, id, {});
+  CHECK_FALSE(w.session.initialized);
+  CHECK(w.session.view == nullptr);
+  w.restore();
+  CHECK(w.session.initialized);
+  CHECK(w.session.ready);
+  CHECK(w.session.caps == cap::sampling);
+  REQUIRE(w.session.view != nullptr);
+  w.restored.restore(w.session.handle, 0, 0, id, {});  // not a second time
+  CHECK(w.session.revision == newest_revision);
+  CHECK(w.session.caps == cap::sampling);
+  CHECK(w.session.view->clients.size() == 1);
+}
+
+TEST_CASE("a client is notified of the lists that it has, once its servers have answered") {
+  World w;
+  w.add_notes();
+  w.notes.connected = false;
+  Texts expected = all_lists;
+  SECTION("without a record it may have all of them") {}
+  SECTION("with a record it has those") {
+    LedgerRecord record;
+    record.listed = 1u << static_cast<unsigned>(ItemKind::tool);
+    w.leave(record);
+    expected.resize(1);
+  }
+  SECTION("the profile announces no changes") {
+    w.profile.expose.list_changed = false;
+    expected.clear();
+  }
+  w.restore();
+  CHECK(wait_for(*w.loop, [&] { return w.idle == 1; }));
+  CHECK(w.client.sent.empty());
+  w.connect_notes();
+  w.restored.lists_ready(*w.session.view);
+  CHECK(w.told() == expected);
+  w.restored.lists_ready(*w.session.view);
+  CHECK(w.told() == expected);
+}
+
+TEST_CASE("a record is read like untrusted input") {
+  World w;
+  w.add_notes();
+  LedgerRecord record;
+  record.listed = 0xFF;
+  record.log_level = GENERATE(-7, 8, 1 << 20);
+  // Whatever is not one JSON string would be more than a URI in the request.
+  record.subscriptions = {"\"note:///1\"",
+                          "\"a\"},\"method\":\"tools/call\",\"x\":{\"y\":\"z\"",
+                          "\"note:///2\",\"name\":\"x\"",
+                          "7",
+                          "",
+                          "\"note:///2\""};
+  w.leave(record);
+  w.restore();
+  CHECK(w.session.log_level == -1);
+  CHECK(w.session.listed < (1u << item_kinds));
+  w.restored.lists_ready(*w.session.view);
+  CHECK(w.subscribed == Texts{"\"note:///1\"", "\"note:///2\""});
+  CHECK(w.session.to_subscribe.empty());
+}
+
+TEST_CASE("a record brings back a valid log level, and no more subscriptions than the limit") {
+  World w;
+  w.add_notes();
+  w.profile.limits.subscriptions_per_session = 1;
+  LedgerRecord record;
+  record.log_level = 7;
+  record.subscriptions = {"\"note:///2\"", "\"note:///1\""};
+  w.leave(record);
+  w.restore();
+  CHECK(w.session.log_level == 7);
+  w.restored.lists_ready(*w.session.view);
+  CHECK(w.subscribed == Texts{"\"note:///2\""});
+}
+
+TEST_CASE("a subscription waits for the server that offers it, whatever else is offered") {
+  World w;
+  w.add("tools", R"([{"name":"x"}])");
+  LedgerRecord record;
+  record.subscriptions = {"\"note:///3\"", "\"note:///1\""};
+  w.leave(record);
+  w.restore();
+  w.restored.lists_ready(*w.session.view);
+  CHECK(w.subscribed.empty());
+  CHECK(w.session.to_subscribe.size() == 2);
+  w.add_notes();
+  w.views.exchange({}, [] {});
+  w.restored.lists_ready(*w.session.view);
+  CHECK(w.subscribed == Texts{"\"note:///1\""});
+  CHECK(w.session.to_subscribe == Texts{"\"note:///3\""});
+}
+
+TEST_CASE("requests that an earlier process owed are answered once, in a later turn") {
+  World w;
+  LedgerRecord record;
+  record.revision = newest_revision;
+  record.caps = ~0u;
+  w.ledger->write(Ledger::carried, record);
+  w.ledger->add_request(3, "1", false);
+  w.ledger->add_request(4, "\"two\"", false);
+  w.ledger->add_request(5, R"(1,"result":{})", false);  // it is no id
+  w.ledger->add_request(6, "null", false);
+  w.next_process();
+  const auto carried = w.restored.carry(w.session.handle);
+  REQUIRE(carried.has_value());
+  CHECK(carried->restored);
+  CHECK(carried->last_stream == 6);
+  CHECK(w.session.caps == 2 * cap::elicitation_url - 1);
+  CHECK(w.restored.owes());
+  CHECK(w.client.sent.empty());
+  CHECK(wait_for(*w.loop, [&] { return w.idle != 0; }));
+  CHECK_FALSE(w.restored.owes());
+  std::vector<std::pair<std::uint64_t, std::string>> answered;
+  for (const FakeClient::Sent &sent : w.client.sent) {
+    if (sent.kind != BH_OUT_ANSWER) continue;
+    CHECK(mcp::member(mcp::member(sent.text, "error"), "code") == "-32603");
+    answered.emplace_back(sent.stream, mcp::member(sent.text, "id"));
+  }
+  CHECK(answered == std::vector<std::pair<std::uint64_t, std::string>>{{3, "1"}, {4, "\"two\""}});
+  // What cannot be answered is owed no further; the others until their answers have been written.
+  std::vector<std::uint64_t> left;
+  for (const LedgerRequest &request : w.ledger->requests()) left.push_back(request.stream);
+  CHECK(left == std::vector<std::uint64_t>{3, 4});
+  CHECK_FALSE(w.restored.carry(open_session(w.sessions, w.client).handle).has_value());
+}
+
+TEST_CASE("a client without a complete handshake is carried, and not restored") {
+  World w;
+  LedgerRecord record;
+  record.revision = newest_revision;
+  std::size_t answers = 0;
+  SECTION("its initialize was not answered") {
+    w.ledger->write(Ledger::carried, record);
+    w.ledger->add_request(3, "0", true);
+    answers = 1;
+  }
+  SECTION("its revision is unknown") {
+    record.revision = 200;
+    w.ledger->write(Ledger::carried, record);
+  }
+  SECTION("there is no record") {}
+  w.next_process();
+  const auto carried = w.restored.carry(w.session.handle);
+  REQUIRE(carried.has_value());
+  CHECK_FALSE(carried->restored);
+  CHECK_FALSE(w.session.initialized);
+  CHECK_FALSE(w.ledger->read(Ledger::carried).has_value());
+  w.loop->poll(0);
+  REQUIRE(w.client.sent.size() == answers);
+  if (answers != 0) CHECK(w.client.sent[0].text.find("send initialize again") != std::string::npos);
+}
+
+TEST_CASE("without a ledger no client is carried, and nothing is owed") {
+  World w;
+  CHECK_FALSE(w.restored.carry(w.session.handle).has_value());
+  w.next_process();
+  CHECK_FALSE(w.restored.carry(w.session.handle + 1'000).has_value());
+  CHECK(w.restored.carry(w.session.handle).has_value());
+  CHECK_FALSE(w.restored.owes());
+}
+
+TEST_CASE("a client that has gone before its answers gets none") {
+  World w;
+  w.ledger->add_request(3, "1", false);
+  w.next_process();
+  REQUIRE(w.restored.carry(w.session.handle).has_value());
+  w.journal.forget(w.session);
+  w.sessions.erase(w.session.handle);
+  CHECK(wait_for(*w.loop, [&] { return w.idle != 0; }));
+  CHECK(w.client.sent.empty());
+  CHECK_FALSE(w.restored.owes());
+}

@@ -1,0 +1,168 @@
+// What tools plugins send: a plugin cannot answer for another server, or with more than a result.
+#include "route/tools_edge.hpp"
+
+#include <catch2/catch.hpp>
+#include <limits>
+
+#include "route/call_world.hpp"
+#include "route/record_fakes.hpp"
+
+using namespace bulkhead;
+
+namespace {
+
+struct ToolsWorld : World {
+  FakeArchive archive;
+  std::vector<std::string> log_lines;
+  ToolsEdge tools{{*loop, exchange_table, call_answers, ends, answers, gate, notifications,
+                   subscriptions, recorder, counters,
+                   [this](std::int32_t, std::string_view text) { log_lines.emplace_back(text); }}};
+
+  ToolsWorld() {
+    upstream.tools = &tools_table;
+    recorder.add_sink(&archive_table, &archive);
+  }
+  // A call that the plugin has; its number there.
+  bh_call called() {
+    begin(1);
+    return table.get(id)->exchange->id;
+  }
+};
+
+}  // namespace
+
+TEST_CASE("a call is completed once, with exactly one object") {
+  ToolsWorld w;
+  const bh_call call = w.called();
+  std::string json = R"({"content":[]})";
+  std::uint32_t kind = BH_RESULT_OK;
+  std::string expected = R"({"jsonrpc":"2.0","id":"c","result":{"content":[]}})";
+  SECTION("a result") {}
+  SECTION("an error") {
+    kind = BH_RESULT_ERROR;
+    json = R"({"code":-5,"message":"no"})";
+    expected = R"({"jsonrpc":"2.0","id":"c","error":{"code":-5,"message":"no"}})";
+  }
+  SECTION("with white space behind it") {
+    json += "\n ";
+    expected.insert(expected.size() - 1, "\n ");
+  }
+  CHECK(w.tools.complete(call, kind, json) == BH_OK);
+  CHECK(w.answers_sent() == std::vector<std::string>{expected});
+  CHECK(w.tools.complete(call, kind, json) == BH_STALE);
+  w.tools.refused(call, {BH_E_IO, "too late"});
+  CHECK(w.answers_sent().size() == 1);
+  CHECK(w.log_lines.empty());
+}
+
+TEST_CASE("an answer that is more or less than one object fails the call") {
+  ToolsWorld w;
+  const bh_call call = w.called();
+  const std::string json =
+      GENERATE(as<std::string>{}, "", "{", "7", "[]", "null", R"({},"id":"other")",
+               R"({}},{"x":{})", R"({} {})", "{\"\xff\":1}");
+  INFO(json);
+  CHECK(w.tools.complete(call, BH_RESULT_OK, json) == BH_OK);
+  REQUIRE(w.answers_sent().size() == 1);
+  CHECK(mcp::member(w.answers_sent()[0], "id") == "\"c\"");
+  CHECK(w.answers_sent()[0].find("gave an invalid answer") != std::string::npos);
+  CHECK(w.log_lines.size() == 1);
+}
+
+TEST_CASE("only a tools plugin completes calls, and only with a known kind") {
+  ToolsWorld w;
+  const bh_call call = w.called();
+  CHECK(w.tools.complete(call + 1'000, BH_RESULT_OK, "{}") == BH_STALE);
+  w.upstream.tools = nullptr;  // the server is behind a connector
+  CHECK(w.tools.complete(call, BH_RESULT_OK, "{}") == BH_STALE);
+  w.tools.event(call, BH_RECORD_FS, "{}");
+  w.recorder.flush();
+  CHECK(w.archive.records.empty());
+  CHECK(w.answers_sent().empty());
+  w.upstream.tools = &tools_table;
+  CHECK(w.tools.complete(call, 77, "{}") == BH_OK);
+  REQUIRE(w.answers_sent().size() == 1);
+  CHECK_FALSE(mcp::member(w.answers_sent()[0], "error").empty());
+}
+
+TEST_CASE("a refused call has the error of its reason") {
+  for (const auto &[status, error_code] :
+       std::vector<std::pair<bh_status, std::string>>{{BH_E_NOT_FOUND, "-32601"},
+                                                      {BH_E_UNSUPPORTED, "-32601"},
+                                                      {BH_E_INVALID, "-32602"},
+                                                      {BH_E_IO, "-32603"}}) {
+    ToolsWorld w;
+    w.tools.refused(w.called(), {status, "the reason"});
+    REQUIRE(w.answers_sent().size() == 1);
+    CHECK(mcp::member(mcp::member(w.answers_sent()[0], "error"), "code") == error_code);
+    CHECK(w.answers_sent()[0].find("the reason") != std::string::npos);
+  }
+}
+
+TEST_CASE("a call that was reported done without a result fails in a later turn") {
+  ToolsWorld w;
+  const bh_call call = w.called();
+  w.tools.expect_completed(call);
+  w.tools.expect_completed(call + 1'000);
+  CHECK(w.answers_sent().empty());
+  const bool completed = GENERATE(true, false);
+  if (completed) w.tools.complete(call, BH_RESULT_OK, "{}");
+  for (int i = 0; i < 3; ++i) w.loop->poll(0);
+  REQUIRE(w.answers_sent().size() == 1);
+  CHECK((w.answers_sent()[0].find("has not called complete()") == std::string::npos) == completed);
+  CHECK(w.log_lines.empty() == completed);
+}
+
+TEST_CASE("progress is sent to a client that wants it, with finite numbers only") {
+  ToolsWorld w;
+  const bh_call call = w.called();
+  const auto sent = [&] {
+    std::vector<std::string> out;
+    for (const FakeClient::Sent &m : w.client.sent) out.push_back(m.text);
+    return out;
+  };
+  w.tools.progress(call, 1, 2, {});
+  CHECK(sent().empty());  // it has given no token
+  w.table.get(w.id)->request.progress_token = "\"p\"";
+  constexpr double nan = std::numeric_limits<double>::quiet_NaN();
+  constexpr double infinite = std::numeric_limits<double>::infinity();
+  w.tools.progress(call, nan, 2, {});
+  w.tools.progress(call, infinite, 2, {});
+  w.tools.progress(call + 1'000, 1, 2, {});
+  CHECK(sent().empty());
+  const std::string head = R"({"jsonrpc":"2.0","method":"notifications/progress","params":)"
+                           R"({"progressToken":"p","progress":)";
+  w.tools.progress(call, 0.5, nan, "a \"quote\"");
+  w.tools.progress(call, 1, 2, {});
+  w.tools.progress(call, 2, -1, {});
+  CHECK(sent() == std::vector<std::string>{head + R"(0.5,"message":"a \"quote\""}})",
+                                           head + R"(1,"total":2}})", head + "2}}"});
+  w.policy.needs = BH_POLICY_DECIDES | BH_POLICY_JUDGES_NOTIFICATIONS;
+  w.policy.verdict = BH_VERDICT_BLOCK;
+  w.gate.use(&policy_table, &w.policy);
+  w.tools.progress(call, 3, 4, {});
+  CHECK(sent().size() == 3);
+}
+
+TEST_CASE("an event for the record is one small object of a known kind, up to a number per call") {
+  ToolsWorld w;
+  const bh_call call = w.called();
+  const std::string large = R"({"x":")" + std::string(BH_EVENT_BYTES, 'x') + R"("})";
+  for (const std::string &detail :
+       {std::string("7"), std::string("{"), std::string("{}{}"), large}) {
+    w.tools.event(call, BH_RECORD_FS, detail);
+  }
+  for (const std::uint32_t kind : {BH_RECORD_CALL, BH_RECORD_INTENT, BH_RECORD_APPROVAL,
+                                   BH_RECORD_IDENTITY, BH_RECORD_POLICY}) {
+    w.tools.event(call, kind, "{}");
+  }
+  CHECK(w.counters.dropped_details == 9);
+  CHECK(w.log_lines.size() == 9);
+  w.log_lines.clear();
+  for (int i = 0; i < BH_EVENTS_PER_CALL + 5; ++i) w.tools.event(call, BH_RECORD_NET, "{}");
+  w.recorder.flush();
+  CHECK(w.archive.records.size() == BH_EVENTS_PER_CALL);
+  CHECK(w.archive.records[0].kind == BH_RECORD_NET);
+  CHECK(w.counters.dropped_details == 14);
+  CHECK(w.log_lines.empty());
+}
