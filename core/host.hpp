@@ -21,6 +21,7 @@
 #include "local_client.hpp"
 #include "profile/profile.hpp"
 #include "route/approval.hpp"
+#include "route/client_status.hpp"
 #include "route/server_status.hpp"
 
 namespace bulkhead {
@@ -41,6 +42,7 @@ struct HostStatus {
   // Parts of the sandboxes of servers started here that could not be had, see Spawner::missing().
   std::vector<std::string> servers_missing;
   std::vector<std::pair<std::string, std::uint64_t>> counters;
+  std::vector<ClientStatus> clients;
   std::uint64_t sessions = 0, in_flight = 0, calls = 0;
   // See Host. settled: each policy in another process can decide, or has failed, too.
   bool settled = false, drained = false;

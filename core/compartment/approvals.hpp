@@ -44,10 +44,11 @@ void archive(Ar &ar, ApprovalAnswer &v) {
 template <class Ar>
 void archive(Ar &ar, ApprovalQuestion &v) {
   auto &[id, server, method, name, arguments, arguments_cut, arguments_bytes, meta, extra, digest,
-         rule, reason, process_name, principal, transport, peer, session, asked_unix_ms,
-         expires_unix_ms] = v;
+         rule, reason, process_name, principal, transport, peer, claimed_name, session,
+         asked_unix_ms, expires_unix_ms] = v;
   ar(id, server, method, name, arguments, arguments_cut, arguments_bytes, meta, extra, digest, rule,
-     reason, process_name, principal, transport, peer, session, asked_unix_ms, expires_unix_ms);
+     reason, process_name, principal, transport, peer, claimed_name, session, asked_unix_ms,
+     expires_unix_ms);
 }
 template <class Ar>
 void archive(Ar &ar, ApprovalList &v) {

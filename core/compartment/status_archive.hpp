@@ -20,11 +20,17 @@ void archive(Ar &ar, PluginStatus &v) {
 }
 
 template <class Ar>
+void archive(Ar &ar, ClientStatus &v) {
+  auto &[claimed_name, process_name, transport, sessions, calls] = v;
+  ar(claimed_name, process_name, transport, sessions, calls);
+}
+
+template <class Ar>
 void archive(Ar &ar, HostStatus &v) {
-  auto &[servers, plugins, endpoints, collisions, servers_missing, counters, sessions, in_flight,
-         calls, settled, drained, policy_mark] = v;
-  ar(servers, plugins, endpoints, collisions, servers_missing, counters, sessions, in_flight, calls,
-     settled, drained, policy_mark);
+  auto &[servers, plugins, endpoints, collisions, servers_missing, counters, clients, sessions,
+         in_flight, calls, settled, drained, policy_mark] = v;
+  ar(servers, plugins, endpoints, collisions, servers_missing, counters, clients, sessions,
+     in_flight, calls, settled, drained, policy_mark);
 }
 
 template <class Ar>

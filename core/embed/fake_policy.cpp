@@ -73,10 +73,11 @@ class FakeTelemetry : public Plain {
     for (std::uint32_t i = 0; i < n; ++i) {
       const bh_record &r = *records[i];
       FakeJudge::get().records.push_back(
-          {r.outcome, text(r.server), text(r.name), text(r.rule), text(r.error), text(r.method),
-           text(r.request_id), text(r.request), text(r.response), text(r.reason), text(r.trace_id),
-           r.params_bytes, r.result_bytes, r.number, r.action, r.flags, r.kind, r.intent,
-           text(r.detail)});
+          {r.outcome,        text(r.server), text(r.name),       text(r.rule),
+           text(r.error),    text(r.method), text(r.request_id), text(r.request),
+           text(r.response), text(r.reason), text(r.trace_id),   r.params_bytes,
+           r.result_bytes,   r.number,       r.action,           r.flags,
+           r.kind,           r.intent,       text(r.detail),     text(r.claimed_name)});
     }
     return n;
   }

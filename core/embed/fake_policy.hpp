@@ -40,7 +40,7 @@ struct FakeJudge {
     std::uint64_t params_bytes, result_bytes, number;
     std::uint32_t action, flags, kind;
     std::uint64_t intent;
-    std::string detail;
+    std::string detail, claimed_name;
   };
   std::vector<Kept> records;
   std::uint32_t telemetry_needs = BH_TELEMETRY_TEXTS;

@@ -19,14 +19,15 @@ struct Client {
   std::function<void()> on_message;  // after each
 
   explicit Client(Host &host, const std::string &capabilities = "{}",
-                  const std::string &revision = "2025-06-18") {
+                  const std::string &revision = "2025-06-18",
+                  const std::string &claimed_name = "t") {
     end = host.connect([this](std::string_view message) {
       got.emplace_back(message);
       if (on_message) on_message();
     });
     end->send(R"({"jsonrpc":"2.0","id":"i","method":"initialize","params":{"protocolVersion":")" +
-              revision + R"(","capabilities":)" + capabilities +
-              R"(,"clientInfo":{"name":"t","version":"1"}}})");
+              revision + R"(","capabilities":)" + capabilities + R"(,"clientInfo":{"name":")" +
+              claimed_name + R"(","version":"1"}}})");
     REQUIRE(got.size() == 1);
     REQUIRE(got[0].find("\"result\"") != std::string::npos);
     got.clear();

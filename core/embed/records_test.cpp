@@ -1,6 +1,9 @@
 // What telemetry is told of each request and notification of a client.
+#include <algorithm>
 #include <catch2/catch.hpp>
+#include <memory>
 #include <string>
+#include <vector>
 
 #include "bulkhead/cpp/basics.hpp"
 #include "embed/fake_policy.hpp"
@@ -89,6 +92,55 @@ TEST_CASE("one record for each request and notification") {
   for (std::size_t i = 1; i < r.size(); ++i) CHECK(r[i].number == r[i - 1].number + 1);
   CHECK(r[0].trace_id.size() == 32);
   CHECK(r[7].trace_id == r[0].trace_id);
+}
+
+TEST_CASE("records and the status have the name that each client claims, cut and as it is") {
+  RecordWorld w;
+  w.start();
+  Client first(*w.host, "{}", "2025-06-18", "Claude Code");
+  Client second(*w.host, "{}", "2025-06-18",
+                R"(a\u001b[2J\nb\ud800\u202e)" + std::string(10'000, 'x'));
+  Client third(*w.host, "{}", "2025-06-18", "");
+  for (Client *c : {&first, &second, &third}) {
+    c->call("1", "a__x");
+    w.answer("result", "{}");
+  }
+  const std::string hostile = "a\x1b[2J\nb\xEF\xBF\xBD\xE2\x80\xAE" + std::string(128 - 13, 'x');
+  std::vector<std::string> names;
+  for (const auto &one : w.records(6)) {
+    if (one.method == "tools/call") names.push_back(one.claimed_name);
+  }
+  CHECK(names == std::vector<std::string>{"Claude Code", hostile, ""});
+  CHECK(w.records(6)[0].claimed_name == "Claude Code");  // of initialize itself
+  std::vector<std::string> listed;
+  for (const ClientStatus &one : w.host->status().clients) {
+    CHECK(one.sessions == 1);
+    CHECK(one.calls == 1);
+    listed.push_back(one.claimed_name);
+  }
+  std::sort(names.begin(), names.end());
+  std::sort(listed.begin(), listed.end());
+  CHECK(listed == names);
+}
+
+TEST_CASE("the status groups sessions by the names of their clients, within a limit") {
+  RecordWorld w;
+  w.start();
+  std::vector<std::unique_ptr<Client>> clients;
+  for (std::size_t i = 0; i < ClientStatus::max_listed + 10; ++i) {
+    const std::string name = "n" + std::to_string(i / 2);
+    clients.push_back(std::make_unique<Client>(*w.host, "{}", "2025-06-18", name));
+  }
+  HostStatus status = w.host->status();
+  REQUIRE(status.clients.size() == (ClientStatus::max_listed + 10) / 2);
+  for (const ClientStatus &one : status.clients) CHECK(one.sessions == 2);
+  for (std::size_t i = 0; i < ClientStatus::max_listed; ++i) {
+    const std::string name = "m" + std::to_string(i);
+    clients.push_back(std::make_unique<Client>(*w.host, "{}", "2025-06-18", name));
+  }
+  status = w.host->status();
+  CHECK(status.clients.size() == ClientStatus::max_listed);
+  CHECK(status.sessions == clients.size());
 }
 
 TEST_CASE("a request names its trace, or has its session's") {

@@ -101,6 +101,7 @@ HostStatus HostImpl::status() const {
   }
   append_router_counters(route, &status.counters);
   status.collisions = route.clients.views.collisions();
+  status.clients = route.clients.sessions.list();
   status.sessions = route.clients.sessions.count();
   status.in_flight = route.calls.ends.in_flight();
   status.calls = route.calls.counters.calls;

@@ -610,7 +610,7 @@ TEST_CASE("telemetry: all of a record arrives") {
   Heard heard;
   TelemetryClientStub client(*w.reactor, "telemetry", true, heard);
   struct Reader {
-    std::string request, response, trace, reason, id;
+    std::string request, response, trace, reason, id, claimed_name;
     std::uint64_t params = 0, result = 0;
     std::uint32_t action = 0, flags = 0;
   } reader;
@@ -624,6 +624,7 @@ TEST_CASE("telemetry: all of a record arrives") {
              std::string(bh::view(one.trace_id)),
              std::string(bh::view(one.reason)),
              std::string(bh::view(one.request_id)),
+             std::string(bh::view(one.claimed_name)),
              one.params_bytes,
              one.result_bytes,
              one.action,
@@ -647,6 +648,7 @@ TEST_CASE("telemetry: all of a record arrives") {
   record.trace_id = bh::str("t");
   record.reason = bh::str("why");
   record.request_id = bh::str("7");
+  record.claimed_name = bh::str("Claude Code");
   record.params_bytes = 1u << 20;
   record.result_bytes = 2;
   record.action = BH_VERDICT_REWRITE;
@@ -659,6 +661,7 @@ TEST_CASE("telemetry: all of a record arrives") {
   CHECK(reader.trace == "t");
   CHECK(reader.reason == "why");
   CHECK(reader.id == "7");
+  CHECK(reader.claimed_name == "Claude Code");
   CHECK(reader.params == 1u << 20);
   CHECK(reader.result == 2);
   CHECK(reader.action == BH_VERDICT_REWRITE);

@@ -41,6 +41,7 @@ RecordText text_of(const bh_record &r) {
   text.kind = r.kind;
   text.intent = r.intent;
   text.detail = bh::view(r.detail);
+  text.claimed_name = bh::view(r.claimed_name);
   return text;
 }
 

@@ -42,6 +42,7 @@ bh_record record_of(const RecordText &text) {
   r.kind = text.kind;
   r.intent = text.intent;
   r.detail = bh::str(text.detail);
+  r.claimed_name = bh::str(text.claimed_name);
   return r;
 }
 

@@ -79,17 +79,18 @@ struct RecordText {
   std::uint64_t number = 0, exchange = 0, session = 0, start_unix_ns = 0, duration_ns = 0,
                 bytes_in = 0, bytes_out = 0, params_bytes = 0, result_bytes = 0, intent = 0;
   std::string_view transport, peer, principal, process_name, method, server, name, rule, error,
-      request_id, request, response, reason, trace_id, detail;
+      request_id, request, response, reason, trace_id, detail, claimed_name;
 };
 template <class Ar>
 void archive(Ar &ar, RecordText &v) {
   auto &[outcome, action, flags, kind, number, exchange, session, start_unix_ns, duration_ns,
          bytes_in, bytes_out, params_bytes, result_bytes, intent, transport, peer, principal,
          process_name, method, server, name, rule, error, request_id, request, response, reason,
-         trace_id, detail] = v;
+         trace_id, detail, claimed_name] = v;
   ar(outcome, action, flags, kind, number, exchange, session, start_unix_ns, duration_ns, bytes_in,
      bytes_out, params_bytes, result_bytes, intent, transport, peer, principal, process_name,
-     method, server, name, rule, error, request_id, request, response, reason, trace_id, detail);
+     method, server, name, rule, error, request_id, request, response, reason, trace_id, detail,
+     claimed_name);
 }
 
 // A plugin's counters, as they are now.

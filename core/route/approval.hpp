@@ -49,6 +49,7 @@ struct ApprovalQuestion {
   std::string digest;
   std::string rule, reason;
   std::string process_name, principal, transport, peer;  // of the client
+  std::string claimed_name;  // the client's own claim (clientInfo.name); nothing verifies it
   std::uint64_t session = 0;
   std::uint64_t asked_unix_ms = 0, expires_unix_ms = 0;
 };

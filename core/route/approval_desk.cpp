@@ -31,6 +31,16 @@ std::string shown_text(std::string_view text, std::size_t max) {
   return out;
 }
 
+// Of a name that the client chooses: a line end would begin a line of its own in a form.
+std::string shown_line(std::string_view text, std::size_t max) {
+  std::string out;
+  for (const char c : shown_text(text, max)) {
+    c == '\n' || c == '\t' ? bh::json::append_escaped(&out, static_cast<char32_t>(c))
+                           : out.push_back(c);
+  }
+  return out;
+}
+
 std::string_view status_of(ApprovalEnd end) {
   return end == ApprovalEnd::allowed ? std::string_view("approved") : to_string(end);
 }
@@ -74,6 +84,7 @@ ApprovalQuestion ApprovalDesk::question_of(const Call &call, const ApprovedTexts
     q.principal = shown_text(call.session->principal, ApprovalQuestion::max_text);
     q.transport = call.session->transport;
     q.peer = shown_text(call.session->address, ApprovalQuestion::max_text);
+    q.claimed_name = shown_line(text_of(call.session->claimed_name), ApprovalQuestion::max_text);
   }
   return q;
 }

@@ -1,5 +1,6 @@
 #include "route/approval_form.hpp"
 
+#include "bulkhead/cpp/json_writer.hpp"
 #include "bulkhead/cpp/text.hpp"
 
 namespace bulkhead {
@@ -34,6 +35,8 @@ std::string message_text(const ApprovalQuestion &q, std::uint64_t timeout_ms) {
   line("Rule", q.rule);
   line("Reason", q.reason);
   line("Client process", q.process_name);
+  line("Name that the client claims (not verified)",
+       q.claimed_name.empty() ? std::string() : bh::json::quoted(q.claimed_name));
   return out + "\n\nWithout an answer within " + std::to_string(timeout_ms / 1000) +
          " s it does not run.";
 }

@@ -27,7 +27,7 @@ std::size_t size_of(const ApprovalQuestion &q) {
   return numbers + q.id.size() + q.server.size() + q.method.size() + q.name.size() +
          q.arguments.size() + q.meta.size() + q.extra.size() + q.digest.size() + q.rule.size() +
          q.reason.size() + q.process_name.size() + q.principal.size() + q.transport.size() +
-         q.peer.size();
+         q.peer.size() + q.claimed_name.size();
 }
 
 void add_part(std::string *out, std::string_view part) {

@@ -305,6 +305,7 @@ TEST_CASE("the form says what is asked, in the words of the revision") {
   q.extra = R"({"task":{"ttl":5}})";
   q.rule = "r7";
   q.reason = "because \"so\"";
+  q.claimed_name = "Claude \"Code\"";
   const std::string old = approval_form(9, q, 120'000, 2), fresh = approval_form(9, q, 120'000, 3);
   for (const std::string &text : {old, fresh}) {
     const mcp::Scan scan = scanned(text);
@@ -315,7 +316,7 @@ TEST_CASE("the form says what is asked, in the words of the revision") {
     for (const char *part :
          {"Server: files", "Tool: delete", R"(Arguments: {"path":"/x"})", R"(_meta: {"force":1})",
           R"(Other members of params: {"task":{"ttl":5}})", "Rule: r7", "Reason: because \"so\"",
-          "within 120 s"}) {
+          R"(Name that the client claims (not verified): "Claude \"Code\"")", "within 120 s"}) {
       INFO(part);
       CHECK(said.find(part) != std::string::npos);
     }

@@ -64,6 +64,24 @@ std::optional<Clients::Facts> Clients::facts(bh_session handle) const {
   return Facts{s->revision, s->caps, s->principal};
 }
 
+std::vector<ClientStatus> Clients::list() const {
+  std::vector<ClientStatus> out;
+  needs_.sessions.for_each([&out](const Session &s) {
+    if (s.is_sessionless()) return;
+    auto at = std::find_if(out.begin(), out.end(), [&s](const ClientStatus &one) {
+      return one.claimed_name == text_of(s.claimed_name) && one.process_name == s.process_name &&
+             one.transport == s.transport;
+    });
+    if (at == out.end()) {
+      if (out.size() == ClientStatus::max_listed) return;
+      at = out.insert(at, {std::string(text_of(s.claimed_name)), s.process_name, s.transport});
+    }
+    ++at->sessions;
+    at->calls += s.calls;
+  });
+  return out;
+}
+
 // ---- messages --------------------------------------------------------------------------------
 
 bh_status Clients::deliver(bh_session handle, std::uint64_t stream, std::string_view message,

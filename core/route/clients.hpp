@@ -22,6 +22,7 @@
 #include "route/call_ends.hpp"
 #include "route/call_loop.hpp"
 #include "route/client_messages.hpp"
+#include "route/client_status.hpp"
 #include "route/recorder.hpp"
 #include "route/session_journal.hpp"
 #include "route/sessionless.hpp"
@@ -79,6 +80,8 @@ class Clients {
     std::string principal;
   };
   std::optional<Facts> facts(bh_session session) const;
+  // The open sessions by the names of their clients, at most ClientStatus::max_listed entries.
+  std::vector<ClientStatus> list() const;
   // Without the sessions of sessionless messages.
   std::size_t count() const noexcept { return needs_.sessions.size() - sessionless_count_; }
 

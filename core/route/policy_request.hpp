@@ -18,7 +18,7 @@ inline bh_policy_request policy_request_of(const Session &session, std::uint64_t
   request.peer = bh::str(session.address);
   request.principal = bh::str(session.principal);
   request.process_name = bh::str(session.process_name);
-  request.claimed_name = bh::str(session.claimed_name);
+  request.claimed_name = bh::str(text_of(session.claimed_name));
   request.session_calls = session.calls;
   request.session_age_ns = now_ns - session.start_ns;
   return request;

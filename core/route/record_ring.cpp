@@ -20,7 +20,7 @@ constexpr std::uint32_t soft_end = 256u << 10;
 constexpr std::uint32_t wrap =
     UINT32_MAX;  // in place of a size: the next entry is at the beginning
 constexpr std::uint32_t alignment = 8;
-constexpr std::size_t texts = 15;
+constexpr std::size_t texts = 16;
 
 struct Head {
   std::uint32_t size;  // of the entry
@@ -32,10 +32,12 @@ struct Head {
 
 // In the order in which they lie in an entry.
 constexpr bh_str bh_record::*fields[texts] = {
-    &bh_record::transport, &bh_record::peer,    &bh_record::principal,  &bh_record::process_name,
-    &bh_record::method,    &bh_record::server,  &bh_record::name,       &bh_record::rule,
-    &bh_record::error,     &bh_record::reason,  &bh_record::request_id, &bh_record::trace_id,
-    &bh_record::detail,    &bh_record::request, &bh_record::response};
+    &bh_record::transport,    &bh_record::peer,         &bh_record::principal,
+    &bh_record::process_name, &bh_record::method,       &bh_record::server,
+    &bh_record::name,         &bh_record::rule,         &bh_record::error,
+    &bh_record::reason,       &bh_record::request_id,   &bh_record::trace_id,
+    &bh_record::detail,       &bh_record::claimed_name, &bh_record::request,
+    &bh_record::response};
 constexpr std::size_t request_field = texts - 2;  // and the response behind it
 
 // f for each but the last two; unrolled, since this is on the way of every call.

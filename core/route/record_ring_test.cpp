@@ -19,7 +19,7 @@ namespace {
 struct Seen {
   std::uint64_t number;
   std::uint32_t flags;
-  std::string name, request, response, detail;
+  std::string name, request, response, detail, claimed_name;
 };
 
 struct World {
@@ -37,6 +37,7 @@ struct World {
     r.request = bh::str(request);
     r.response = bh::str("[]");
     r.detail = bh::str(detail);
+    r.claimed_name = bh::str("Claude Code");
     return ring.put(r);
   }
   // What the next process finds.
@@ -47,7 +48,7 @@ struct World {
       CHECK(r.kind == 3);
       out.push_back({r.number, r.flags, std::string(bh::view(r.name)),
                      std::string(bh::view(r.request)), std::string(bh::view(r.response)),
-                     std::string(bh::view(r.detail))});
+                     std::string(bh::view(r.detail)), std::string(bh::view(r.claimed_name))});
     });
     return out;
   }
@@ -75,6 +76,7 @@ TEST_CASE("what was put is there for the next process, until it is acknowledged"
   CHECK(w.left()[1].name == "a tool");
   CHECK(w.left()[1].request == "{\"n\":11}");
   CHECK(w.left()[1].response == "[]");
+  CHECK(w.left()[1].claimed_name == "Claude Code");
   w.ring.release(12);
   CHECK(w.numbers() == std::vector<std::uint64_t>{12, 13, 14});
   w.ring.release(12);

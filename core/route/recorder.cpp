@@ -7,7 +7,6 @@
 #include "bulkhead/cpp/basics.hpp"
 #include "bulkhead/cpp/clock.hpp"
 #include "bulkhead/cpp/text.hpp"
-#include "route/session.hpp"
 
 namespace bulkhead {
 
@@ -108,7 +107,7 @@ void Recorder::load(const bh_record &record) {
        {&bh_record::transport, &bh_record::peer, &bh_record::principal, &bh_record::process_name,
         &bh_record::method, &bh_record::server, &bh_record::name, &bh_record::rule,
         &bh_record::error, &bh_record::request_id, &bh_record::request, &bh_record::response,
-        &bh_record::reason, &bh_record::trace_id, &bh_record::detail}) {
+        &bh_record::reason, &bh_record::trace_id, &bh_record::detail, &bh_record::claimed_name}) {
     entry.facts.*text = {};
   }
   entry.transport = bh::view(record.transport);
@@ -126,6 +125,8 @@ void Recorder::load(const bh_record &record) {
   entry.reason = bh::view(record.reason);
   entry.trace_id = bh::view(record.trace_id);
   entry.detail = bh::view(record.detail);
+  if (record.claimed_name.n != 0)
+    entry.claimed_name = std::make_shared<const std::string>(bh::view(record.claimed_name));
   text_bytes_ += entry.text_bytes();
 }
 
@@ -252,6 +253,7 @@ void Recorder::describe(const Session &session, Entry *entry) {
   entry->transport = session.transport;
   entry->peer = session.address;
   entry->principal = session.principal;
+  entry->claimed_name = session.claimed_name;
 }
 
 void Recorder::describe(const Call &call, Entry *entry) {
@@ -417,6 +419,7 @@ bh_record Recorder::view_of(const Entry &entry) {
   r.reason = bh::str(entry.reason);
   r.trace_id = bh::str(entry.trace_id);
   r.detail = bh::str(entry.detail);
+  r.claimed_name = bh::str(text_of(entry.claimed_name));
   return r;
 }
 

@@ -16,6 +16,7 @@
 #include "reactor/reactor.hpp"
 #include "route/call.hpp"
 #include "route/record_ring.hpp"
+#include "route/session.hpp"
 
 namespace bulkhead {
 
@@ -112,6 +113,7 @@ class Recorder {
     bh_record facts{};
     std::string transport, peer, principal, process_name, method, server, name, rule, error,
         request_id, request, response, reason, trace_id, detail;
+    ClaimedName claimed_name;
     std::size_t text_bytes() const noexcept { return request.size() + response.size(); }
   };
   struct Sink {

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <map>
+#include <memory>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -26,15 +27,21 @@ class ClientEnd {
   virtual void session_ended(bh_session session, std::string_view reason) = 0;
 };
 
+// clientInfo.name of initialize. Nothing verifies it. Records share it, so that a call copies none.
+// Null: absent.
+using ClaimedName = std::shared_ptr<const std::string>;
+inline std::string_view text_of(const ClaimedName &name) noexcept {
+  return name == nullptr ? std::string_view{} : std::string_view(*name);
+}
+
 struct Session {
   bh_session handle = 0;
   ClientEnd *end = nullptr;
 
   // The peer as reported by the transport.
   std::string transport, address, principal, process_name;
-  // clientInfo.name of initialize, at most max_claimed_name bytes. Nothing verifies it.
-  static constexpr std::size_t max_claimed_name = 128;
-  std::string claimed_name;
+  static constexpr std::size_t max_claimed_name = 128;  // bytes; a longer name is cut
+  ClaimedName claimed_name;
   std::string
       trace_id;  // 32 hex digits, for records without a trace of their own; empty: no telemetry
 

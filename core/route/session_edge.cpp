@@ -11,7 +11,7 @@
 namespace bulkhead {
 namespace {
 
-std::string claimed_name(const Message &initialize) {
+ClaimedName claimed_name(const Message &initialize) {
   const std::string_view token = mcp::member(initialize[initialize.scan->client_info], "name");
   std::string scratch;
   if (!token.starts_with('"')) return {};
@@ -22,7 +22,7 @@ std::string claimed_name(const Message &initialize) {
     while (end > 0 && (static_cast<unsigned char>(name[end]) & 0xc0) == 0x80) --end;
     name = name.substr(0, end);
   }
-  return std::string(name);
+  return std::make_shared<const std::string>(name);
 }
 
 }  // namespace

@@ -135,7 +135,8 @@ int answer_one(const Arguments &arguments, bool allow) {
 // ---- watching --------------------------------------------------------------------------------
 
 std::string line_of(const SeenQuestion &q) {
-  return q.id + "  " + q.server + "  " + q.name + "  rule " + q.rule + "  " +
+  return q.id + "  " + q.server + "  " + q.name + "  rule " + q.rule +
+         (q.claimed_name.empty() ? "" : "  client claims \"" + q.claimed_name + "\"") + "  " +
          first_line(all_params(q), 400) + "\n";
 }
 

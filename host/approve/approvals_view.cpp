@@ -69,6 +69,7 @@ std::optional<std::vector<SeenQuestion>> read_questions(const std::string &socke
                                                                 {"rule", &q.rule},
                                                                 {"reason", &q.reason},
                                                                 {"process_name", &q.process_name},
+                                                                {"claimed_name", &q.claimed_name},
                                                                 {"principal", &q.principal},
                                                                 {"transport", &q.transport}};
     for (const auto &[name, text] : texts) *text = shown_member(item, name);
@@ -92,11 +93,12 @@ std::string all_params(const SeenQuestion &q) {
 }
 
 std::string questions_table(const std::vector<SeenQuestion> &questions) {
-  Table table({"ID", "SERVER", "NAME", "RULE", "CLIENT", ">LEFT", "ARGUMENTS"});
+  Table table({"ID", "SERVER", "NAME", "RULE", "CLIENT", "CLAIMED", ">LEFT", "ARGUMENTS"});
   for (const SeenQuestion &q : questions) {
     table.add({q.id.substr(0, short_id), q.server, first_line(q.name, 60), first_line(q.rule, 40),
                first_line(q.process_name.empty() ? q.transport : q.process_name, 30),
-               seconds(q.expires_in_ms), first_line(all_params(q), 160)});
+               first_line(q.claimed_name, 30), seconds(q.expires_in_ms),
+               first_line(all_params(q), 160)});
   }
   return table.empty() ? "" : table.str();
 }
@@ -164,6 +166,7 @@ void ApprovalsView::add_details(const SeenQuestion &q, std::size_t columns, std:
   line("rule       ", q.rule);
   line("reason     ", q.reason);
   line("client     ", q.process_name.empty() ? q.transport : q.process_name + ", " + q.transport);
+  line("claims     ", q.claimed_name.empty() ? "" : '"' + q.claimed_name + "\" (not verified)");
   line("principal  ", q.principal);
   lines->push_back("arguments  " + std::to_string(q.arguments_bytes) + " bytes");
   const std::size_t width = columns > 2 ? columns - 2 : 1;

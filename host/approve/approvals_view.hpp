@@ -15,6 +15,7 @@ struct SeenQuestion {
   std::string socket;  // of the gateway
   std::string id, server, method, name, arguments, meta, extra, rule, reason;
   std::string process_name, principal, transport;
+  std::string claimed_name;  // the client's own claim; nothing verifies it
   bool arguments_cut = false;
   std::uint64_t arguments_bytes = 0, expires_in_ms = 0;
   std::string json;  // the object as received

@@ -26,6 +26,7 @@ TEST_CASE("questions are read as they come, printable") {
   const auto got = read_questions(
       "x.sock",
       R"({"waiting":2,"pending":[{"id":"ab","server":"s","name":"t\u001b[2J","arguments":"{\"a\":1}",)"
+      R"("claimed_name":"Claude\u001b[2J Code","process_name":"node",)"
       R"("meta":"{\"force\":1}","extra":"{\"task\":1}",)"
       R"("arguments_cut":true,"arguments_bytes":70000,"expires_in_ms":1500,"rule":"r"},{"id":"cd"}]})");
   REQUIRE(got.has_value());
@@ -33,6 +34,9 @@ TEST_CASE("questions are read as they come, printable") {
   const SeenQuestion &q = got->at(0);
   CHECK(q.socket == "x.sock");
   CHECK(q.name == "t?[2J");
+  CHECK(q.claimed_name == "Claude?[2J Code");
+  CHECK(questions_table(*got).find("CLAIMED") != std::string::npos);
+  CHECK(questions_table(*got).find("node    Claude?[2J Code") != std::string::npos);
   CHECK(q.arguments == R"({"a":1})");
   CHECK(q.arguments_cut);
   CHECK(q.arguments_bytes == 70000);
@@ -41,6 +45,8 @@ TEST_CASE("questions are read as they come, printable") {
   ApprovalsView view;
   view.show(*got, 0);
   CHECK(view.draw(80, 40).find(R"(_meta: {"force":1})") != std::string::npos);
+  CHECK(view.draw(80, 40).find(R"(claims     "Claude?[2J Code" (not verified))") !=
+        std::string::npos);
   CHECK(view.draw(80, 40).find(R"(other members: {"task":1})") != std::string::npos);
   CHECK(questions_table(*got).find("2 s") != std::string::npos);
   CHECK_FALSE(read_questions("x", "[]").has_value());
@@ -107,11 +113,13 @@ TEST_CASE("a notification names the call without its arguments, as plain text") 
   q.rule = "r";
   q.transport = "http";
   q.process_name = "node";
+  q.claimed_name = "<i>Claude";
   q.arguments = R"({"secret":"canary"})";
   q.meta = q.extra = q.reason = "canary";
   const std::string text = notification_text(q);
   CHECK(text ==
-        "read&lt;b&gt;&amp;?x of server files, called by node, rule r. To answer: bulkhead "
+        "read&lt;b&gt;&amp;?x of server files, called by node (claims to be \"&lt;i&gt;Claude\"), "
+        "rule r. To answer: bulkhead "
         "approvals");
   q.name = std::string(5000, 'x');
   CHECK(notification_text(q).size() < 400);

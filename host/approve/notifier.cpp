@@ -51,8 +51,9 @@ int start(const std::string &body, pid_t *pid) {
 
 std::string notification_text(const SeenQuestion &q) {
   return escaped(q.name) + " of server " + escaped(q.server) + ", called by " +
-         escaped(q.process_name.empty() ? q.transport : q.process_name) + ", rule " +
-         escaped(q.rule) + ". To answer: bulkhead approvals";
+         escaped(q.process_name.empty() ? q.transport : q.process_name) +
+         (q.claimed_name.empty() ? "" : " (claims to be \"" + escaped(q.claimed_name) + "\")") +
+         ", rule " + escaped(q.rule) + ". To answer: bulkhead approvals";
 }
 
 Notifier::~Notifier() {

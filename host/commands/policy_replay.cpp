@@ -27,7 +27,7 @@ constexpr int request_cut = 4, response_cut = 8;  // bits of mcp_calls.flags
 constexpr std::string_view columns =
     "id, timestamp, server_name, method, target, request_preview, response_preview, outcome, "
     "coalesce(policy_action, 'allow'), policy_rule, transport, peer, principal, process_name, "
-    "session, flags";
+    "session, flags, claimed_name";
 enum Column {
   id,
   timestamp,
@@ -44,7 +44,8 @@ enum Column {
   principal,
   process_name,
   session,
-  flags
+  flags,
+  claimed_name
 };
 
 struct Changed {
@@ -178,6 +179,7 @@ class Replay {
     add_known(&call, "peer", text_value(row, peer));
     add_known(&call, "principal", text_value(row, principal));
     add_known(&call, "process_name", text_value(row, process_name));
+    add_known(&call, "claimed_name", text_value(row, claimed_name));
     append_member(&call, "session_calls", Raw{std::to_string(calls)});
     const std::string result = text_value(row, response);
     const bool has_result = text_value(row, outcome) == "ok" && (bits & response_cut) == 0;

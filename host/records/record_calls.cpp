@@ -19,12 +19,14 @@ namespace {
 
 constexpr std::uint64_t default_rows = 20;
 constexpr useconds_t poll_us = 300'000;
-constexpr std::size_t max_name_columns = 60, max_client_columns = 40, max_note_columns = 100;
+constexpr std::size_t max_name_columns = 60, max_client_columns = 40, max_claim_columns = 30,
+                      max_note_columns = 100;
 
 // Columns of a row; the JSON members have their names, and new ones are added at the end.
 constexpr std::string_view call_columns =
     "id, timestamp, server_name, method, coalesce(tool_name, target) AS name, decision, "
-    "duration_ms, policy_rule, error_message, trace_id, flags, process_name, transport";
+    "duration_ms, policy_rule, error_message, trace_id, flags, process_name, transport, "
+    "claimed_name";
 enum Column {
   id,
   timestamp,
@@ -38,7 +40,8 @@ enum Column {
   trace,
   flags,
   process_name,
-  transport
+  transport,
+  claimed_name
 };
 
 // Messages that every client sends before and between its calls, unless they were denied or failed.
@@ -73,6 +76,7 @@ std::vector<std::string> cells_of(sqlite3_stmt *row, bool utc) {
   const std::string process = text(process_name);
   return {shown_time(text(timestamp), utc),
           first_line(process.empty() ? text(transport) : process, max_client_columns),
+          first_line(text(claimed_name), max_claim_columns),
           text(server),
           text(method),
           first_line(text(name), max_name_columns),
@@ -100,8 +104,8 @@ class Calls {
         follow_(arguments.records.follow),
         filter_(filter_of(arguments)),
         hides_handshakes_(!arguments.all && !arguments.json),
-        table_({utc_ ? "TIME (UTC)" : "TIME", "CLIENT", "SERVER", "METHOD", "NAME", "DECISION",
-                ">MS", "NOTE"}) {}
+        table_({utc_ ? "TIME (UTC)" : "TIME", "CLIENT", "CLAIMED", "SERVER", "METHOD", "NAME",
+                "DECISION", ">MS", "NOTE"}) {}
 
   // Reads the rows of one file that follow those already read of its chain, at most the newest
   // `limit` that match.

@@ -2,6 +2,7 @@
 
 #include <unistd.h>
 
+#include <algorithm>
 #include <chrono>
 
 #include "bulkhead/cpp/text.hpp"
@@ -105,16 +106,39 @@ std::string why_alone(record_store::Database &db) {
   }
   if (id.integer(0) != record_store::application_id) return "is not a session database file";
   if (record_store::read_schema_version(db.get(), &schema) != SQLITE_OK) return db.message();
-  if (schema == record_store::schema_version) return {};
+  if (!record_store::schema_sql(schema).empty()) return {};
   return "was written by schema " + std::to_string(schema) + ", and this version reads " +
+         std::to_string(record_store::oldest_schema_version) + " to " +
          std::to_string(record_store::schema_version);
 }
 
-std::string view_sql(std::string_view table, std::size_t files) {
-  std::string out =
-      "CREATE TEMP VIEW " + std::string(table) + " AS SELECT * FROM main." + std::string(table);
-  for (std::size_t i = 1; i < files; ++i) {
-    out += " UNION ALL SELECT * FROM f" + std::to_string(i) + "." + std::string(table);
+// The columns of a table of this file as in the current schema; empty: they are those.
+std::string older_columns(record_store::Database &db, const std::string &file,
+                          std::string_view table) {
+  if (std::ranges::find(record_store::tables_with_later_column, table) ==
+      record_store::tables_with_later_column.end()) {
+    return {};
+  }
+  record_store::Statement rows;
+  const std::string sql = "PRAGMA " + file + ".table_info(" + std::string(table) + ")";
+  if (rows.prepare(db.get(), sql) != SQLITE_OK) return {};
+  std::string out;
+  while (rows.step() == SQLITE_ROW) {
+    const std::string_view name = rows.text(1);
+    if (name == record_store::later_column) return {};
+    if (name == "seq") out.append(", NULL AS ").append(record_store::later_column);
+    out.append(out.empty() ? "\"" : ", \"").append(name).append("\"");
+  }
+  return out;
+}
+
+std::string view_sql(record_store::Database &db, std::string_view table, std::size_t files) {
+  std::string out = "CREATE TEMP VIEW " + std::string(table) + " AS ";
+  for (std::size_t i = 0; i < files; ++i) {
+    const std::string file = i == 0 ? "main" : "f" + std::to_string(i);
+    const std::string columns = older_columns(db, file, table);
+    out.append(i == 0 ? "SELECT " : " UNION ALL SELECT ").append(columns.empty() ? "*" : columns);
+    out.append(" FROM ").append(file).append(".").append(table);
   }
   return out;
 }
@@ -171,7 +195,8 @@ Result<RecordReader> RecordReader::open(const std::vector<record_store::SegmentF
 
 // The tables of all files under their own names.
 Result<void> RecordReader::attach(const std::vector<record_store::SegmentFile> &files) {
-  if (files_ == 1) return {};
+  const std::string_view first = record_store::tables_with_later_column[0];
+  if (files_ == 1 && older_columns(db_, "main", first).empty()) return {};
   for (std::size_t i = 1; i < files_; ++i) {
     record_store::Statement attach;
     if (attach.prepare(db_.get(), "ATTACH ? AS f" + std::to_string(i)) != SQLITE_OK) {
@@ -181,10 +206,12 @@ Result<void> RecordReader::attach(const std::vector<record_store::SegmentFile> &
     if (attach.step() != SQLITE_DONE) return fail(BH_E_IO, files[i].path + ": " + db_.message());
   }
   for (const std::string_view table : record_store::chained_tables) {
-    if (db_.run(view_sql(table, files_).c_str()) != SQLITE_OK) return fail(BH_E_IO, db_.message());
+    if (db_.run(view_sql(db_, table, files_).c_str()) != SQLITE_OK)
+      return fail(BH_E_IO, db_.message());
   }
   for (const char *table : {"audit_checkpoints", "audit_segment", "session_identity"}) {
-    if (db_.run(view_sql(table, files_).c_str()) != SQLITE_OK) return fail(BH_E_IO, db_.message());
+    if (db_.run(view_sql(db_, table, files_).c_str()) != SQLITE_OK)
+      return fail(BH_E_IO, db_.message());
   }
   return {};
 }

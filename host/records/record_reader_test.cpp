@@ -20,7 +20,8 @@ struct Files {
   std::string folder;
   std::vector<SegmentFile> all;
 
-  explicit Files(std::uint32_t count, int rows = 3) {
+  // The first `old` files have the schema before the current one.
+  explicit Files(std::uint32_t count, int rows = 3, std::uint32_t old = 0) {
     std::string name = std::filesystem::temp_directory_path() / "record-reader-XXXXXX";
     folder = ::mkdtemp(name.data());
     for (std::uint32_t number = count; number >= 1; --number) {
@@ -28,19 +29,21 @@ struct Files {
       SegmentFile file;
       file.path = folder + "/" + record_store::segment_name(1, number);
       REQUIRE(db.open(file.path, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE) == SQLITE_OK);
+      const int version = record_store::schema_version - (number <= old ? 1 : 0);
       const std::string id =
           "PRAGMA application_id = " + std::to_string(record_store::application_id);
       REQUIRE(db.run(id.c_str()) == SQLITE_OK);
-      const std::string schema =
-          "PRAGMA user_version = " + std::to_string(record_store::schema_version);
+      const std::string schema = "PRAGMA user_version = " + std::to_string(version);
       REQUIRE(db.run(schema.c_str()) == SQLITE_OK);
-      REQUIRE(db.run(std::string(record_store::schema_sql()).c_str()) == SQLITE_OK);
+      REQUIRE(db.run(record_store::schema_sql(version).c_str()) == SQLITE_OK);
       const std::string insert =
           "WITH RECURSIVE n(i) AS (VALUES (1) UNION ALL SELECT i + 1 FROM n WHERE i < " +
           std::to_string(rows) +
           ") INSERT INTO mcp_calls (timestamp, server_name, method, decision, outcome, seq, prev, "
-          "hash) SELECT 't', 's" +
-          std::to_string(number) + "', 'tools/call', 'allowed', 'ok', i, x'00', x'ff' FROM n";
+          "hash" +
+          std::string(number <= old ? "" : ", claimed_name") + ") SELECT 't', 's" +
+          std::to_string(number) + "', 'tools/call', 'allowed', 'ok', i, x'00', x'ff'" +
+          (number <= old ? "" : ", 'me'") + " FROM n";
       REQUIRE(db.run(insert.c_str()) == SQLITE_OK);
       all.push_back(std::move(file));
     }
@@ -100,6 +103,18 @@ TEST_CASE("several files are read as one") {
   CHECK(ask(files, "SELECT count(*), count(DISTINCT server_name) FROM mcp_calls").rows == "9 3 ");
   const Files many(13, 1);
   CHECK(ask(many, "SELECT count(*) FROM mcp_calls").rows == "11 ");
+}
+
+TEST_CASE(
+    "files of an earlier schema are read with the newer ones; a column that they lack is NULL") {
+  constexpr std::string_view sql =
+      "SELECT count(*), count(claimed_name), min(outcome), max(length(hash)) FROM mcp_calls";
+  CHECK(ask(Files(1, 3, 1), sql).rows == R"(3 0 "ok" 1 )");
+  CHECK(ask(Files(3, 2, 2), sql).rows == R"(6 2 "ok" 1 )");
+  CHECK(ask(Files(2, 2, 1), "SELECT count(*) FROM approvals WHERE claimed_name IS NULL").rows ==
+        "0 ");
+  CHECK(ask(Files(1, 1, 1), "SELECT seq, claimed_name, prev FROM mcp_calls").rows ==
+        R"(1 null "00" )");
 }
 
 TEST_CASE("a newest file whose making was cut off is passed over") {

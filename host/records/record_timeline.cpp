@@ -14,7 +14,7 @@ namespace {
 
 constexpr std::uint64_t usual_rows = 200;
 
-// Each gives timestamp, layer, ref, summary, status, duration_ms, trace_id.
+// Each gives timestamp, layer, ref, summary, status, duration_ms, trace_id, claimed_name.
 struct Layer {
   std::string_view name, sql;
 };
@@ -25,23 +25,25 @@ constexpr Layer layers[] = {
      "CASE WHEN policy_action IN ('block', 'ask', 'rewrite') THEN ' [' || policy_action || "
      "coalesce(' ' || policy_rule, '') || ']' ELSE '' END, "
      "CASE WHEN decision = 'allowed' AND flags & 65536 THEN 'tool error' ELSE decision END, "
-     "duration_ms, trace_id FROM mcp_calls"},
+     "duration_ms, trace_id, claimed_name FROM mcp_calls"},
     {"net",
      "SELECT timestamp, 'net', id, coalesce(method || ' ', '') || domain || coalesce(path, ''), "
-     "decision, duration_ms, trace_id FROM net_events"},
+     "decision, duration_ms, trace_id, NULL FROM net_events"},
     {"fs",
-     "SELECT timestamp, 'fs', id, action || ' ' || path, action, NULL, trace_id FROM fs_events"},
+     "SELECT timestamp, 'fs', id, action || ' ' || path, action, NULL, trace_id, NULL FROM "
+     "fs_events"},
     {"snapshot",
      "SELECT timestamp, 'snapshot', id, origin || coalesce(' ' || name, ''), 'taken', NULL, "
-     "trace_id FROM snapshot_events"},
+     "trace_id, NULL FROM snapshot_events"},
     {"security",
      "SELECT timestamp, 'security', id, event_family || coalesce(' ' || rule_id, '') || "
-     "coalesce(': ' || reason, ''), final_action, NULL, trace_id FROM security_events"},
+     "coalesce(': ' || reason, ''), final_action, NULL, trace_id, NULL FROM security_events"},
     {"security",
      "SELECT timestamp, 'security', id, 'approval ' || server_name || '/' || "
-     "coalesce(tool_name, ''), status, NULL, trace_id FROM approvals"},
+     "coalesce(tool_name, ''), status, NULL, trace_id, claimed_name FROM approvals"},
     {"audit",
-     "SELECT timestamp, 'audit', id, coalesce(detail, kind), kind, NULL, NULL FROM audit_marks"}};
+     "SELECT timestamp, 'audit', id, coalesce(detail, kind), kind, NULL, NULL, NULL FROM "
+     "audit_marks"}};
 
 bool wants(std::string_view list, std::string_view layer) {
   while (!list.empty()) {
@@ -69,8 +71,9 @@ std::string query(const Arguments &arguments, const std::string &since) {
   }
   const std::uint64_t limit = wanted.limit == 0 ? usual_rows : wanted.limit;
   // The newest rows, in ascending order.
-  return "WITH e (timestamp, layer, ref, summary, status, duration_ms, trace_id) AS (" + all +
-         ") SELECT * FROM (SELECT * FROM e WHERE " + where +
+  return "WITH e (timestamp, layer, ref, summary, status, duration_ms, trace_id, claimed_name) AS "
+         "(" +
+         all + ") SELECT * FROM (SELECT * FROM e WHERE " + where +
          " ORDER BY timestamp DESC, ref DESC LIMIT " + std::to_string(limit) +
          ") ORDER BY timestamp, ref";
 }
@@ -94,7 +97,7 @@ int run_timeline(const Arguments &arguments) {
   auto reader = RecordReader::open(found->newest_first());
   if (!reader) return complain(reader.error().text);
   note_left_out(reader->left_out());
-  Table table({"TIME", "LAYER", ">REF", "WHAT", "STATUS", ">MS", "TRACE"});
+  Table table({"TIME", "LAYER", ">REF", "WHAT", "STATUS", ">MS", "TRACE", "CLAIMED"});
   std::string json;
   const auto answer = reader->run(sql, [&](const RecordReader::Answer &now, sqlite3_stmt *row) {
     std::vector<std::string> cells;

@@ -30,6 +30,7 @@ std::string json_of(const ApprovalQuestion &q, std::uint64_t now_unix_ms) {
   append_member(&out, "rule", q.rule);
   append_member(&out, "reason", q.reason);
   append_member(&out, "process_name", q.process_name);
+  append_member(&out, "claimed_name", q.claimed_name);
   append_member(&out, "principal", q.principal);
   append_member(&out, "transport", q.transport);
   append_member(&out, "peer", q.peer);

@@ -35,6 +35,16 @@ void add_plugins(Writer &out, const std::vector<PluginStatus> &plugins) {
   out.end_array();
 }
 
+void add_clients(Writer &out, const std::vector<ClientStatus> &clients) {
+  out.begin_array();
+  for (const auto &client : clients) {
+    out.begin_object().member("claimed_name", client.claimed_name);
+    out.member("process_name", client.process_name).member("transport", client.transport);
+    out.member("sessions", client.sessions).member("calls", client.calls).end_object();
+  }
+  out.end_array();
+}
+
 void add_compartments(Writer &out, const std::vector<CompartmentStatus> &compartments) {
   out.begin_array();
   for (const auto &one : compartments) {
@@ -106,6 +116,7 @@ std::string snapshot_json(const ProcessFacts &facts, const HostStatus &status) {
   out.member("socket", facts.socket);
   out.member("sessions", status.sessions).member("in_flight", status.in_flight);
   out.member("calls", status.calls).member("endpoints", status.endpoints);
+  add_clients(out.key("clients"), status.clients);
   add_servers(out.key("servers"), status.servers);
   add_compartments(out.key("compartments"), facts.compartments);
   add_plugins(out.key("plugins"), status.plugins);
@@ -155,6 +166,18 @@ std::string compartment_table(std::string_view json) {
                std::to_string(member_number(item, "memory_bytes") >> 20) + " MiB",
                count(static_cast<std::uint32_t>(member_number(item, "descriptors"))),
                shown_items(mcp::member(item, "in_force"))});
+  });
+  return table.empty() ? "" : table.str("  ");
+}
+
+std::string client_table(std::string_view json) {
+  Table table({"CLIENT", "CLAIMED", ">SESSIONS", ">CALLS"});
+  each(mcp::member(json, "clients"), [&](std::string_view item) {
+    const std::string process = text_of(item, "process_name");
+    table.add({first_line(process.empty() ? text_of(item, "transport") : process, 40),
+               first_line(text_of(item, "claimed_name"), 40),
+               std::to_string(number_of(item, "sessions")),
+               std::to_string(number_of(item, "calls"))});
   });
   return table.empty() ? "" : table.str("  ");
 }
@@ -249,7 +272,7 @@ bool describe_snapshot(std::string_view json, bool verbose, std::string *out) {
   const std::string socket = member_shown(json, "socket");
   if (verbose && !socket.empty()) *out += "  service socket " + socket + "\n";
   *out += policy_line(mcp::member(json, "policy"));
-  *out += server_table(servers_of(json), "  ");
+  *out += server_table(servers_of(json), "  ") + client_table(json);
   const std::string missing = missing_lines(json);
   if (verbose) {
     *out += compartment_table(json) + missing;

@@ -37,12 +37,13 @@ int count_of(const Database &db, const std::string &sql) {
 }
 
 // Creates a file with `calls` rows of mcp_calls and a mark after each third; continues from *head.
-void make_file(const Folder &folder, std::uint32_t number, int calls, Head *head) {
+void make_file(const Folder &folder, std::uint32_t number, int calls, Head *head,
+               int schema = schema_version) {
   Database db;
   const std::string path = folder.path + "/" + segment_name(1, number);
   REQUIRE(db.open(path, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE) == SQLITE_OK);
-  REQUIRE(db.run(std::string(schema_sql()).c_str()) == SQLITE_OK);
-  const std::string version = "PRAGMA user_version = " + std::to_string(schema_version);
+  REQUIRE(db.run(schema_sql(schema).c_str()) == SQLITE_OK);
+  const std::string version = "PRAGMA user_version = " + std::to_string(schema);
   REQUIRE(db.run(version.c_str()) == SQLITE_OK);
   REQUIRE(db.run("BEGIN") == SQLITE_OK);
   {
@@ -64,8 +65,8 @@ void make_file(const Folder &folder, std::uint32_t number, int calls, Head *head
                        "request_preview, response_preview, decision, duration_ms, error_message, "
                        "process_name, bytes_sent, bytes_received, policy_mode, policy_action, "
                        "policy_rule, policy_reason, trace_id, target, outcome, transport, peer, "
-                       "principal, session, duration_us, flags, record_number, intent") ==
-          SQLITE_OK);
+                       "principal, session, duration_us, flags, record_number, intent" +
+                           std::string(schema < 3 ? "" : ", claimed_name")) == SQLITE_OK);
   REQUIRE(mark.prepare(db.get(), "audit_marks", "id, timestamp, kind, detail") == SQLITE_OK);
   for (int i = 0; i < calls; ++i) {
     call.begin();
@@ -86,6 +87,7 @@ void make_file(const Folder &folder, std::uint32_t number, int calls, Head *head
     call.integer(0);
     call.integer(1000 + i);
     call.null();
+    if (schema >= 3) call.text("Claude Code");
     REQUIRE(call.finish(head) == SQLITE_DONE);
     if (i % 3 != 2) continue;
     mark.begin();
@@ -182,6 +184,43 @@ TEST_CASE("a chain over several files is verified, and its gaps are reported") {
   CHECK(report.first_seq == 1);
   REQUIRE(report.notes.size() == 3);
   CHECK(has(report.notes[0], "gap: some detail"));
+}
+
+TEST_CASE(
+    "files of an earlier schema are verified by that schema, also in one chain with newer ones") {
+  Folder folder;
+  Head head;
+  make_file(folder, 1, 10, &head, 2);
+  make_file(folder, 2, 10, &head);
+  const auto run = [&](std::uint32_t number, const std::string &sql) {
+    Database db;
+    REQUIRE(db.open(folder.path + "/" + segment_name(1, number), SQLITE_OPEN_READWRITE) ==
+            SQLITE_OK);
+    REQUIRE(db.run(sql.c_str()) == SQLITE_OK);
+  };
+  const VerifyReport report = verify(folder);
+  CHECK(report.broken.empty());
+  CHECK(report.files == 2);
+  CHECK(report.rows == 26);
+  CHECK(schema_sql(2).find("claimed_name TEXT") == std::string::npos);
+  CHECK(schema_sql(1).empty());
+  CHECK(schema_sql(schema_version + 1).empty());
+  SECTION("a changed row of the earlier file") {
+    tamper(folder, 1, "UPDATE mcp_calls SET server_name = 'x' WHERE id = 5");
+    CHECK(has(verify(folder).broken, "calls-1-000001.db: mcp_calls id 5 (seq 6) was changed"));
+  }
+  SECTION("a changed name in the newer file") {
+    tamper(folder, 2, "UPDATE mcp_calls SET claimed_name = 'x' WHERE id = 15");
+    CHECK(has(verify(folder).broken, "calls-1-000002.db: mcp_calls id 15 (seq 19) was changed"));
+  }
+  SECTION("the column added to the earlier file") {
+    run(1, "ALTER TABLE mcp_calls ADD COLUMN claimed_name TEXT");
+    CHECK(has(verify(folder).broken, "table mcp_calls of the schema was changed"));
+  }
+  SECTION("another version number") {
+    run(1, "PRAGMA user_version = 3");
+    CHECK(has(verify(folder).broken, "of the schema was changed"));
+  }
 }
 
 TEST_CASE("the first tampered row is named") {

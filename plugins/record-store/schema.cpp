@@ -13,6 +13,9 @@ namespace {
   "CREATE TRIGGER " name "_no_delete BEFORE DELETE ON " name                      \
   " BEGIN SELECT RAISE(ABORT, 'rows on record are not deleted'); END;\n"
 
+// Since schema 3: what the client claims to be; nothing verifies it.
+#define BH_CLAIMED_NAME ",\n  claimed_name TEXT"
+
 constexpr std::string_view all_statements =
     "-- One row for each completed request and notification of a client.\n"
     "-- decision: allowed, denied, error. policy_mode: enforce if a policy decided, else\n"
@@ -20,6 +23,7 @@ constexpr std::string_view all_statements =
     "-- 2 notification, 4 request_preview is incomplete, 8 response_preview is incomplete,\n"
     "-- 65536 the result has isError (within the recorded part).\n"
     "-- intent: record_number of the call's row in call_intents.\n"
+    "-- claimed_name: clientInfo.name of the client's initialize, not verified.\n"
     "-- seq, prev, hash: the chain; see docs/telemetry.md.\n" BH_CHAINED(
         "mcp_calls",
         "  id INTEGER PRIMARY KEY,\n"
@@ -50,7 +54,7 @@ constexpr std::string_view all_statements =
         "  duration_us INTEGER,\n"
         "  flags INTEGER,\n"
         "  record_number INTEGER,\n"
-        "  intent INTEGER")
+        "  intent INTEGER" BH_CLAIMED_NAME)
     "CREATE INDEX mcp_calls_server_name ON mcp_calls(server_name);\n"
     "CREATE INDEX mcp_calls_timestamp ON mcp_calls(timestamp);\n"
     "-- Calls recorded before they are sent to a server; mode full only. If the record_number is in\n"
@@ -72,7 +76,7 @@ constexpr std::string_view all_statements =
         "  principal TEXT,\n"
         "  session TEXT,\n"
         "  flags INTEGER,\n"
-        "  record_number INTEGER")
+        "  record_number INTEGER" BH_CLAIMED_NAME)
     "-- HTTP requests of builtin tools, and rejected ones.\n" BH_CHAINED(
         "net_events",
         "  id INTEGER PRIMARY KEY,\n"
@@ -151,7 +155,7 @@ constexpr std::string_view all_statements =
         "  principal TEXT,\n"
         "  trace_id TEXT,\n"
         "  scope TEXT,\n"
-        "  record_number INTEGER")
+        "  record_number INTEGER" BH_CLAIMED_NAME)
     "-- Events of the recording itself: start, end, gap, lost, carried, dropped.\n"
     BH_CHAINED(
         "audit_marks",
@@ -189,12 +193,25 @@ constexpr std::string_view all_statements =
     "  previous_id INTEGER NOT NULL\n"
     ");\n";
 
+constexpr std::string_view claimed_name = BH_CLAIMED_NAME;
+
+#undef BH_CLAIMED_NAME
 #undef BH_CHAINED
 
 }  // namespace
 
 std::string_view schema_sql() noexcept {
   return all_statements;
+}
+
+std::string schema_sql(int version) {
+  std::string out;
+  if (version < oldest_schema_version || version > schema_version) return out;
+  out = all_statements;
+  if (version >= 3) return out;
+  for (std::size_t at; (at = out.find(claimed_name)) != out.npos;)
+    out.erase(at, claimed_name.size());
+  return out;
 }
 
 }  // namespace record_store

@@ -29,6 +29,7 @@ bh_record record() {
   r.name = bh::str("read");
   r.trace_id = bh::str("0af7651916cd43dd8448eb211c80319c");
   r.action = BH_VERDICT_ALLOW;
+  r.claimed_name = bh::str("Claude Code");
   return r;
 }
 
@@ -71,6 +72,7 @@ TEST_CASE("a record is a span of the client's trace") {
   CHECK(attribute(span, "bulkhead.outcome") == "ok");
   CHECK(attribute(span, "bulkhead.policy.action") == "allow");
   CHECK(attribute(span, "bulkhead.bytes_out") == "20");
+  CHECK(attribute(span, "bulkhead.claimed_name") == "Claude Code");
   CHECK(attribute(span, "error.type").empty());
 }
 
@@ -123,6 +125,7 @@ TEST_CASE("untrusted text is masked before it is cut") {
   r.name = bh::str(name);
   r.principal = bh::str("canary");
   r.process_name = bh::str("a canary here");
+  r.claimed_name = bh::str("claims canary");
   const std::string text = span_json(r, [](std::string_view plain) {
     std::string out(plain);
     const std::size_t at = out.find("canary");
@@ -132,6 +135,7 @@ TEST_CASE("untrusted text is masked before it is cut") {
   CHECK(text.find("can") == std::string::npos);
   CHECK(attribute(span, "gen_ai.tool.name") == std::string(max_text - 3, 'x') + "***");
   CHECK(attribute(span, "bulkhead.process_name") == "a *** here");
+  CHECK(attribute(span, "bulkhead.claimed_name") == "claims ***");
 }
 
 TEST_CASE("long names are cut, and special characters are escaped") {

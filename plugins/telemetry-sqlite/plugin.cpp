@@ -151,6 +151,7 @@ class TelemetrySqlite {
     row.name = text(r.name);
     row.rule = text(r.rule);
     row.error = text(r.error);
+    if (BH_HAS(bh_record, &r, claimed_name)) row.claimed_name = text(r.claimed_name);
     if (BH_HAS(bh_record, &r, detail)) {
       row.kind = r.kind;
       row.intent = r.intent;

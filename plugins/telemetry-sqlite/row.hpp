@@ -17,13 +17,13 @@ struct Row {
                 result_bytes = 0, intent = 0;
   bool masked = false;  // all texts are masked
   std::string transport, peer, principal, process_name, method, server, name, rule, error,
-      request_id, request, response, reason, trace_id, detail;
+      request_id, request, response, reason, trace_id, detail, claimed_name;
 
   template <class F>
   void each_text(F f) {
     for (std::string *text :
          {&transport, &peer, &principal, &process_name, &method, &server, &name, &rule, &error,
-          &request_id, &request, &response, &reason, &trace_id, &detail}) {
+          &request_id, &request, &response, &reason, &trace_id, &detail, &claimed_name}) {
       f(*text);
     }
   }

@@ -42,6 +42,42 @@ TEST_CASE("spilled rows are returned unchanged, oldest first, until taken() remo
   CHECK(spill.empty());
 }
 
+TEST_CASE("a row of a version without the client's claimed name is read") {
+  Folder folder;
+  const std::string path = folder / "s";
+  {
+    Spill spill;
+    REQUIRE(spill.open(path, bytes).empty());
+    Row named = row(1);
+    named.claimed_name = "Claude Code";
+    REQUIRE(spill.put(named));
+    CHECK(spill.peek(1).at(0).claimed_name == "Claude Code");
+    spill.taken();
+    REQUIRE(spill.put(row(2)));
+  }
+  // Length, checksum and body of the row, whose last text is the empty name.
+  constexpr std::size_t at = 24, sum_at = at + 4, body_at = sum_at + crypto_shorthash_BYTES;
+  std::string text(bytes, '\0');
+  const int fd = ::open(path.c_str(), O_RDWR);
+  REQUIRE(::pread(fd, text.data(), text.size(), 0) == static_cast<ssize_t>(text.size()));
+  std::uint32_t size = 0;
+  std::memcpy(&size, &text[at], sizeof size);
+  size -= 4;
+  std::memcpy(&text[at], &size, sizeof size);
+  constexpr unsigned char key[crypto_shorthash_KEYBYTES] = {'s', 'p', 'i', 'l', 'l'};
+  crypto_shorthash(reinterpret_cast<unsigned char *>(&text[sum_at]),
+                   reinterpret_cast<const unsigned char *>(&text[body_at]), size, key);
+  REQUIRE(::pwrite(fd, text.data(), text.size(), 0) == static_cast<ssize_t>(text.size()));
+  ::close(fd);
+  Spill spill;
+  REQUIRE(spill.open(path, bytes).empty());
+  const auto rows = spill.peek(2);
+  REQUIRE(rows.size() == 1);
+  CHECK(rows[0].number == 2);
+  CHECK(rows[0].response == row(2).response);
+  CHECK(rows[0].claimed_name == "");
+}
+
 TEST_CASE("blocks are reserved in advance, and rows that do not fit are rejected") {
   Folder folder;
   Spill spill;

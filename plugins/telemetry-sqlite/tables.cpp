@@ -124,11 +124,12 @@ int Tables::prepare(sqlite3 *db) {
        "id, timestamp, server_name, method, tool_name, request_id, request_preview, "
        "response_preview, decision, duration_ms, error_message, process_name, bytes_sent, "
        "bytes_received, policy_mode, policy_action, policy_rule, policy_reason, trace_id, target, "
-       "outcome, transport, peer, principal, session, duration_us, flags, record_number, intent"},
+       "outcome, transport, peer, principal, session, duration_us, flags, record_number, intent, "
+       "claimed_name"},
       {&intents_, "call_intents",
        "id, timestamp, server_name, method, tool_name, request_id, request_preview, process_name, "
        "policy_action, policy_rule, trace_id, target, transport, principal, session, flags, "
-       "record_number"},
+       "record_number, claimed_name"},
       {&net_, "net_events",
        "id, timestamp, domain, port, decision, process_name, method, path, status_code, "
        "bytes_sent, bytes_received, duration_ms, policy_mode, policy_action, policy_rule, "
@@ -143,7 +144,7 @@ int Tables::prepare(sqlite3 *db) {
        "rule_id, reason, redaction_state, trace_id, server_name, target, record_number"},
       {&approvals_, "approvals",
        "id, timestamp, approval_id, status, server_name, tool_name, arguments_digest, rule_id, "
-       "reason, surface, principal, trace_id, scope, record_number"},
+       "reason, surface, principal, trace_id, scope, record_number, claimed_name"},
       {&marks_, "audit_marks", "id, timestamp, kind, detail"}};
   for (const Wanted &one : all) {
     if (const int result = one.insert->prepare(db, one.table, one.columns); result != SQLITE_OK) {
@@ -214,6 +215,7 @@ bool Tables::call(const Row &row, Head *head) {
   i.integer(flags_of(row));
   i.integer(static_cast<std::int64_t>(row.number));
   row.intent == 0 ? i.null() : i.integer(static_cast<std::int64_t>(row.intent));
+  i.text_or_null(row.claimed_name);
   if (i.finish(head) != SQLITE_DONE) return false;
   ++head->call_id;
   return true;
@@ -266,6 +268,7 @@ bool Tables::intent(const Row &row, Head *head) {
   i.text_or_null(session);
   i.integer(row.flags);
   i.integer(static_cast<std::int64_t>(row.number));
+  i.text_or_null(row.claimed_name);
   return i.finish(head) == SQLITE_DONE;
 }
 
@@ -290,6 +293,7 @@ bool Tables::approval(const Row &row, Head *head) {
   i.text_or_null(row.trace_id);
   i.text_or_null(detail.text("scope"));
   i.integer(static_cast<std::int64_t>(row.number));
+  i.text_or_null(row.claimed_name);
   return i.finish(head) == SQLITE_DONE;
 }
 

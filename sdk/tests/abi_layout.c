@@ -112,7 +112,7 @@ AT(bh_lane_message, parts, 32);
 SIZE(bh_connector, 48);
 SIZE(bh_host_connector, 48);
 
-SIZE(bh_record, 344);
+SIZE(bh_record, 360);
 AT(bh_record, duration_ns, 32);
 AT(bh_record, error, 184);
 AT(bh_record, number, 200);
@@ -120,6 +120,7 @@ AT(bh_record, params_bytes, 256);
 AT(bh_record, trace_id, 296);
 AT(bh_record, kind, 312);
 AT(bh_record, detail, 328);
+AT(bh_record, claimed_name, 344);
 SIZE(bh_telemetry, 24);
 SIZE(bh_host_telemetry, 16);
 SIZE(bh_host_event, 16);

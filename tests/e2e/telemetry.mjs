@@ -328,7 +328,7 @@ for (const place of ['compartments', 'single-process']) {
     await assert.rejects(client.tool('local__nothing'));
     await records.until("SELECT count(*) FROM mcp_calls WHERE method = 'tools/call'", (n) => n === 2);
     const rows = JSON.parse((await records.command('timeline', '--since', '1h', '--json')).stdout);
-    assert.deepEqual(Object.keys(rows[0]), ['timestamp', 'layer', 'ref', 'summary', 'status', 'duration_ms', 'trace_id']);
+    assert.deepEqual(Object.keys(rows[0]), ['timestamp', 'layer', 'ref', 'summary', 'status', 'duration_ms', 'trace_id', 'claimed_name']);
     assert.deepEqual(rows.map((row) => row.timestamp), rows.map((row) => row.timestamp).sort());
     assert.ok(rows.some((row) => row.layer === 'audit' && row.status === 'start'), show(rows));
     assert.ok(rows.some((row) => row.summary === 'local/ok' && row.status === 'allowed'), show(rows));
@@ -360,17 +360,17 @@ for (const place of ['compartments', 'single-process']) {
     await client.tool('other__ok');
     await assert.rejects(client.tool('local__no'));
     await records.until("SELECT count(*) FROM mcp_calls WHERE method = 'tools/call'", (n) => n === 3);
-    const names = ['TIME', 'CLIENT', 'SERVER', 'METHOD', 'NAME', 'DECISION', 'MS', 'NOTE'];
+    const names = ['TIME', 'CLIENT', 'CLAIMED', 'SERVER', 'METHOD', 'NAME', 'DECISION', 'MS', 'NOTE'];
     // Cells by header: a column begins where its header does (MS ends there).
     const calls = async (...words) => {
       const { stdout } = await records.command('calls', ...words);
       const [header, ...lines] = stdout.trimEnd().split('\n');
       assert.deepEqual(header.replace(' (UTC)', '').trim().split(/ +/), names, stdout);
-      const at = ['TIME', 'CLIENT', 'SERVER', 'METHOD', 'NAME', 'DECISION'].map((name) => header.indexOf(name));
+      const at = ['TIME', 'CLIENT', 'CLAIMED', 'SERVER', 'METHOD', 'NAME', 'DECISION'].map((name) => header.indexOf(name));
       for (const line of lines) for (const start of at.slice(1)) assert.equal(line.slice(start - 2, start), '  ', stdout);
       return lines.map((line) => at.map((start, i) => line.slice(start, i + 1 < at.length ? at[i + 1] : start + 8).trim()));
     };
-    const brief = (rows) => rows.map(([, , server, method, name, decision]) => [server, method, name, decision].join(' '));
+    const brief = (rows) => rows.map(([, , , server, method, name, decision]) => [server, method, name, decision].join(' '));
     assert.deepEqual(brief(await calls()), [
       'local tools/call ok allowed', 'other tools/call ok allowed', 'local tools/call no denied']);
     const all = brief(await calls('--all'));

@@ -123,6 +123,79 @@ both('a question for human approval is recorded with its call', async (t, args) 
   assert.ok(gateway.pid > 0);
 });
 
+// A table of the program: an object for each line, by header; cells begin where their header does.
+function table(stdout, headers) {
+  const [header, ...lines] = stdout.trimEnd().split('\n');
+  const at = headers.map((name) => header.indexOf(name));
+  assert.ok(at.every((start) => start >= 0), stdout);
+  return lines.map((line) => Object.fromEntries(headers.map((name, i) => [name, line.slice(at[i], at[i + 1]).trim()])));
+}
+
+both('clients are shown with the names that they claim, everywhere, as printable text', async (t, args) => {
+  const { client, records, gateway } = await started(t, args,
+    `[approval]\napi = true\n${rule('look', { if: tool('a'), decision: 'ask' })}`);
+  const claude = await t.http(gateway, { clientInfo: { name: 'Claude Code', version: '1' } });
+  const hostile = await t.http(gateway, { clientInfo: { name: `\x1b[2J\u202ex\nRule: none\ud800${'y'.repeat(10_000)}`, version: '1' } });
+  // Bytes that are not UTF-8 are rejected as a message.
+  const wrong = Buffer.from('{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-06-18","capabilities":{},"clientInfo":{"name":"X","version":"1"}}}');
+  wrong[wrong.indexOf('"X"') + 1] = 0xff;
+  const answer = await fetch(gateway.url, { method: 'POST', body: wrong, headers: { 'content-type': 'application/json', accept: 'application/json, text/event-stream' } });
+  assert.equal((await answer.json()).error.code, -32700);
+
+  const calls = [call(claude, 'local__a', { n: 1 }), call(hostile, 'local__a', { n: 2 })];
+  const pending = await until('both wait', async () => {
+    const list = JSON.parse((await records.command('approvals', '--json')).stdout).pending;
+    return list.length === 2 && list;
+  });
+  assert.equal(pending[0].claimed_name, 'Claude Code');
+  assert.match(pending[1].claimed_name, /^\\u001b\[2J\\u202ex\\u000aRule: none\ufffdy{90,}$/);
+  assert.ok(pending[1].claimed_name.length < 200, pending[1].claimed_name);
+  const listed = (await records.command('approvals')).stdout;
+  assert.match(listed, /^ID +SERVER +NAME +RULE +CLIENT +CLAIMED +LEFT +ARGUMENTS$/m);
+  assert.match(listed, /^[0-9a-f]{8} +local +a .* http +Claude Code +\d+ s +\{"n":1\}$/m);
+  assert.match(listed, /^[0-9a-f]{8} +local +a .* http +\\u001b\[2J\\u202ex\\u000a\S[^…]{0,20}… +\d+ s +\{"n":2\}$/m);
+
+  const status = JSON.parse((await records.execute('status', '--json')).stdout).gateways[0];
+  assert.deepEqual(
+    status.clients.map((one) => [one.claimed_name.slice(0, 11), one.transport, one.sessions, one.calls]).sort(),
+    [['\x1b[2J\u202ex\nRule', 'http', 1, 1], ['Claude Code', 'http', 1, 1], ['bulkhead-te', 'http', 1, 0]]);
+  const { stdout } = await records.execute('status');
+  assert.match(stdout, /^ +CLIENT +CLAIMED +SESSIONS +CALLS$/m);
+  assert.match(stdout, /^ +http +Claude Code +1 +1$/m);
+  assert.match(stdout, /^ +http +\?\[2J\?x\?Rule: none.*… +1 +1$/m);
+  assert.doesNotMatch(stdout, /[\x00-\x09\x0b-\x1f\u202e]/);
+
+  for (const { id } of pending) await records.command('approvals', 'allow', id);
+  for (const done of calls) assert.ok((await done).result);
+  await rows(records, 2, 'id');
+  const named = [['Claude Code'], [`\x1b[2J\u202ex\nRule: none\ufffd${'y'.repeat(106)}`]];
+  assert.deepEqual(await records.rows(`SELECT claimed_name ${isCall} ORDER BY request_preview`), named);
+  await records.until("SELECT count(*) FROM approvals WHERE status = 'approved'", (n) => n === 2);
+  assert.deepEqual(await records.rows("SELECT claimed_name FROM approvals WHERE status = 'pending' ORDER BY id"), named);
+  const shown = table((await records.command('calls')).stdout, ['TIME', 'CLIENT', 'CLAIMED', 'SERVER', 'METHOD']);
+  assert.deepEqual(shown.map((one) => one.CLAIMED.slice(0, 11)).sort(), ['?[2J?x?Rule', 'Claude Code']);
+  const lines = (await records.command('calls', '--json', '--tool', 'a')).stdout.trim().split('\n').map((line) => JSON.parse(line));
+  assert.deepEqual(lines.map((one) => [one.claimed_name]).sort(), [...named].sort());
+  const events = JSON.parse((await records.command('timeline', '--json')).stdout);
+  for (const layer of ['mcp', 'security']) {
+    const of = events.filter((one) => one.layer === layer && /local\/a/.test(one.summary)).map((one) => one.claimed_name);
+    assert.ok(of.includes('Claude Code') && of.includes(named[1][0]), show(events));
+  }
+  const text = (await records.command('timeline')).stdout;
+  assert.match(text.split('\n')[0], /TRACE +CLAIMED$/);
+  assert.match(text, / Claude Code$/m);
+  assert.doesNotMatch(text, /[\x00-\x09\x0b-\x1f\u202e]/);
+
+  // Rules about the name judge recorded calls, too.
+  const next = t.path('next.toml');
+  writeFileSync(next, profile({}, rule('claude', { if: "client.claimed_name == 'Claude Code'", decision: 'block' })));
+  const replayed = JSON.parse((await records.execute('policy', 'replay', '--config', next, '--file', records.files()[0], '--since', '1h', '--json')).stdout);
+  assert.deepEqual(replayed.changed.filter((one) => one.now === 'block').map((one) => one.call), ['local/a']);
+  await client.close();
+  await gateway.stop();
+  assert.ok(JSON.parse((await records.verify('--json')).stdout)[0].whole);
+});
+
 both('B33 requests of the builtin tools have the trace of their call', async (t, args) => {
   const web = createServer((req, res) => res.writeHead(200, { 'content-type': 'text/plain' }).end('four'));
   await new Promise((done) => web.listen(0, '127.0.0.1', done));

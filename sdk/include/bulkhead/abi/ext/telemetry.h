@@ -113,6 +113,9 @@ typedef struct bh_record {
    * "policies" ("ID (PLUGIN), ..."), "changes" (from the previous generation; "" at a start)}.
    * Empty for calls and intents. */
   bh_str detail;
+  /* Since minor 2: clientInfo.name of the client's initialize, at most 128 bytes of UTF-8. Not
+   * verified. Empty: absent, or the session was restored. */
+  bh_str claimed_name;
 } bh_record;
 
 typedef struct bh_telemetry {
