@@ -33,27 +33,32 @@ void archive(Ar &ar, ApprovalWatch &v) {
 }
 template <class Ar>
 void archive(Ar &ar, ApprovalScope &v) {
-  auto &[kind, minutes] = v;
-  ar(kind, minutes);
+  auto &[kind, minutes, tool] = v;
+  ar(kind, minutes, tool);
 }
 template <class Ar>
 void archive(Ar &ar, ApprovalAnswer &v) {
-  auto &[id, allow, scope, surface] = v;
-  ar(id, allow, scope, surface);
+  auto &[id, allow, scope, surface, revoke] = v;
+  ar(id, allow, scope, surface, revoke);
 }
 template <class Ar>
 void archive(Ar &ar, ApprovalQuestion &v) {
   auto &[id, server, method, name, arguments, arguments_cut, arguments_bytes, meta, extra, digest,
-         rule, reason, process_name, principal, transport, peer, claimed_name, session,
-         asked_unix_ms, expires_unix_ms] = v;
-  ar(id, server, method, name, arguments, arguments_cut, arguments_bytes, meta, extra, digest, rule,
-     reason, process_name, principal, transport, peer, claimed_name, session, asked_unix_ms,
-     expires_unix_ms);
+         tool_digest, definition, rule, reason, process_name, principal, transport, peer,
+         claimed_name, session, asked_unix_ms, expires_unix_ms] = v;
+  ar(id, server, method, name, arguments, arguments_cut, arguments_bytes, meta, extra, digest,
+     tool_digest, definition, rule, reason, process_name, principal, transport, peer, claimed_name,
+     session, asked_unix_ms, expires_unix_ms);
+}
+template <class Ar>
+void archive(Ar &ar, ApprovalGrant &v) {
+  auto &[question, scope, until_ns] = v;
+  ar(question, scope, until_ns);
 }
 template <class Ar>
 void archive(Ar &ar, ApprovalList &v) {
-  auto &[questions, waiting] = v;
-  ar(questions, waiting);
+  auto &[questions, waiting, grants] = v;
+  ar(questions, waiting, grants);
 }
 
 }  // namespace bulkhead

@@ -1,9 +1,11 @@
 // Calls that a person is asked about: who is asked, and what becomes of them.
+#include <algorithm>
 #include <catch2/catch.hpp>
 #include <set>
 #include <string>
 
 #include "bulkhead/cpp/basics.hpp"
+#include "bulkhead/cpp/json.hpp"
 #include "embed/fake_policy.hpp"
 #include "embed/fake_world.hpp"
 #include "embed/judged_world.hpp"
@@ -50,6 +52,14 @@ struct ApprovalWorld : JudgedWorld {
     return turn_until([&] { return sent_calls() == n; });
   }
   std::vector<ApprovalQuestion> pending() { return host->approvals(0).questions; }
+  std::vector<ApprovalGrant> grants() { return host->approvals(0).grants; }
+  // The client's tools, as text, contain this.
+  bool lists(Client &c, std::string_view text) {
+    c.got.clear();
+    c.end->send(list_tools);
+    turn();
+    return c.has(text);
+  }
   Result<void> answer(const std::string &id, bool allow, ApprovalScope scope = {}) {
     return host->answer_approval({id, allow, scope, ApprovalSurface::terminal});
   }
@@ -64,6 +74,9 @@ struct ApprovalWorld : JudgedWorld {
 };
 
 constexpr ApprovalScope session_scope{ApprovalScope::Kind::session, 0};
+constexpr const char *tools_changed =
+    R"({"jsonrpc":"2.0","method":"notifications/tools/list_changed"})";
+constexpr ApprovalScope tool_scope{ApprovalScope::Kind::session, 0, true};
 
 // The id token of the elicitation that a client has got, empty: it has got none.
 std::string form_id(const Client &c) {
@@ -216,6 +229,129 @@ TEST_CASE("for a session: the same call passes, any other asks") {
   CHECK(w.pending().size() == 1);
   w.turn(20);
   CHECK(w.sent_calls() == 3);
+}
+
+TEST_CASE("a tool that is approved with any arguments is that one, of that session, by that rule") {
+  ApprovalWorld w;
+  w.start();
+  Client c(*w.host), other(*w.host);
+  c.call("1", "a__x", R"(,"arguments":{"n":1})");
+  const std::string id = w.pending().at(0).id;
+  const ApprovalScope scope =
+      GENERATE(tool_scope, ApprovalScope{ApprovalScope::Kind::minutes, 5, true});
+  REQUIRE(w.answer(id, true, scope).has_value());
+  REQUIRE(w.sends(1));
+  c.call("2", "a__x", R"(,"arguments":{"n":2})");
+  REQUIRE(w.sends(2));
+  c.call("3", "a__x", R"(,"_meta":{"force":1})");
+  REQUIRE(w.sends(3));
+  CHECK(w.pending().empty());
+  REQUIRE(w.grants().size() == 1);
+  CHECK(w.grants()[0].question.id == id);
+  CHECK(w.grants()[0].question.name == "x");
+  CHECK(to_string(w.grants()[0].scope) == to_string(scope));
+  std::size_t left = 1;
+  std::string end;
+  SECTION("another tool") {
+    c.call("4", "a__y", R"(,"arguments":{"n":1})");
+  }
+  SECTION("a tool of this name of another server") {
+    c.call("4", "b__x", R"(,"arguments":{"n":1})");
+  }
+  SECTION("another session") {
+    other.call("4", "a__x", R"(,"arguments":{"n":1})");
+  }
+  SECTION("members of params beside the arguments") {
+    c.call("4", "a__x", R"(,"arguments":{"n":1},"task":{"ttl":5})");
+  }
+  SECTION("another rule") {
+    w.judge.judge = [](const FakeJudge::Asked &asked, bh_verdict *out) {
+      asks(asked, out);
+      out->rule = bh::str("r2");
+      return bh_status{BH_OK};
+    };
+    c.call("4", "a__x", R"(,"arguments":{"n":1})");
+  }
+  SECTION("other rules, although the same rule asks") {
+    w.judge.changed();
+    c.call("4", "a__x", R"(,"arguments":{"n":1})");
+    left = 0;
+    end = "withdrawn nobody ";
+  }
+  SECTION("another definition, and again the former one") {
+    const std::string former = w.up.tools["a"];
+    w.up.tools["a"] = R"([{"name":"x","description":"new"},{"name":"y"}])";
+    w.up.say("a", tools_changed);
+    REQUIRE(w.turn_until([&] { return w.lists(c, "new"); }));
+    c.call("4", "a__x", R"(,"arguments":{"n":1})");
+    REQUIRE(w.pending().size() == 1);
+    REQUIRE(w.answer(w.pending()[0].id, false).has_value());
+    w.up.tools["a"] = former;
+    w.up.say("a", tools_changed);
+    REQUIRE(w.turn_until([&] { return !w.lists(c, "new"); }));
+    c.call("5", "a__x", R"(,"arguments":{"n":1})");
+    left = 0;
+    end = "withdrawn nobody ";
+  }
+  SECTION("it was revoked") {
+    ApprovalAnswer revoke{id, false, {}, ApprovalSurface::terminal, true};
+    REQUIRE(w.host->answer_approval(revoke).has_value());
+    CHECK(w.host->answer_approval(revoke).error().code == BH_E_NOT_FOUND);
+    c.call("4", "a__x", R"(,"arguments":{"n":1})");
+    left = 0;
+    end = "withdrawn terminal ";
+  }
+  CHECK(w.pending().size() == 1);
+  w.turn(20);
+  CHECK(w.sent_calls() == 3);
+  for (const std::string &message : w.up.lane("b").sent) {
+    CHECK(message.find("tools/call") == std::string::npos);
+  }
+  CHECK(w.grants().size() == left);
+  if (end.empty()) return;
+  const auto ended = std::find(w.outcomes.begin(), w.outcomes.end(), end + to_string(scope));
+  CHECK(ended != w.outcomes.end());
+}
+
+TEST_CASE("a tool is not approved because of rules that were replaced while a person read") {
+  ApprovalWorld w;
+  w.start();
+  Client c(*w.host);
+  c.call("1", "a__x", R"(,"arguments":{"n":1})");
+  w.judge.changed();
+  REQUIRE(w.answer(w.pending().at(0).id, true, tool_scope).has_value());
+  REQUIRE(w.sends(1));
+  CHECK(w.outcomes.back() == "allowed terminal once");
+  CHECK(w.grants().empty());
+  c.call("2", "a__x", R"(,"arguments":{"n":1})");
+  CHECK(w.pending().size() == 1);
+}
+
+TEST_CASE("the end of an approval is recorded") {
+  ApprovalWorld w;
+  w.judge.telemetry_needs = BH_TELEMETRY_EVENTS;
+  w.start();
+  Client c(*w.host);
+  c.call("1", "a__x");
+  const std::string id = w.pending().at(0).id;
+  REQUIRE(w.answer(id, true, tool_scope).has_value());
+  REQUIRE(w.host->answer_approval({id, false, {}, ApprovalSurface::api, true}).has_value());
+  std::vector<std::string> details;
+  REQUIRE(w.turn_until([&] {
+    details.clear();
+    for (const auto &one : w.judge.records) {
+      if (one.kind != BH_RECORD_APPROVAL) continue;
+      details.push_back(one.detail);
+      CHECK(one.claimed_name == "t");
+    }
+    return details.size() == 3;
+  }));
+  CHECK(bh::json::member_text(details[1], "status") == "approved");
+  CHECK(bh::json::member_text(details[1], "scope") == "tool for session");
+  CHECK(bh::json::member_text(details[2], "id") == id);
+  CHECK(bh::json::member_text(details[2], "status") == "withdrawn");
+  CHECK(bh::json::member_text(details[2], "surface") == "api");
+  CHECK(bh::json::member_text(details[2], "scope") == "tool for session");
 }
 
 TEST_CASE("an answer that stays is for the program that it was given for") {

@@ -10,18 +10,23 @@ namespace bulkhead {
 
 // The calls for which an answer holds: one call; calls with the same digest until the session ends;
 // or, for some minutes, calls with the same digest of the same client (principal and transport).
+// With `tool`, calls of the same tool with any arguments, of the same session in either case.
 struct ApprovalScope {
   enum class Kind : std::uint8_t { once, session, minutes };
-  static constexpr std::uint32_t max_minutes = 24 * 60;
+  static constexpr std::uint32_t max_minutes = 24 * 60, max_tool_minutes = 60;
   Kind kind = Kind::once;
-  std::uint32_t minutes = 0;  // 1 to max_minutes with Kind::minutes, else 0
+  std::uint32_t minutes = 0;  // 1 to the maximum with Kind::minutes, else 0
+  bool tool = false;          // not with Kind::once
 
   bool valid() const noexcept {
-    return kind == Kind::minutes ? minutes >= 1 && minutes <= max_minutes
-                                 : kind <= Kind::minutes && minutes == 0;
+    if (kind == Kind::minutes) {
+      return minutes >= 1 && minutes <= (tool ? max_tool_minutes : max_minutes);
+    }
+    return kind <= Kind::minutes && minutes == 0 && !(tool && kind == Kind::once);
   }
 };
-std::string to_string(const ApprovalScope &scope);  // "once", "session", "10 minutes"
+// "once", "session", "10 minutes", "tool for session", "tool for 10 minutes".
+std::string to_string(const ApprovalScope &scope);
 
 // Where the question was answered.
 enum class ApprovalSurface : std::uint8_t { none, elicitation, terminal, api };
@@ -47,6 +52,9 @@ struct ApprovalQuestion {
   // SHA-256 in hex over method, server, name, and the bytes of the arguments, of `meta` and
   // `extra`.
   std::string digest;
+  // The same over method, server, name and `extra`; and the hash of the listed definition. Empty:
+  // it is no tool, or is not listed, and cannot be approved with any arguments.
+  std::string tool_digest, definition;
   std::string rule, reason;
   std::string process_name, principal, transport, peer;  // of the client
   std::string claimed_name;  // the client's own claim (clientInfo.name); nothing verifies it
@@ -54,11 +62,22 @@ struct ApprovalQuestion {
   std::uint64_t asked_unix_ms = 0, expires_unix_ms = 0;
 };
 
-// Pending questions, oldest first, up to max_bytes.
+// An approval that holds for more than one call.
+struct ApprovalGrant {
+  static constexpr std::size_t max_arguments = 256;
+  // The answered question, with its id; its arguments are cut, _meta and other members are empty,
+  // and it expires with the grant (0: when the session ends).
+  ApprovalQuestion question;
+  ApprovalScope scope;
+  std::uint64_t until_ns = 0;  // 0: until the session ends
+};
+
+// Pending questions and grants, oldest first, up to max_bytes each.
 struct ApprovalList {
   static constexpr std::size_t max_bytes = 2u << 20;
   std::vector<ApprovalQuestion> questions;
   std::uint64_t waiting = 0;  // number of all pending questions
+  std::vector<ApprovalGrant> grants;
 };
 
 struct ApprovalAnswer {
@@ -66,6 +85,7 @@ struct ApprovalAnswer {
   bool allow = false;
   ApprovalScope scope;
   ApprovalSurface surface = ApprovalSurface::api;
+  bool revoke = false;  // ends the grant with this id; nothing is allowed or denied
 };
 
 // How a question ended. withdrawn: the call was cancelled, or lost its client or server.

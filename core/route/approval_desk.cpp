@@ -1,5 +1,6 @@
 #include "route/approval_desk.hpp"
 
+#include <memory>
 #include <utility>
 
 #include "bulkhead/cpp/basics.hpp"
@@ -99,6 +100,7 @@ std::string ApprovalDesk::refusal_text(const Call &call, bool elicits, std::size
 }
 
 ApprovalDesk::Asked ApprovalDesk::ask(Call &call, const Message &message,
+                                      const DefinitionHash &definition,
                                       const Gate::Decision &decision, Gate::Decision *refusal) {
   const mcp::Scan &scan = *message.scan;
   const Limits &limits = needs_.profile.limits;
@@ -110,6 +112,11 @@ ApprovalDesk::Asked ApprovalDesk::ask(Call &call, const Message &message,
   Approvals::Waiting waiting{question_of(call, {arguments, meta, extra}, decision), call.id,
                              message.size()};
   ApprovalQuestion &q = waiting.question;
+  if (call.method == mcp::Method::tools_call && definition != DefinitionHash{}) {
+    q.tool_digest = tool_approval_digest(q.method, call.server, call.name, extra);
+    q.definition = to_hex(definition);
+    end_grants(approvals_.take_outdated(q), ApprovalSurface::none);
+  }
   if (approvals_.granted(q, needs_.reactor.now_ns())) return Asked::granted;
   const bool elicits = call.session != nullptr && asks_client(*call.session);
   if (!elicits && !somebody_watches()) {
@@ -157,15 +164,21 @@ void ApprovalDesk::ask_client(const Call &call) {
 
 ApprovalList ApprovalDesk::list(std::uint64_t watch_ms) {
   if (watch_ms != 0) approvals_.watch(needs_.reactor.now_ns(), watch_ms);
-  return approvals_.list();
+  return approvals_.list(needs_.reactor.now_ns());
 }
 
 Result<std::uint64_t> ApprovalDesk::find(const ApprovalAnswer &answer) const {
   if (!answer.scope.valid()) {
     return fail(BH_E_INVALID, "the scope is \"once\", \"session\", or minutes from 1 to " +
-                                  std::to_string(ApprovalScope::max_minutes));
+                                  std::to_string(ApprovalScope::max_minutes) +
+                                  "; for a tool, the session or minutes from 1 to " +
+                                  std::to_string(ApprovalScope::max_tool_minutes));
   }
   const Approvals::Waiting *waiting = approvals_.find(answer.id);
+  if (waiting != nullptr && answer.scope.tool && waiting->question.tool_digest.empty()) {
+    return fail(BH_E_INVALID,
+                "only a listed tool can be approved with any arguments; approve this call");
+  }
   if (waiting != nullptr) return waiting->call;
   return fail(BH_E_NOT_FOUND,
               "no question with this id waits: it has been answered or withdrawn, or its time is "
@@ -188,6 +201,42 @@ std::optional<ApprovalQuestion> ApprovalDesk::close(const Call &call, ApprovalEn
   return std::move(waiting->question);
 }
 
+Result<void> ApprovalDesk::revoke(const ApprovalAnswer &answer) {
+  const auto grant = approvals_.revoke(answer.id);
+  if (!grant) {
+    return fail(BH_E_NOT_FOUND,
+                "no approval with this id is in force: it has ended or was revoked");
+  }
+  end_grants({*grant}, answer.surface);
+  return {};
+}
+
+void ApprovalDesk::rules_changed() {
+  end_grants(approvals_.take_tool_grants(), ApprovalSurface::none);
+}
+
+// Logs and records the end; the call that was asked about has ended long ago.
+void ApprovalDesk::end_grants(const std::vector<ApprovalGrant> &grants, ApprovalSurface surface) {
+  for (const ApprovalGrant &grant : grants) {
+    const ApprovalQuestion &q = grant.question;
+    const ApprovalOutcome outcome{q, ApprovalEnd::withdrawn, surface, grant.scope, bh::unix_ms()};
+    if (needs_.on_outcome) needs_.on_outcome(outcome);
+    Session client;  // the names as the person saw them; the session itself may have ended
+    client.transport = q.transport;
+    client.principal = q.principal;
+    client.claimed_name = std::make_shared<const std::string>(q.claimed_name);
+    Call call;
+    call.session = &client;
+    call.method = mcp::Method::tools_call;
+    call.server = q.server;
+    call.name = q.name;
+    call.request.reply.session = q.session;
+    call.request.process_name = q.process_name;
+    call.account.rule = q.rule;
+    record(call, q, &outcome);
+  }
+}
+
 void ApprovalDesk::record(const Call &call, const ApprovalQuestion &question,
                           const ApprovalOutcome *outcome) {
   if (!needs_.recorder.wants_events()) return;
@@ -198,7 +247,9 @@ void ApprovalDesk::record(const Call &call, const ApprovalQuestion &question,
   bh::json::append_member(&detail, "digest", question.digest);
   const bool answered = outcome != nullptr && outcome->surface != ApprovalSurface::none;
   if (answered) bh::json::append_member(&detail, "surface", to_string(outcome->surface));
-  if (outcome != nullptr && outcome->end == ApprovalEnd::allowed) {
+  // Of a grant that has ended, too.
+  if (outcome != nullptr &&
+      (outcome->end == ApprovalEnd::allowed || outcome->scope.kind != ApprovalScope::Kind::once)) {
     bh::json::append_member(&detail, "scope", to_string(outcome->scope));
   }
   needs_.recorder.event(call, BH_RECORD_APPROVAL, detail + "}");

@@ -9,7 +9,9 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
+#include "catalog/items.hpp"
 #include "profile/profile.hpp"
 #include "reactor/reactor.hpp"
 #include "route/approvals.hpp"
@@ -44,8 +46,9 @@ class ApprovalDesk {
     waits,    // the question is pending, for limits.approval_timeout_ms
     refused   // there is no approver: see *refusal
   };
-  Asked ask(Call &call, const Message &message, const Gate::Decision &decision,
-            Gate::Decision *refusal);
+  // `definition`: of the tool, as it is listed.
+  Asked ask(Call &call, const Message &message, const DefinitionHash &definition,
+            const Gate::Decision &decision, Gate::Decision *refusal);
   // Sends the approval form to the client on the stream of the call, if the client supports forms.
   // The client may answer inside.
   void ask_client(const Call &call);
@@ -64,8 +67,10 @@ class ApprovalDesk {
   // at most Approvals::max_watch_ms; 0: it only reads.
   ApprovalList list(std::uint64_t watch_ms);
   // The call that this answer is for. BH_E_NOT_FOUND: no such question is pending. BH_E_INVALID:
-  // unknown scope.
+  // the scope is unknown, or not for this call.
   Result<std::uint64_t> find(const ApprovalAnswer &answer) const;
+  // Ends a grant. BH_E_NOT_FOUND: there is none with this id.
+  Result<void> revoke(const ApprovalAnswer &answer);
   bool somebody_watches() const;
 
   std::size_t size() const noexcept { return approvals_.size(); }
@@ -75,6 +80,8 @@ class ApprovalDesk {
   void forget_session(bh_session session) { approvals_.forget_session(session); }
   // The server was removed or its definition has changed.
   void forget_server(std::string_view server) { approvals_.forget_server(server); }
+  // Ends the grants for any arguments of a tool: the person had other rules in view.
+  void rules_changed();
 
  private:
   bool asks_client(const Session &session) const;
@@ -82,6 +89,7 @@ class ApprovalDesk {
                                const Gate::Decision &decision) const;
   std::string refusal_text(const Call &call, bool elicits, std::size_t bytes) const;
   void record(const Call &call, const ApprovalQuestion &question, const ApprovalOutcome *outcome);
+  void end_grants(const std::vector<ApprovalGrant> &grants, ApprovalSurface surface);
 
   const Needs needs_;
   Approvals approvals_;

@@ -4,9 +4,11 @@
 
 #include <algorithm>
 #include <array>
+#include <initializer_list>
 #include <iterator>
 #include <utility>
 
+#include "bulkhead/cpp/clock.hpp"
 #include "bulkhead/cpp/text.hpp"
 #include "mcp/for_each.hpp"
 #include "mcp/scan.hpp"
@@ -27,12 +29,40 @@ std::size_t size_of(const ApprovalQuestion &q) {
   return numbers + q.id.size() + q.server.size() + q.method.size() + q.name.size() +
          q.arguments.size() + q.meta.size() + q.extra.size() + q.digest.size() + q.rule.size() +
          q.reason.size() + q.process_name.size() + q.principal.size() + q.transport.size() +
-         q.peer.size() + q.claimed_name.size();
+         q.peer.size() + q.claimed_name.size() + q.tool_digest.size() + q.definition.size();
 }
 
 void add_part(std::string *out, std::string_view part) {
   // Its length first: no two calls have one text.
   out->append(std::to_string(part.size())).append(":").append(part);
+}
+
+std::string digest_of(std::string_view kind, std::initializer_list<std::string_view> parts) {
+  std::string text(kind);
+  std::size_t size = text.size() + 128;
+  for (const std::string_view part : parts) size += part.size();
+  text.reserve(size);
+  for (const std::string_view part : parts) add_part(&text, part);
+  return sha256_hex(text);
+}
+
+bool is_live(const ApprovalGrant &grant, std::uint64_t now_ns) {
+  return grant.until_ns == 0 || grant.until_ns > now_ns;
+}
+
+bool covers(const ApprovalGrant &grant, const ApprovalQuestion &question) {
+  const ApprovalQuestion &given = grant.question;
+  if (given.rule != question.rule || given.process_name != question.process_name) return false;
+  if (grant.scope.kind == ApprovalScope::Kind::session || grant.scope.tool) {
+    if (given.session != question.session) return false;
+  }
+  if (grant.scope.kind == ApprovalScope::Kind::minutes || grant.scope.tool) {
+    if (given.principal != question.principal || given.transport != question.transport)
+      return false;
+  }
+  if (!grant.scope.tool) return given.digest == question.digest;
+  return !given.tool_digest.empty() && given.tool_digest == question.tool_digest &&
+         given.definition == question.definition;
 }
 
 }  // namespace
@@ -57,13 +87,13 @@ std::string approved_meta(std::string_view meta) {
 
 std::string approval_digest(std::string_view method, std::string_view server, std::string_view name,
                             const ApprovedTexts &texts) {
-  const std::string_view parts[] = {method, server, name, texts.arguments, texts.meta, texts.extra};
-  std::string text = "bulkhead.approval/2;";
-  std::size_t size = text.size() + 128;
-  for (const std::string_view part : parts) size += part.size();
-  text.reserve(size);
-  for (const std::string_view part : parts) add_part(&text, part);
-  return sha256_hex(text);
+  return digest_of("bulkhead.approval/2;",
+                   {method, server, name, texts.arguments, texts.meta, texts.extra});
+}
+
+std::string tool_approval_digest(std::string_view method, std::string_view server,
+                                 std::string_view name, std::string_view extra) {
+  return digest_of("bulkhead.approval.tool/1;", {method, server, name, extra});
 }
 
 // ---- questions -------------------------------------------------------------------------------
@@ -127,7 +157,7 @@ std::size_t Approvals::waiting_of(std::uint64_t session) const noexcept {
   return at == by_session_.end() ? 0 : at->second;
 }
 
-ApprovalList Approvals::list() const {
+ApprovalList Approvals::list(std::uint64_t now_ns) {
   ApprovalList out;
   out.waiting = waiting_.size();
   std::size_t bytes = 0;
@@ -136,51 +166,82 @@ ApprovalList Approvals::list() const {
     if (bytes > ApprovalList::max_bytes) break;
     out.questions.push_back(one.question);
   }
+  bytes = 0;
+  for (const ApprovalGrant &one : grants_) {
+    if (!is_live(one, now_ns)) continue;
+    bytes += size_of(one.question);
+    if (bytes > ApprovalList::max_bytes) break;
+    out.grants.push_back(one);
+  }
   return out;
 }
 
-// ---- answers that stay -----------------------------------------------------------------------
+// ---- grants ----------------------------------------------------------------------------------
 
 void Approvals::grant(const ApprovalQuestion &question, const ApprovalScope &scope,
                       std::uint64_t now_ns) {
   if (scope.kind == ApprovalScope::Kind::once) return;
-  Grant grant{question.digest,
-              question.rule,
-              question.server,
-              question.principal,
-              question.transport,
-              question.process_name,
-              0,
-              0};
-  if (scope.kind == ApprovalScope::Kind::session) {
-    grant.session = question.session;
-  } else {
-    grant.until_ns = now_ns + std::uint64_t{scope.minutes} * 60'000'000'000u;
-  }
   if (grants_.size() >= max_grants) grants_.pop_front();
-  grants_.push_back(std::move(grant));
+  ApprovalGrant &grant = grants_.emplace_back(ApprovalGrant{question, scope, 0});
+  ApprovalQuestion &kept = grant.question;
+  if (kept.arguments.size() > ApprovalGrant::max_arguments) {
+    kept.arguments = bh::cut_text(kept.arguments, ApprovalGrant::max_arguments);
+    kept.arguments_cut = true;
+  }
+  kept.meta.clear();
+  kept.extra.clear();
+  kept.expires_unix_ms = 0;
+  if (scope.kind != ApprovalScope::Kind::minutes) return;
+  const std::uint64_t ms = std::uint64_t{scope.minutes} * 60'000u;
+  grant.until_ns = now_ns + ms * 1'000'000u;
+  kept.expires_unix_ms = bh::unix_ms() + ms;
 }
 
 bool Approvals::granted(const ApprovalQuestion &question, std::uint64_t now_ns) {
-  std::erase_if(grants_, [now_ns](const Grant &grant) {
-    return grant.until_ns != 0 && grant.until_ns <= now_ns;
-  });
-  return std::any_of(grants_.begin(), grants_.end(), [&](const Grant &grant) {
-    if (grant.digest != question.digest || grant.rule != question.rule ||
-        grant.process_name != question.process_name) {
-      return false;
-    }
-    if (grant.session != 0) return grant.session == question.session;
-    return grant.principal == question.principal && grant.transport == question.transport;
-  });
+  std::erase_if(grants_, [now_ns](const ApprovalGrant &one) { return !is_live(one, now_ns); });
+  return std::any_of(grants_.begin(), grants_.end(),
+                     [&](const ApprovalGrant &one) { return covers(one, question); });
 }
 
 void Approvals::forget_session(std::uint64_t session) {
-  std::erase_if(grants_, [session](const Grant &grant) { return grant.session == session; });
+  std::erase_if(grants_, [session](const ApprovalGrant &one) {
+    const bool bound = one.scope.tool || one.scope.kind == ApprovalScope::Kind::session;
+    return bound && one.question.session == session;
+  });
 }
 
 void Approvals::forget_server(std::string_view server) {
-  std::erase_if(grants_, [server](const Grant &grant) { return grant.server == server; });
+  std::erase_if(grants_,
+                [server](const ApprovalGrant &one) { return one.question.server == server; });
+}
+
+template <class F>
+std::vector<ApprovalGrant> Approvals::take_grants(F matches) {
+  std::vector<ApprovalGrant> out;
+  std::erase_if(grants_, [&](ApprovalGrant &one) {
+    if (!matches(std::as_const(one))) return false;
+    out.push_back(std::move(one));
+    return true;
+  });
+  return out;
+}
+
+std::optional<ApprovalGrant> Approvals::revoke(std::string_view id) {
+  auto taken = take_grants([id](const ApprovalGrant &one) { return one.question.id == id; });
+  if (taken.empty()) return std::nullopt;
+  return std::move(taken.front());
+}
+
+std::vector<ApprovalGrant> Approvals::take_tool_grants() {
+  return take_grants([](const ApprovalGrant &one) { return one.scope.tool; });
+}
+
+std::vector<ApprovalGrant> Approvals::take_outdated(const ApprovalQuestion &question) {
+  return take_grants([&question](const ApprovalGrant &one) {
+    return one.scope.tool && one.question.session == question.session &&
+           one.question.tool_digest == question.tool_digest &&
+           one.question.definition != question.definition;
+  });
 }
 
 void Approvals::watch(std::uint64_t now_ns, std::uint64_t ms) noexcept {
@@ -195,9 +256,10 @@ std::string to_string(const ApprovalScope &scope) {
     case ApprovalScope::Kind::once:
       return "once";
     case ApprovalScope::Kind::session:
-      return "session";
+      return scope.tool ? "tool for session" : "session";
     case ApprovalScope::Kind::minutes:
-      return std::to_string(scope.minutes) + (scope.minutes == 1 ? " minute" : " minutes");
+      return (scope.tool ? "tool for " : "") + std::to_string(scope.minutes) +
+             (scope.minutes == 1 ? " minute" : " minutes");
   }
   return "";
 }
@@ -236,7 +298,9 @@ std::string describe(const ApprovalOutcome &outcome) {
   if (outcome.surface != ApprovalSurface::none) {
     out.append(" by ").append(to_string(outcome.surface));
   }
-  if (outcome.end == ApprovalEnd::allowed) out += " (" + to_string(outcome.scope) + ")";
+  if (outcome.end == ApprovalEnd::allowed || outcome.scope.kind != ApprovalScope::Kind::once) {
+    out += " (" + to_string(outcome.scope) + ")";
+  }
   const std::uint64_t waited_ms =
       outcome.ended_unix_ms > q.asked_unix_ms ? outcome.ended_unix_ms - q.asked_unix_ms : 0;
   return out + " after " + std::to_string(waited_ms) + " ms: " + q.method + " \"" + q.name +

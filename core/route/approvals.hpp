@@ -11,6 +11,7 @@
 #include <string>
 #include <string_view>
 #include <unordered_map>
+#include <vector>
 
 #include "profile/profile.hpp"
 #include "route/approval.hpp"
@@ -37,34 +38,37 @@ class Approvals {
   const Waiting *find(std::string_view id) const noexcept;
   const Waiting *find(std::uint64_t call) const noexcept;
   std::optional<Waiting> take(std::uint64_t call);
-  ApprovalList list() const;
+  ApprovalList list(std::uint64_t now_ns);
   std::size_t size() const noexcept { return waiting_.size(); }
   std::size_t waiting_of(std::uint64_t session) const noexcept;
 
-  // Grants further calls with the question's digest, under the same rule.
+  // Grants further calls within the scope, under the same rule.
   void grant(const ApprovalQuestion &question, const ApprovalScope &scope, std::uint64_t now_ns);
   bool granted(const ApprovalQuestion &question, std::uint64_t now_ns);
   void forget_session(std::uint64_t session);
   // The server was removed or its definition has changed.
   void forget_server(std::string_view server);
+  // Removes the grant with this id.
+  std::optional<ApprovalGrant> revoke(std::string_view id);
+  // The rules have changed: removes all grants for any arguments of a tool.
+  std::vector<ApprovalGrant> take_tool_grants();
+  // The same for those of this tool and session that are for another definition of the tool.
+  std::vector<ApprovalGrant> take_outdated(const ApprovalQuestion &question);
 
   // An approver reads the list and will read it again within `ms`, at most max_watch_ms.
   void watch(std::uint64_t now_ns, std::uint64_t ms) noexcept;
   bool watched(std::uint64_t now_ns) const noexcept { return now_ns < watched_until_ns_; }
 
  private:
-  struct Grant {
-    std::string digest, rule, server, principal, transport, process_name;
-    std::uint64_t session = 0;   // 0: any session, until until_ns
-    std::uint64_t until_ns = 0;  // 0: until the session ends
-  };
   using List = std::list<Waiting>;
+  template <class F>
+  std::vector<ApprovalGrant> take_grants(F matches);
 
   List waiting_;  // oldest first
   std::unordered_map<std::uint64_t, List::iterator> by_call_;
   std::unordered_map<std::uint64_t, std::size_t> by_session_;
   std::uint64_t bytes_ = 0;
-  std::list<Grant> grants_;  // oldest first
+  std::list<ApprovalGrant> grants_;  // oldest first
   std::uint64_t watched_until_ns_ = 0;
 };
 
@@ -79,5 +83,8 @@ struct ApprovedTexts {
 };
 std::string approval_digest(std::string_view method, std::string_view server, std::string_view name,
                             const ApprovedTexts &texts);
+// For any arguments and _meta.
+std::string tool_approval_digest(std::string_view method, std::string_view server,
+                                 std::string_view name, std::string_view extra);
 
 }  // namespace bulkhead

@@ -90,7 +90,7 @@ TEST_CASE("the list has the oldest first, and as many as have room") {
     one.question.arguments.assign(16'000, 'x');
     a.add(std::move(one));
   }
-  const ApprovalList list = a.list();
+  const ApprovalList list = a.list(0);
   CHECK(list.waiting == 300);
   CHECK(list.questions.size() < 135);
   REQUIRE(list.questions.size() > 100);
@@ -163,6 +163,82 @@ TEST_CASE("a grant is for its digest, rule, and session or client, and ends") {
     CHECK(a.granted(q, 119 * second));
     CHECK_FALSE(a.granted(q, 120 * second));
   }
+  SECTION("any arguments of a tool") {
+    q.tool_digest = "t";
+    q.definition = "h";
+    const ApprovalScope scope{ApprovalScope::Kind::minutes, 2, true};
+    a.grant(q, scope, 0);
+    ApprovalQuestion other = q;
+    other.digest = "e";
+    CHECK(a.granted(other, 119 * second));
+    const auto is_granted = [&](std::string ApprovalQuestion::*member) {
+      ApprovalQuestion changed = other;
+      changed.*member = "another";
+      return a.granted(changed, 1);
+    };
+    for (const auto member : {&ApprovalQuestion::tool_digest, &ApprovalQuestion::definition,
+                              &ApprovalQuestion::rule, &ApprovalQuestion::principal,
+                              &ApprovalQuestion::transport, &ApprovalQuestion::process_name}) {
+      CHECK_FALSE(is_granted(member));
+    }
+    CHECK(is_granted(&ApprovalQuestion::claimed_name));  // it proves nothing
+    other.session = 2;
+    CHECK_FALSE(a.granted(other, 1));
+    other.session = q.session;
+    REQUIRE(a.list(119 * second).grants.size() == 1);
+    CHECK(a.list(119 * second).grants[0].scope.tool);
+    SECTION("ends after its time") {
+      CHECK(a.list(120 * second).grants.empty());
+      CHECK_FALSE(a.granted(other, 120 * second));
+    }
+    SECTION("ends with its session") {
+      a.forget_session(2);
+      CHECK(a.granted(other, 1));
+      a.forget_session(1);
+      CHECK_FALSE(a.granted(other, 1));
+    }
+    SECTION("ends with the rules") {
+      CHECK(a.take_tool_grants().size() == 1);
+      CHECK_FALSE(a.granted(other, 1));
+    }
+    SECTION("ends with the definition") {
+      CHECK(a.take_outdated(other).empty());
+      other.definition = "i";
+      CHECK(a.take_outdated(other).size() == 1);
+      other.definition = "h";
+      CHECK_FALSE(a.granted(other, 1));
+    }
+    SECTION("is no approval of a call without arguments, and none of it") {
+      CHECK(tool_approval_digest("tools/call", "s", "t", "") !=
+            approval_digest("tools/call", "s", "t", {}));
+    }
+    SECTION("needs a digest") {
+      q.tool_digest.clear();
+      Approvals empty;
+      empty.grant(q, scope, 0);
+      q.digest = "e";
+      CHECK_FALSE(empty.granted(q, 1));
+    }
+  }
+  SECTION("revoked by its id only") {
+    q.id = "0123";
+    a.grant(q, {ApprovalScope::Kind::session, 0}, 0);
+    CHECK_FALSE(a.revoke("012").has_value());
+    REQUIRE(a.revoke("0123").has_value());
+    CHECK_FALSE(a.revoke("0123").has_value());
+    CHECK_FALSE(a.granted(q, 1));
+  }
+  SECTION("what is kept of the question is small") {
+    q.arguments.assign(16'000, 'x');
+    q.meta = q.extra = "{}";
+    a.grant(q, {ApprovalScope::Kind::session, 0}, 0);
+    const ApprovalQuestion kept = a.list(0).grants.at(0).question;
+    CHECK(kept.arguments.size() == ApprovalGrant::max_arguments);
+    CHECK(kept.arguments_cut);
+    CHECK(kept.meta.empty());
+    CHECK(kept.extra.empty());
+    CHECK(kept.expires_unix_ms == 0);
+  }
   SECTION("another program under its server's name") {
     q.server = "a";
     a.grant(q, {ApprovalScope::Kind::session, 0}, 0);
@@ -202,6 +278,11 @@ TEST_CASE("scopes that there are not") {
   CHECK_FALSE(ApprovalScope{ApprovalScope::Kind::minutes, 0}.valid());
   CHECK_FALSE(ApprovalScope{ApprovalScope::Kind::minutes, 1441}.valid());
   CHECK_FALSE(ApprovalScope{ApprovalScope::Kind::session, 1}.valid());
+  CHECK(ApprovalScope{ApprovalScope::Kind::session, 0, true}.valid());
+  CHECK(ApprovalScope{ApprovalScope::Kind::minutes, 60, true}.valid());
+  CHECK_FALSE(ApprovalScope{ApprovalScope::Kind::minutes, 61, true}.valid());
+  CHECK_FALSE(ApprovalScope{ApprovalScope::Kind::minutes, 0, true}.valid());
+  CHECK_FALSE(ApprovalScope{ApprovalScope::Kind::once, 0, true}.valid());
   // A scope comes from other processes, so that its kind may be any byte.
   // NOLINTNEXTLINE(clang-analyzer-optin.core.EnumCastOutOfRange): that is what is tested
   CHECK_FALSE(ApprovalScope{static_cast<ApprovalScope::Kind>(7), 0}.valid());

@@ -206,7 +206,8 @@ Calls::Next Calls::apply(Call &call, CallInHand &hand, const Gate::Decision &dec
 
 Calls::Next Calls::ask_person(Call &call, const CallInHand &hand, const Gate::Decision &decision) {
   Gate::Decision refusal;
-  switch (needs_.desk.ask(call, hand.message, decision, &refusal)) {
+  switch (needs_.desk.ask(call, hand.message, hand.target.resolved.definition_hash, decision,
+                          &refusal)) {
     case ApprovalDesk::Asked::granted:
       return call.waited ? Step::confirm : Step::record;
     case ApprovalDesk::Asked::refused:
@@ -429,9 +430,12 @@ void Calls::approval_given(std::uint64_t id, bool allow, ApprovalSurface surface
 }
 
 void Calls::take_approval(Call &call, bool allow, ApprovalSurface surface,
-                          const ApprovalScope &scope) {
+                          const ApprovalScope &wanted) {
   if (call.stage != Stage::approving) return;
   const ApprovalEnd end = allow ? ApprovalEnd::allowed : ApprovalEnd::denied;
+  // Other calls of the tool are not allowed because of rules that were replaced.
+  const bool outdated = wanted.tool && call.rules != rules_;
+  const ApprovalScope scope = outdated ? ApprovalScope{} : wanted;
   const auto question = needs_.desk.close(call, end, surface, scope);
   if (!question) return;
   CallInHand hand = needs_.parking.take(call);
@@ -449,6 +453,7 @@ void Calls::take_approval(Call &call, bool allow, ApprovalSurface surface,
 }
 
 Result<void> Calls::answer_approval(const ApprovalAnswer &answer) {
+  if (answer.revoke) return needs_.desk.revoke(answer);
   const auto call = needs_.desk.find(answer);
   if (!call.has_value()) return std::unexpected(call.error());
   approval_given(*call, answer.allow, answer.surface, answer.scope);

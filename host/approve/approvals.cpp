@@ -15,6 +15,7 @@
 #include "common/signals.hpp"
 #include "common/text.hpp"
 #include "mcp/scan.hpp"
+#include "route/approval.hpp"
 #include "service/control_client.hpp"
 
 namespace bulkhead::program {
@@ -39,7 +40,7 @@ std::string error_of(const FoundGateway &gateway) {
 
 struct Looked {
   std::size_t gateways = 0;
-  std::vector<SeenQuestion> questions;
+  std::vector<SeenQuestion> questions, grants;
   std::vector<std::string> failures;  // "SOCKET: why"
 };
 
@@ -58,6 +59,9 @@ Looked look(bool watch) {
       continue;
     }
     std::move(questions->begin(), questions->end(), std::back_inserter(out.questions));
+    if (auto grants = read_questions(gateway.socket, gateway.answer, "granted")) {
+      std::move(grants->begin(), grants->end(), std::back_inserter(out.grants));
+    }
   }
   return out;
 }
@@ -66,10 +70,11 @@ int not_running() {
   return complain("no gateway is running; `bulkhead serve` starts one", exit_not_running);
 }
 
-// Empty: it is answered. Else why not.
-std::string answer(const SeenQuestion &question, bool allow, std::string_view scope) {
+// Empty: it is answered. Else why not. decision: allow, deny or revoke.
+std::string answer(const SeenQuestion &question, std::string_view decision,
+                   std::string_view scope = R"("once")") {
   std::string body = R"({"decision":")";
-  body.append(allow ? "allow" : "deny").append(R"(","scope":)").append(scope);
+  body.append(decision).append(R"(","scope":)").append(scope);
   body += R"(,"surface":"terminal"})";
   const auto done =
       ask_gateway(question.socket, "POST", "/confirm/" + question.id, answer_wait_ms, body);
@@ -84,50 +89,74 @@ int list(const Arguments &arguments) {
   std::string text;
   if (arguments.json) {
     for (const SeenQuestion &q : looked.questions) text += (text.empty() ? "" : ",") + q.json;
-    text = "{\"pending\":[" + text + "]}\n";
+    text = "{\"pending\":[" + text + "],\"granted\":[";
+    for (const SeenQuestion &q : looked.grants) text += (text.ends_with('[') ? "" : ",") + q.json;
+    text += "]}\n";
   } else {
     text = questions_table(looked.questions);
     if (text.empty() && looked.failures.empty()) text = "No call waits for approval.\n";
+    if (!looked.grants.empty()) text += "\nApprovals in force:\n" + grants_table(looked.grants);
   }
   const bool written = write_stdout(text);
   if (looked.gateways == 0) return exit_not_running;
   return written && looked.failures.empty() ? exit_ok : exit_failed;
 }
 
-std::string scope_of(const Arguments &arguments) {
-  if (arguments.for_session) return R"("session")";
-  if (arguments.for_minutes != 0) {
-    return R"({"minutes":)" + std::to_string(arguments.for_minutes) + "}";
-  }
-  return R"("once")";
+std::string scope_text(bool tool, bool session, std::uint32_t minutes) {
+  std::string out = tool ? R"("tool":true)" : "";
+  if (session && !tool) return R"("session")";
+  if (minutes != 0) out += (tool ? "," : "") + (R"("minutes":)" + std::to_string(minutes));
+  return out.empty() ? R"("once")" : "{" + out + "}";
 }
 
-int answer_one(const Arguments &arguments, bool allow) {
+enum class Answer : std::uint8_t { allow, deny, revoke };
+
+int answer_one(const Arguments &arguments, Answer answer) {
+  const bool revokes = answer == Answer::revoke;
+  const bool allow = answer == Answer::allow;
   if (arguments.question.size() < min_id) {
     return complain("at least " + std::to_string(min_id) + " characters of the id are needed",
+                    exit_usage);
+  }
+  if (arguments.for_tool && !arguments.for_session &&
+      (arguments.for_minutes == 0 || arguments.for_minutes > ApprovalScope::max_tool_minutes)) {
+    return complain("--tool needs --session, or --minutes from 1 to " +
+                        std::to_string(ApprovalScope::max_tool_minutes),
                     exit_usage);
   }
   const Looked looked = look(false);
   if (looked.gateways == 0) return not_running();
   for (const std::string &failure : looked.failures) complain(failure);
   std::vector<const SeenQuestion *> meant;
-  for (const SeenQuestion &q : looked.questions) {
+  for (const SeenQuestion &q : revokes ? looked.grants : looked.questions) {
     if (q.id.starts_with(arguments.question)) meant.push_back(&q);
   }
   if (meant.size() > 1) {
-    return complain(std::to_string(meant.size()) + " questions begin with \"" + arguments.question +
-                    "\"; give more of the id");
+    return complain(std::to_string(meant.size()) + (revokes ? " approvals" : " questions") +
+                    " begin with \"" + arguments.question + "\"; give more of the id");
+  }
+  if (meant.empty() && revokes) {
+    return complain("no approval \"" + arguments.question +
+                    "\" is in force: it was revoked or has ended; `bulkhead approvals` lists those "
+                    "in force");
   }
   if (meant.empty()) {
     return complain("no question \"" + arguments.question +
                     "\" is pending: it was answered or withdrawn, or has timed out; "
                     "`bulkhead approvals` lists the pending ones");
   }
-  const std::string error = answer(*meant[0], allow, allow ? scope_of(arguments) : R"("once")");
+  const std::string error =
+      answer(*meant[0],
+             revokes ? "revoke"
+             : allow ? "allow"
+                     : "deny",
+             scope_text(arguments.for_tool, arguments.for_session, arguments.for_minutes));
   if (!error.empty()) return complain(error);
   const SeenQuestion &q = *meant[0];
-  return write_stdout(std::string(allow ? "allowed" : "denied") + ": " + q.server + " " + q.name +
-                      "\n")
+  return write_stdout(std::string(revokes ? "revoked"
+                                  : allow ? "allowed"
+                                          : "denied") +
+                      ": " + q.server + " " + q.name + "\n")
              ? exit_ok
              : exit_failed;
 }
@@ -165,12 +194,14 @@ int watch_lines(const Arguments &arguments) {
 }
 
 void act(const ApprovalsView::Action &action, ApprovalsView *view) {
-  const std::string error =
-      answer(action.question, action.allow, action.session ? R"("session")" : R"("once")");
+  const bool tool = action.scope == 't', session = action.scope == 's';
+  const std::string error = answer(action.question, action.allow ? "allow" : "deny",
+                                   scope_text(tool, session, tool ? view->tool_minutes : 0));
   const SeenQuestion &q = action.question;
-  view->show_message(error.empty() ? std::string(!action.allow    ? "denied"
-                                                 : action.session ? "allowed for the session"
-                                                                  : "allowed once") +
+  view->show_message(error.empty() ? std::string(!action.allow ? "denied"
+                                                 : tool        ? "allowed for 10 minutes"
+                                                 : session     ? "allowed for the session"
+                                                               : "allowed once") +
                                          ": " + q.server + " " + q.name
                                    : "not answered: " + error);
 }
@@ -217,10 +248,13 @@ int run_approvals(const Arguments &arguments) {
   return list(arguments);
 }
 int run_approvals_allow(const Arguments &arguments) {
-  return answer_one(arguments, true);
+  return answer_one(arguments, Answer::allow);
 }
 int run_approvals_deny(const Arguments &arguments) {
-  return answer_one(arguments, false);
+  return answer_one(arguments, Answer::deny);
+}
+int run_approvals_revoke(const Arguments &arguments) {
+  return answer_one(arguments, Answer::revoke);
 }
 
 int run_approvals_watch(const Arguments &arguments) {

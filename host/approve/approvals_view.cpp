@@ -49,9 +49,10 @@ std::vector<std::string> wrapped(std::string_view text, std::size_t columns) {
 }  // namespace
 
 std::optional<std::vector<SeenQuestion>> read_questions(const std::string &socket,
-                                                        std::string_view json) {
+                                                        std::string_view json,
+                                                        std::string_view list) {
   if (!mcp::valid_json(json) || !json.starts_with('{')) return std::nullopt;
-  const std::string_view pending = mcp::member(json, "pending");
+  const std::string_view pending = mcp::member(json, list);
   if (!pending.starts_with('[')) return std::nullopt;
   std::vector<SeenQuestion> out;
   mcp::for_each_item(pending, [&](std::string_view item) {
@@ -67,6 +68,7 @@ std::optional<std::vector<SeenQuestion>> read_questions(const std::string &socke
                                                                 {"meta", &q.meta},
                                                                 {"extra", &q.extra},
                                                                 {"rule", &q.rule},
+                                                                {"scope", &q.scope},
                                                                 {"reason", &q.reason},
                                                                 {"process_name", &q.process_name},
                                                                 {"claimed_name", &q.claimed_name},
@@ -99,6 +101,19 @@ std::string questions_table(const std::vector<SeenQuestion> &questions) {
                first_line(q.process_name.empty() ? q.transport : q.process_name, 30),
                first_line(q.claimed_name, 30), seconds(q.expires_in_ms),
                first_line(all_params(q), 160)});
+  }
+  return table.empty() ? "" : table.str();
+}
+
+std::string grants_table(const std::vector<SeenQuestion> &grants) {
+  Table table({"ID", "SERVER", "NAME", "SCOPE", "CLIENT", "CLAIMED", ">LEFT", "ARGUMENTS"});
+  for (const SeenQuestion &q : grants) {
+    const bool tool = q.scope.starts_with("tool ");
+    table.add({q.id.substr(0, short_id), q.server, first_line(q.name, 60), q.scope,
+               first_line(q.process_name.empty() ? q.transport : q.process_name, 30),
+               first_line(q.claimed_name, 30),
+               q.expires_in_ms == 0 ? "-" : seconds(q.expires_in_ms),
+               tool ? "any" : first_line(q.arguments, 160)});
   }
   return table.empty() ? "" : table.str();
 }
@@ -139,7 +154,7 @@ ApprovalsView::Action ApprovalsView::key(std::string_view key, std::uint64_t now
   } else if ((key == "k" || key == "\x1b[A") && place > 0) {
     select(place - 1, settled);
   }
-  if (key != "a" && key != "s" && key != "d") return out;
+  if (key != "a" && key != "s" && key != "t" && key != "d") return out;
   if (now_ms < since_ms_ + settle_ms) {
     message_ = "The selected question is new: read it, then press the key again.";
     return out;
@@ -147,7 +162,7 @@ ApprovalsView::Action ApprovalsView::key(std::string_view key, std::uint64_t now
   out.kind = Action::Kind::answer;
   out.question = *question;
   out.allow = key != "d";
-  out.session = key == "s";
+  if (out.allow) out.scope = key[0];
   return out;
 }
 
@@ -212,9 +227,9 @@ std::string ApprovalsView::draw(std::size_t columns, std::size_t rows) const {
   lines.resize(std::min(lines.size(), rows - 3));
   lines.emplace_back();
   lines.push_back(message_);
-  lines.push_back(now == nullptr
-                      ? "q quit"
-                      : "a allow once   s for the session   d deny   j k select   q quit");
+  lines.push_back(now == nullptr ? "q quit"
+                                 : "a allow once   s for the session   t this tool for 10 minutes  "
+                                   " d deny   j k select   q quit");
   std::string out;
   for (std::size_t i = 0; i < lines.size(); ++i) {
     out += first_line(lines[i], columns) + (i + 1 < lines.size() ? "\r\n" : "");

@@ -10,7 +10,7 @@
 
 namespace bulkhead::program {
 
-// A pending question as a gateway has returned it, as printable text.
+// A pending question, or an approval in force, as a gateway has returned it, as printable text.
 struct SeenQuestion {
   std::string socket;  // of the gateway
   std::string id, server, method, name, arguments, meta, extra, rule, reason;
@@ -18,29 +18,36 @@ struct SeenQuestion {
   std::string claimed_name;  // the client's own claim; nothing verifies it
   bool arguments_cut = false;
   std::uint64_t arguments_bytes = 0, expires_in_ms = 0;
-  std::string json;  // the object as received
+  std::string scope;  // of an approval: "session", "tool for 10 minutes"
+  std::string json;   // the object as received
 };
 
-// Parses the answer of /confirm/pending. nullopt: it has another format.
+// Parses the answer of /confirm/pending, its member `list` ("pending" or "granted"). nullopt: it
+// has another format.
 std::optional<std::vector<SeenQuestion>> read_questions(const std::string &socket,
-                                                        std::string_view json);
+                                                        std::string_view json,
+                                                        std::string_view list = "pending");
 
 // The arguments, followed by the other members of params.
 std::string all_params(const SeenQuestion &question);
 
 // A table of the questions; empty if there are none.
 std::string questions_table(const std::vector<SeenQuestion> &questions);
+// The same for approvals in force.
+std::string grants_table(const std::vector<SeenQuestion> &grants);
 
 class ApprovalsView {
  public:
   // Keys are ignored for this time after another question was selected, since the key may have been
   // meant for the previous one.
   static constexpr std::uint64_t settle_ms = 700;
+  static constexpr std::uint32_t tool_minutes = 10;
 
   struct Action {
     enum class Kind : std::uint8_t { none, quit, answer } kind = Kind::none;
     SeenQuestion question;  // of answer
-    bool allow = false, session = false;
+    bool allow = false;
+    char scope = 'a';  // the key: a once, s session, t the tool for tool_minutes
   };
 
   void show(std::vector<SeenQuestion> questions, std::uint64_t now_ms);

@@ -55,6 +55,23 @@ TEST_CASE("questions are read as they come, printable") {
   CHECK(read_questions("x", R"({"pending":[]})")->empty());
 }
 
+TEST_CASE("approvals in force are read beside the questions") {
+  const auto got = read_questions(
+      "x.sock",
+      R"({"waiting":0,"pending":[],"granted":[{"id":"abcdef0123","server":"s","name":"t","arguments":"{\"a\":1}",)"
+      R"("claimed_name":"me","transport":"http","scope":"tool for 10 minutes","expires_in_ms":1500},)"
+      R"({"id":"cd","server":"s","name":"u","arguments":"{\"b\":1}","scope":"session"}]})",
+      "granted");
+  REQUIRE(got.has_value());
+  REQUIRE(got->size() == 2);
+  CHECK(got->at(0).scope == "tool for 10 minutes");
+  const std::string table = grants_table(*got);
+  CHECK(table.find("abcdef01  s       t     tool for 10 minutes  http    me        2 s  any\n") !=
+        std::string::npos);
+  CHECK(table.find(R"(-  {"b":1})") != std::string::npos);
+  CHECK(grants_table({}).empty());
+}
+
 TEST_CASE("a key answers the question that is selected, and that has been there") {
   ApprovalsView view;
   CHECK(view.key("a", 0).kind == Kind::none);
@@ -64,8 +81,10 @@ TEST_CASE("a key answers the question that is selected, and that has been there"
   REQUIRE(action.kind == Kind::answer);
   CHECK(action.question.id == question("aaaa").id);
   CHECK(action.allow);
-  CHECK_FALSE(action.session);
-  CHECK(view.key("s", 2000).session);
+  CHECK(action.scope == 'a');
+  CHECK(view.key("s", 2000).scope == 's');
+  CHECK(view.key("t", 2000).scope == 't');
+  CHECK(view.key("t", 2000).allow);
   CHECK_FALSE(view.key("d", 2000).allow);
   CHECK(view.key("x", 2000).kind == Kind::none);
 

@@ -167,6 +167,8 @@ void add_questions(CLI::App &app, Arguments &to) {
   command->require_subcommand(0, 1);
   command->footer(
       "Example:\n  bulkhead approvals watch\n\n"
+      "Also lists the approvals in force that hold for more than one call. CLAIMED is the name\n"
+      "that the client gives itself; nothing verifies it.\n"
       "A call waits for approval only while an approval surface is available: a terminal with\n"
       "`bulkhead approvals watch`, the client, or the service API ([approval] in the profile).\n"
       "Exit code 3 if no gateway is running.");
@@ -178,12 +180,15 @@ void add_questions(CLI::App &app, Arguments &to) {
   add_json(*watch, to);
   watch->footer(
       "Example:\n  bulkhead approvals watch\n\n"
-      "Keys: a allows once, s allows this call with these arguments for the session, d denies,\n"
-      "arrows or j and k select, q quits. If standard output is not a terminal, prints one line\n"
-      "(--json: one object) for each new question; answer with `approvals allow` and `deny`.");
+      "Keys: a allows once, s allows this call with these arguments for the session, t allows\n"
+      "this tool with any arguments for the session, at most 10 minutes, d denies, arrows or j\n"
+      "and k select, q quits. If standard output is not a terminal, prints one line (--json: one\n"
+      "object) for each new question; answer with `approvals allow` and `deny`.");
   auto *allow = add_command(*command, to, "allow", "Allow a pending call", run_approvals_allow);
   auto *deny = add_command(*command, to, "deny", "Deny a pending call", run_approvals_deny);
-  for (CLI::App *one : {allow, deny}) {
+  auto *revoke =
+      add_command(*command, to, "revoke", "End an approval that is in force", run_approvals_revoke);
+  for (CLI::App *one : {allow, deny, revoke}) {
     one->add_option("id", to.question, "Id of the question, or a prefix of at least 4 characters")
         ->required()
         ->type_name("ID");
@@ -192,14 +197,23 @@ void add_questions(CLI::App &app, Arguments &to) {
                                   "Also allow the same call until the client's session ends");
   allow
       ->add_option("--minutes", to.for_minutes,
-                   "Also allow the same call of this client for N minutes")
+                   "Also allow the same call of this client for N minutes (1 to 1440)")
       ->type_name("N")
       ->check(CLI::Range(1u, ApprovalScope::max_minutes).description(""))
       ->excludes(session);
+  allow->add_flag("--tool", to.for_tool,
+                  "With --session or --minutes (1 to 60): calls of this tool with any arguments");
   allow->footer(
-      "Example:\n  bulkhead approvals allow 3f9c --minutes 10\n\n"
-      "Exit code 1 if no such question is pending.");
+      "Examples:\n  bulkhead approvals allow 3f9c --minutes 10\n"
+      "  bulkhead approvals allow 3f9c --tool --minutes 10\n\n"
+      "Without --tool, the approval applies to calls with exactly these arguments. With --tool,\n"
+      "it applies to calls of this tool of this server in the client's session, and ends early if\n"
+      "the rules or the definition of the tool change. Exit code 1 if no such question is\n"
+      "pending.");
   deny->footer("Example:\n  bulkhead approvals deny 3f9c");
+  revoke->footer(
+      "Example:\n  bulkhead approvals revoke 3f9c\n\n"
+      "`bulkhead approvals` lists approvals in force. Exit code 1 if there is none with this id.");
 }
 
 void add_aggregator(CLI::App &app, Arguments &to) {

@@ -32,14 +32,15 @@ struct Arguments {
   std::string hash;                // approve, pins approve: the expected digest
   bool yes = false, tools = false, list = false;  // approve
   bool all = false;                               // revoke, pins
-  std::string question;                           // approvals allow, deny: an id or its prefix
-  bool for_session = false;                       // approvals allow
-  std::uint32_t for_minutes = 0;                  // approvals allow; 0: not given
-  bool notify = false;                            // approvals watch
-  std::string codec = "auto", lock_path;          // aggregator
-  int parent_pid = -1;                            // aggregator; -1: the parent process, 0: none
-  bool no_warm = false;                           // import, mcp add: do not start the servers now
-  bool folder = false;                            // import: include the files of the working folder
+  std::string question;                   // approvals allow, deny, revoke: an id or its prefix
+  bool for_tool = false;                  // approvals allow
+  bool for_session = false;               // approvals allow
+  std::uint32_t for_minutes = 0;          // approvals allow; 0: not given
+  bool notify = false;                    // approvals watch
+  std::string codec = "auto", lock_path;  // aggregator
+  int parent_pid = -1;                    // aggregator; -1: the parent process, 0: none
+  bool no_warm = false;                   // import, mcp add: do not start the servers now
+  bool folder = false;                    // import: include the files of the working folder
   bool force = false, json = false, origin = false;
   McpArguments mcp;         // mcp
   RecordArguments records;  // inspect, timeline, calls, audit verify

@@ -21,6 +21,7 @@ int run_approvals(const Arguments &arguments);
 int run_approvals_watch(const Arguments &arguments);
 int run_approvals_allow(const Arguments &arguments);
 int run_approvals_deny(const Arguments &arguments);
+int run_approvals_revoke(const Arguments &arguments);
 int run_pins(const Arguments &arguments);
 int run_pins_show(const Arguments &arguments);
 int run_pins_approve(const Arguments &arguments);

@@ -15,7 +15,9 @@ using bh::json::append_member;
 
 constexpr std::uint64_t usual_watch_s = 5, most_watch_s = 60;
 
-std::string json_of(const ApprovalQuestion &q, std::uint64_t now_unix_ms) {
+// scope: of a grant; empty: the question is pending.
+std::string json_of(const ApprovalQuestion &q, const std::string &scope,
+                    std::uint64_t now_unix_ms) {
   std::string out = "{";
   append_member(&out, "id", q.id);
   append_member(&out, "server", q.server);
@@ -36,7 +38,9 @@ std::string json_of(const ApprovalQuestion &q, std::uint64_t now_unix_ms) {
   append_member(&out, "peer", q.peer);
   // As a string: it may exceed the precision of a JavaScript number.
   append_member(&out, "session", std::to_string(q.session));
+  if (!scope.empty()) append_member(&out, "scope", scope);
   append_member(&out, "asked_unix_ms", q.asked_unix_ms);
+  if (!scope.empty() && q.expires_unix_ms == 0) return out + "}";
   append_member(&out, "expires_unix_ms", q.expires_unix_ms);
   append_member(&out, "expires_in_ms",
                 q.expires_unix_ms > now_unix_ms ? q.expires_unix_ms - now_unix_ms : 0);
@@ -85,17 +89,28 @@ Result<ApprovalScope> read_scope(std::string_view value) {
   ApprovalScope scope;
   if (value.empty()) return scope;
   if (value.starts_with('{')) {
-    if (auto fine = check_object(value, {"minutes"}); !fine) return std::unexpected(fine.error());
-    const auto minutes = number_of(mcp::member(value, "minutes"));
-    if (minutes && *minutes >= 1 && *minutes <= ApprovalScope::max_minutes) {
-      return ApprovalScope{ApprovalScope::Kind::minutes, static_cast<std::uint32_t>(*minutes)};
+    if (auto fine = check_object(value, {"minutes", "tool"}); !fine) {
+      return std::unexpected(fine.error());
     }
+    const std::string_view given = mcp::member(value, "minutes"), tool = mcp::member(value, "tool");
+    scope.tool = tool == "true";
+    if (!given.empty()) {
+      scope.kind = ApprovalScope::Kind::minutes;
+      scope.minutes = static_cast<std::uint32_t>(
+          std::min<std::uint64_t>(number_of(given).value_or(0), ApprovalScope::max_minutes + 1));
+    } else if (scope.tool) {
+      scope.kind = ApprovalScope::Kind::session;
+    }
+    const bool named = !given.empty() || !tool.empty();
+    if (named && (tool.empty() || scope.tool) && scope.valid()) return scope;
   } else if (const auto text = text_of(value)) {
     if (*text == "once") return scope;
     if (*text == "session") return ApprovalScope{ApprovalScope::Kind::session, 0};
   }
-  return fail(BH_E_INVALID, "scope must be \"once\", \"session\" or {\"minutes\": 1 to " +
-                                std::to_string(ApprovalScope::max_minutes) + "}");
+  return fail(BH_E_INVALID, "scope must be \"once\", \"session\", {\"minutes\": 1 to " +
+                                std::to_string(ApprovalScope::max_minutes) +
+                                "}, {\"tool\": true} or {\"tool\": true, \"minutes\": 1 to " +
+                                std::to_string(ApprovalScope::max_tool_minutes) + "}");
 }
 
 }  // namespace
@@ -104,7 +119,12 @@ std::string approvals_json(const ApprovalList &list, std::uint64_t now_unix_ms) 
   std::string out = "{\"waiting\":" + std::to_string(list.waiting) + ",\"pending\":[";
   for (const ApprovalQuestion &question : list.questions) {
     if (!out.ends_with('[')) out += ',';
-    out += json_of(question, now_unix_ms);
+    out += json_of(question, {}, now_unix_ms);
+  }
+  out += "],\"granted\":[";
+  for (const ApprovalGrant &grant : list.grants) {
+    if (!out.ends_with('[')) out += ',';
+    out += json_of(grant.question, to_string(grant.scope), now_unix_ms);
   }
   return out + "]}";
 }
@@ -117,10 +137,11 @@ Result<ApprovalAnswer> read_approval_answer(std::string_view body, std::string_v
   ApprovalAnswer answer;
   answer.id = id;
   const auto decision = text_of(mcp::member(body, "decision"));
-  if (decision != "allow" && decision != "deny") {
-    return fail(BH_E_INVALID, "decision must be \"allow\" or \"deny\"");
+  if (decision != "allow" && decision != "deny" && decision != "revoke") {
+    return fail(BH_E_INVALID, "decision must be \"allow\", \"deny\" or \"revoke\"");
   }
   answer.allow = decision == "allow";
+  answer.revoke = decision == "revoke";
   const auto scope = read_scope(mcp::member(body, "scope"));
   if (!scope) return std::unexpected(scope.error());
   answer.scope = *scope;

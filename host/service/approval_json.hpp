@@ -8,13 +8,14 @@
 
 namespace bulkhead::program {
 
-// {"waiting":1,"pending":[{"id":...}]}; `now_unix_ms` is used to compute the remaining time of
-// each.
+// {"waiting":1,"pending":[{"id":...}],"granted":[{"id":...,"scope":...}]}; `now_unix_ms` is used to
+// compute the remaining time of each.
 std::string approvals_json(const ApprovalList &list, std::uint64_t now_unix_ms);
 
 // Parses the body of POST /confirm/{id}:
-// {"decision":"allow"|"deny","scope":"once"|"session"|{"minutes":N},"surface":"terminal"|"api"};
-// scope and surface are optional. BH_E_INVALID has the reason.
+// {"decision":"allow"|"deny"|"revoke","scope":"once"|"session"|{"minutes":N}|{"tool":true}|
+// {"tool":true,"minutes":N},"surface":"terminal"|"api"}; scope and surface are optional.
+// BH_E_INVALID has the reason.
 Result<ApprovalAnswer> read_approval_answer(std::string_view body, std::string_view id);
 
 // Parses the body of POST /confirm/watch: {"seconds":N} or empty.

@@ -22,14 +22,41 @@ TEST_CASE("approval answers are validated strictly") {
   CHECK(good(R"({"decision":"allow","scope":"session"})").scope.kind ==
         ApprovalScope::Kind::session);
   CHECK(good(R"({"decision":"allow","scope":{"minutes":10}})").scope.minutes == 10);
+  CHECK_FALSE(good(R"({"decision":"allow","scope":{"minutes":10}})").scope.tool);
+  const ApprovalScope session = good(R"({"decision":"allow","scope":{"tool":true}})").scope;
+  CHECK(session.tool);
+  CHECK(session.kind == ApprovalScope::Kind::session);
+  const ApprovalScope tool =
+      good(R"({"decision":"allow","scope":{"tool":true,"minutes":60}})").scope;
+  CHECK(tool.tool);
+  CHECK(tool.kind == ApprovalScope::Kind::minutes);
+  CHECK(tool.minutes == 60);
+  CHECK(good(R"({"decision":"revoke"})").revoke);
+  CHECK_FALSE(good(R"({"decision":"revoke"})").allow);
+  CHECK_FALSE(good(R"({"decision":"allow"})").revoke);
   CHECK(good(R"({"decision":"allow","surface":"terminal"})").surface == ApprovalSurface::terminal);
-  for (const char *bad :
-       {"", "{}", "[]", "null", "{", R"({"decision":"yes"})", R"({"decision":true})",
-        R"({"decision":"allow","decision":"deny"})", R"({"decision":"allow","scope":"forever"})",
-        R"({"decision":"allow","scope":{"minutes":0}})", R"({"decision":"allow","scope":{}})",
-        R"({"decision":"allow","scope":{"minutes":1441}})", R"({"decision":"allow","scope":null})",
-        R"({"decision":"allow","scope":{"minutes":1.5}})", R"({"decision":"allow","more":1})",
-        R"({"decision":"allow","surface":"elicitation"})"}) {
+  for (const char *bad : {"",
+                          "{}",
+                          "[]",
+                          "null",
+                          "{",
+                          R"({"decision":"yes"})",
+                          R"({"decision":true})",
+                          R"({"decision":"allow","decision":"deny"})",
+                          R"({"decision":"allow","scope":"forever"})",
+                          R"({"decision":"allow","scope":{"minutes":0}})",
+                          R"({"decision":"allow","scope":{}})",
+                          R"({"decision":"allow","scope":{"minutes":1441}})",
+                          R"({"decision":"allow","scope":null})",
+                          R"({"decision":"allow","scope":{"tool":true,"minutes":61}})",
+                          R"({"decision":"allow","scope":{"tool":true,"minutes":0}})",
+                          R"({"decision":"allow","scope":{"tool":false}})",
+                          R"({"decision":"allow","scope":"tool"})",
+                          R"({"decision":"allow","scope":{"tool":1}})",
+                          R"({"decision":"allow","scope":{"minutes":4294967297}})",
+                          R"({"decision":"allow","scope":{"minutes":1.5}})",
+                          R"({"decision":"allow","more":1})",
+                          R"({"decision":"allow","surface":"elicitation"})"}) {
     INFO(bad);
     const auto answer = read_approval_answer(bad, "id");
     REQUIRE_FALSE(answer.has_value());
@@ -48,7 +75,7 @@ TEST_CASE("a watch request has a duration") {
 
 TEST_CASE("questions with any content are written as valid JSON") {
   ApprovalList list;
-  CHECK(approvals_json(list, 0) == R"({"waiting":0,"pending":[]})");
+  CHECK(approvals_json(list, 0) == R"({"waiting":0,"pending":[],"granted":[]})");
   ApprovalQuestion &q = list.questions.emplace_back();
   q.id = "ab";
   q.arguments = "{\"a\":\"\\n\xFF";
@@ -65,4 +92,13 @@ TEST_CASE("questions with any content are written as valid JSON") {
   CHECK(json.find(R"("expires_in_ms":60)") != std::string::npos);
   CHECK(json.find(R"("session":"18446744073709551615")") != std::string::npos);
   CHECK(approvals_json(list, 140).find(R"("expires_in_ms":0)") != std::string::npos);
+  ApprovalGrant grant{list.questions[0], {ApprovalScope::Kind::minutes, 1, true}, 1};
+  list.questions.clear();
+  list.grants = {grant, {{}, {ApprovalScope::Kind::session, 0}, 0}};
+  const std::string granted = approvals_json(list, 40);
+  REQUIRE(mcp::valid_json(granted));
+  CHECK(granted.find(R"("scope":"tool for 1 minute")") != std::string::npos);
+  CHECK(granted.find(R"("expires_in_ms":60)") != std::string::npos);
+  CHECK(granted.find(R"("scope":"session")") > granted.find(R"("expires_in_ms":60)"));
+  CHECK(granted.rfind("expires_in_ms") == granted.find("expires_in_ms"));  // no time of its own
 }

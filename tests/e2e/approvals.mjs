@@ -230,6 +230,104 @@ both('for a session, for minutes: the same call passes, other arguments require 
   assert.match((await theirs).error.message, /denied/);
 });
 
+both('a tool for minutes or the session: only this tool, server and session, until revoked or something changes', async (t, args) => {
+  const definition = (name, description) => ['--tool-json', JSON.stringify({ name, description, inputSchema: { type: 'object' } })];
+  const log = t.path('log');
+  const servers = (text) => ({
+    local: fake(...definition('a', text), ...definition('b', 'second'), '--resource', 'memo://one', '--log', log),
+    other: fake(...definition('a', 'first'), '--log', log),
+  });
+  const rules = (reason) => ({ rules: { mcp: { look: { on: 'mcp.request', if: 'true', decision: 'ask', reason } } } });
+  const profile = { mcpServers: servers('first'), approval: { api: true }, pins: { mode: 'enforce' }, security: rules('one') };
+  const gateway = await t.gateway(profile, { args });
+  const client = await t.http(gateway, { clientInfo: { name: 'Claude Code', version: '1' } });
+  const second = await t.http(gateway, { clientInfo: { name: 'Claude Code', version: '1' } });
+  await client.toolNames();
+  const { socket } = await statusOf(gateway);
+  const granted = async () => JSON.parse((await command(gateway, '--json')).stdout).granted;
+  // The call requires approval; its question is denied.
+  const asks = async (who, tool, args) => {
+    const outcome = call(who, args, tool);
+    const [q] = await waits(socket);
+    assert.equal((await command(gateway, 'deny', q.id)).code, 0);
+    assert.match((await outcome).error.message, /a person has denied it/);
+  };
+  const allow = async (tool, ...words) => {
+    const outcome = call(client, { n: 0 }, tool);
+    const [q] = await waits(socket);
+    const done = await command(gateway, 'allow', q.id, ...words);
+    assert.equal(done.code, 0, show(done));
+    assert.ok((await outcome).result);
+    return q.id;
+  };
+
+  for (const words of [['--tool'], ['--tool', '--minutes', '61'], ['--tool', '--minutes', '0'], ['--tool', '--session', '--minutes', '5']]) {
+    assert.equal((await command(gateway, 'allow', 'ffffffff', ...words)).code, 2, words.join(' '));
+  }
+  // Only tools: what a resource is, no definition says.
+  const read = client.call('resources/read', { uri: (await client.call('resources/list')).resources[0].uri }).then((result) => ({ result }), (error) => ({ error }));
+  const [resource] = await waits(socket);
+  const refused = await command(gateway, 'allow', resource.id, '--tool', '--session');
+  assert.equal(refused.code, 1, show(refused));
+  assert.match(refused.stderr, /only a listed tool/);
+  assert.equal((await command(gateway, 'allow', resource.id)).code, 0);
+  assert.ok((await read).result);
+
+  const id = await allow('local__a', '--tool', '--minutes', '10');
+  assert.ok((await call(client, { n: 1 }, 'local__a')).result);
+  assert.ok((await call(client, { n: 2, path: '/etc' }, 'local__a')).result);
+  await asks(client, 'local__b', { n: 1 });
+  await asks(client, 'other__a', { n: 1 });
+  await asks(second, 'local__a', { n: 1 });
+  const [grant] = await granted();
+  assert.deepEqual([grant.id, grant.server, grant.name, grant.scope, grant.claimed_name], [id, 'local', 'a', 'tool for 10 minutes', 'Claude Code']);
+  assert.ok(grant.expires_in_ms > 500_000 && grant.expires_in_ms <= 600_000, show(grant));
+  const { stdout } = await command(gateway);
+  assert.match(stdout, /^No call waits for approval\.\n\nApprovals in force:\nID +SERVER +NAME +SCOPE +CLIENT +CLAIMED +LEFT +ARGUMENTS\n/);
+  assert.match(stdout, new RegExp(`^${id.slice(0, 8)} +local +a +tool for 10 minutes +http +Claude Code +\\d+ s +any$`, 'm'));
+
+  // Revoked.
+  const revoked = await command(gateway, 'revoke', id.slice(0, 6));
+  assert.deepEqual([revoked.code, revoked.stdout], [0, 'revoked: local a\n']);
+  assert.equal((await command(gateway, 'revoke', id)).code, 1);
+  assert.deepEqual(await granted(), []);
+  await asks(client, 'local__a', { n: 3 });
+
+  // The end of the session.
+  const third = await t.http(gateway);
+  const held = call(third, { n: 1 }, 'local__a');
+  const [q] = await waits(socket);
+  assert.equal((await command(gateway, 'allow', q.id, '--tool', '--session')).code, 0);
+  assert.ok((await held).result);
+  assert.ok((await call(third, { n: 2 }, 'local__a')).result);
+  assert.deepEqual((await granted()).map((one) => [one.scope, one.expires_in_ms]), [['tool for session', undefined]]);
+  await third.close();
+  await until('it ends with the session', async () => (await granted()).length === 0);
+
+  // Other rules, although a rule of this name still asks.
+  const reload = async (next) => {
+    writeFileSync(gateway.config, JSON.stringify(next));
+    const answer = await ask(socket, 'POST', '/reload-config');
+    assert.equal(answer.status, 200, show(answer));
+  };
+  await reload({ ...profile, limits: { asks_per_session: 7 } });  // the pins of the first lists are known from here on
+  await allow('local__a', '--tool', '--session');
+  await reload({ ...profile, limits: { asks_per_session: 8 } });
+  assert.equal((await granted()).length, 1, 'a reload of the same rules ends nothing');
+  await reload({ ...profile, security: rules('two') });
+  assert.deepEqual(await granted(), []);
+  await asks(client, 'local__a', { n: 4 });
+
+  // Another definition: approved as a pin, and still not what the person has allowed.
+  await allow('local__a', '--tool', '--session');
+  assert.equal((await granted()).length, 1);
+  await reload({ ...profile, mcpServers: servers('changed'), security: rules('two') });
+  await until('the pin blocks the tool', async () => /tool-pin/.test((await call(client, {}, 'local__a')).error?.message));
+  await execute(program, ['pins', 'approve', 'local', 'a', '--config', gateway.config], { env: gateway.env() });
+  await asks(client, 'local__a', { n: 5 });
+  assert.deepEqual(await granted(), []);
+});
+
 both('without an answer a question expires as a rejection, and nothing runs', async (t, args) => {
   const { client, log, socket } = await asking(t, args, { limits: { approval_timeout_ms: 1000 } });
   const outcome = await call(client, { judge: 'ask' });
