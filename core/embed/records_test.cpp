@@ -200,6 +200,28 @@ TEST_CASE("texts are cut on a character boundary, their lengths are not") {
   CHECK(r[1].result_bytes == large.size() + 8);
 }
 
+TEST_CASE("what a rule takes out of a call is not on record if the call is refused later") {
+  RecordWorld w(decides);
+  w.profile.pins.mode = PinRules::Mode::enforce;
+  w.judge.telemetry_needs = BH_TELEMETRY_TEXTS | BH_TELEMETRY_REJECTED;
+  HostOptions options;
+  options.on_pins = [](const std::vector<PinNews> &) {};
+  w.start(std::move(options));
+  Client c(*w.host);
+  w.judge.judge = [](const FakeJudge::Asked &, bh_verdict *) { return bh_status{BH_PENDING}; };
+  c.call("1", "a__x", R"(,"arguments":{"secret":"canary"})");
+  Profile next = w.profile;  // in which another definition is approved
+  ToolPin &pin = next.pinned.emplace_back();
+  pin.server = "a";
+  pin.tool = "x";
+  pin.hash = std::string(32, '0');
+  REQUIRE(w.host->apply(next).has_value());
+  w.judge.decided(w.judge.last().number, BH_VERDICT_REWRITE, R"({"n":7})");
+  const auto &r = w.records(2);
+  CHECK(r[1].rule == "tool-pin");
+  CHECK(r[1].request == R"({"name":"a__x","arguments":{"redacted_by_policy":true}})");
+}
+
 TEST_CASE("a refused call is on record without its arguments") {
   RecordWorld w(decides);
   w.start();
@@ -214,6 +236,14 @@ TEST_CASE("a refused call is on record without its arguments") {
     c.call("1", "a__x", R"(,"arguments":{"password":"p"},"_meta":{"k":1})");
     CHECK(w.records(2)[1].request ==
           R"({"name":"a__x","arguments":{"redacted_by_policy":true},"_meta":{"k":1}})");
+  }
+  SECTION("the profile wants them") {
+    w.judge.telemetry_needs = BH_TELEMETRY_TEXTS | BH_TELEMETRY_REJECTED;
+    c.call("1", "a__x", R"(,"arguments":{"path":"/etc"},"task":{"ttl":5})");
+    const auto &r = w.records(2);
+    CHECK(r[1].request == R"({"name":"a__x","arguments":{"path":"/etc"},"task":{"ttl":5}})");
+    CHECK(r[1].flags == BH_RECORD_NOT_SENT);
+    CHECK(r[1].rule == "r9");
   }
   SECTION("larger than what is kept") {
     c.call("1", "a__x", R"(,"arguments":{"t":")" + std::string(1u << 20, 'p') + "\"}");

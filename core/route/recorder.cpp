@@ -73,6 +73,12 @@ bool Recorder::any_needs(std::uint32_t bit) const {
                      [bit](const Sink &sink) { return (sink.needs() & bit) != 0; });
 }
 
+bool Recorder::records_rejected() const {
+  constexpr std::uint32_t both = BH_TELEMETRY_TEXTS | BH_TELEMETRY_REJECTED;
+  return std::none_of(sinks_.begin(), sinks_.end(),
+                      [](const Sink &sink) { return (sink.needs() & both) == BH_TELEMETRY_TEXTS; });
+}
+
 bool Recorder::must_refuse(std::size_t under_way) const {
   const bool full = waiting_.size() + under_way >= max_waiting || (keeps() && ring_->nearly_full());
   return full && any_needs(never_without);
@@ -335,8 +341,11 @@ void Recorder::record(Call &call, const End &end, bool has_place) {
   }
   entry->request = std::move(account.request);
   entry->response = std::move(account.response);
-  // Refused before it went anywhere: what it asked for is not kept either.
-  if (end.outcome == BH_OUTCOME_REFUSED && !account.dispatched) {
+  const bool not_sent = end.outcome == BH_OUTCOME_REFUSED && !account.dispatched;
+  if (not_sent) entry->facts.flags |= BH_RECORD_NOT_SENT;
+  // Refused before it went anywhere: what it asked for is not kept either, unless the profile wants
+  // it; and never what a rule would have taken out.
+  if (not_sent && (account.action == BH_VERDICT_REWRITE || !records_rejected())) {
     text_bytes_ -= entry->request.size();
     entry->request = account.more_than_arguments && !entry->request.empty()
                          ? R"({"arguments":{"redacted_by_policy":true}})"

@@ -126,6 +126,8 @@ class Recorder {
     std::uint32_t needs() const;
   };
   bool any_needs(std::uint32_t bit) const;
+  // All plugins that need texts need those of rejected calls, too.
+  bool records_rejected() const;
   std::string kept(std::string_view json, std::uint32_t cut_flag, std::uint32_t *flags);
   Entry *new_entry(const End &end, std::uint64_t start_ns, bool has_place);
   static void describe(const Session &session, Entry *entry);

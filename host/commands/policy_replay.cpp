@@ -22,7 +22,7 @@ using bh::json::Raw;
 
 constexpr std::uint64_t rows_at_once = 500;
 constexpr std::uint64_t max_calls = 1'000'000;
-constexpr int request_cut = 4, response_cut = 8;  // bits of mcp_calls.flags
+constexpr int request_cut = 4, response_cut = 8, not_sent = 16;  // bits of mcp_calls.flags
 
 constexpr std::string_view columns =
     "id, timestamp, server_name, method, target, request_preview, response_preview, outcome, "
@@ -69,6 +69,11 @@ void add_beside(std::string *call, std::string_view method, std::string_view par
 
 void add_known(std::string *json, std::string_view name, std::string_view value) {
   if (!value.empty()) append_member(json, name, value);
+}
+
+// The gateway itself rejects calls, too: without a rule, or under these names.
+bool is_by_rule(std::string_view rule) {
+  return !rule.empty() && rule != "tool-pin" && rule != "policy-failed" && rule != "policy-timeout";
 }
 
 class Replay {
@@ -164,8 +169,11 @@ class Replay {
     if (then == "rewrite") {
       return leave_out("a rule has rewritten it, and the original request is not recorded");
     }
-    if (then == "block") {
+    if (then == "block" && (bits & not_sent) == 0) {
       return leave_out("its answer was blocked and is not recorded");
+    }
+    if (then == "block" && !is_by_rule(text_value(row, rule))) {
+      return leave_out("it was not rejected by a rule");
     }
     std::string call = "{";
     add_known(&call, "server", text_value(row, server));

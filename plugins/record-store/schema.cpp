@@ -21,7 +21,7 @@ constexpr std::string_view all_statements =
     "-- decision: allowed, denied, error. policy_mode: enforce if a policy decided, else\n"
     "-- audit_only. outcome: ok, error, refused, timeout, cancelled. flags: 1 warned,\n"
     "-- 2 notification, 4 request_preview is incomplete, 8 response_preview is incomplete,\n"
-    "-- 65536 the result has isError (within the recorded part).\n"
+    "-- 16 rejected before it was sent, 65536 the result has isError (within the recorded part).\n"
     "-- intent: record_number of the call's row in call_intents.\n"
     "-- claimed_name: clientInfo.name of the client's initialize, not verified.\n"
     "-- seq, prev, hash: the chain; see docs/telemetry.md.\n" BH_CHAINED(

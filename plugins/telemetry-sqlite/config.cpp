@@ -28,8 +28,16 @@ bh_status parse_config(std::string_view json, Config *out, bh_error *error) {
         "remove on_failure");
   }
   out->block = out->full || is("on_failure", "block");
-  if (const auto it = root.FindMember("texts"); it != root.MemberEnd() && it->value.IsBool()) {
-    out->texts = it->value.GetBool();
+  const auto flag = [&](const char *name, bool *value) {
+    const auto it = root.FindMember(name);
+    if (it != root.MemberEnd() && it->value.IsBool()) *value = it->value.GetBool();
+  };
+  flag("texts", &out->texts);
+  flag("rejected_arguments", &out->rejected_arguments);
+  if (out->rejected_arguments && !out->texts) {
+    return invalid(
+        "rejected_arguments = true records texts, and texts = false records none; remove one of "
+        "them");
   }
   number("flush_ms", &out->flush_ms);
   number("checkpoint_rows", &out->checkpoint_rows);

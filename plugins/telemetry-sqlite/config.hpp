@@ -12,6 +12,7 @@ struct Config {
   bool full = false;   // mode "full": nothing is sent or answered before its record is committed
   bool block = false;  // on_failure "block": reject calls when records cannot be stored
   bool texts = true;   // record requests and responses
+  bool rejected_arguments = false;  // also the arguments of rejected calls
   std::uint64_t flush_ms = 250;
   std::uint64_t checkpoint_rows = 1'000;
   std::uint64_t segment_bytes = 256u << 20;
@@ -25,6 +26,7 @@ inline constexpr std::string_view config_schema = R"json({
     "mode":{"type":"string","enum":["batch","full"]},
     "on_failure":{"type":"string","enum":["spill","block"]},
     "texts":{"type":"boolean"},
+    "rejected_arguments":{"type":"boolean"},
     "flush_ms":{"type":"integer","minimum":10,"maximum":10000},
     "checkpoint_rows":{"type":"integer","minimum":1,"maximum":1000000},
     "segment_bytes":{"type":"integer","minimum":262144,"maximum":68719476736},

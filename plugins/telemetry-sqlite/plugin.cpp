@@ -110,6 +110,7 @@ class TelemetrySqlite {
     std::uint32_t out = BH_TELEMETRY_EVENTS;
     if (config_.full) out |= BH_TELEMETRY_COMMITS;
     if (config_.texts) out |= BH_TELEMETRY_TEXTS;
+    if (config_.rejected_arguments) out |= BH_TELEMETRY_REJECTED;
     if (config_.block) out |= BH_TELEMETRY_BLOCKS;
     return out;
   }

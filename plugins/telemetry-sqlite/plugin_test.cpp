@@ -107,6 +107,9 @@ TEST_CASE("the needs reported to the host follow the configuration") {
   Made m;
   REQUIRE(m.configure(R"({"texts":false,"on_failure":"block"})") == BH_OK);
   CHECK(m.table()->needs(m.plugin->self) == (BH_TELEMETRY_BLOCKS | BH_TELEMETRY_EVENTS));
+  REQUIRE(m.configure(R"({"rejected_arguments":true})") == BH_OK);
+  CHECK(m.table()->needs(m.plugin->self) ==
+        (BH_TELEMETRY_TEXTS | BH_TELEMETRY_REJECTED | BH_TELEMETRY_EVENTS));
 }
 
 TEST_CASE("an invalid configuration is rejected with the action to take") {
@@ -118,6 +121,8 @@ TEST_CASE("an invalid configuration is rejected with the action to take") {
   CHECK(bh::text(m.error).find("remove on_failure") != std::string::npos);
   CHECK(m.configure(R"({"segment_bytes":2000000,"max_bytes":3000000})") == BH_E_INVALID);
   CHECK(bh::text(m.error).find("half of max_bytes") != std::string::npos);
+  CHECK(m.configure(R"({"texts":false,"rejected_arguments":true})") == BH_E_INVALID);
+  CHECK(bh::text(m.error).find("texts = false records none") != std::string::npos);
 }
 
 TEST_CASE("full: the host is notified of committed records") {

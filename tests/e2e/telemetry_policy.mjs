@@ -253,6 +253,33 @@ test('policy replay evaluates recorded calls with other rules', async (t) => {
   assert.ok(gateway.pid > 0);
 });
 
+both('with rejected_arguments, rejected calls are recorded masked and replay evaluates them', async (t, args) => {
+  const path = (prefix) => `has(mcp.request.arguments.path) && mcp.request.arguments.path.startsWith('${prefix}')`;
+  const { client, records, servers, gateway } = await started(t, args,
+    'rejected_arguments = true\n' +
+    rule('no', { if: path('/'), decision: 'block', reason: 'no files' }) +
+    rule('answer', { on: 'mcp.response', if: `${tool('b')}`, decision: 'block' }));
+  const refused = async (name, given) => assert.equal((await call(client, name, given)).error?.code, -32600);
+  await refused('local__a', { path: '/tmp/x', password: 'hunter2-canary', note: 'Bearer hunter2-canary' });
+  await refused('local__a', { path: '/etc/passwd' });
+  await refused('local__b', {});
+  const found = await rows(records, 3, 'policy_action, policy_rule, decision, flags & 16, request_preview');
+  assert.deepEqual(found.map((row) => row.slice(0, 4)), [
+    ['block', 'security.rules.mcp.no', 'denied', 16], ['block', 'security.rules.mcp.no', 'denied', 16],
+    ['block', 'security.rules.mcp.answer', 'denied', 0]]);
+  assert.deepEqual(JSON.parse(found[0][4]), { name: 'local__a', arguments: { path: '/tmp/x', password: '***', note: 'Bearer ***' } });
+  const same = JSON.parse((await records.command('policy', 'replay', '--since', '1h', '--json')).stdout);
+  assert.deepEqual(same, { calls: 3, left_out: { 'its answer was blocked and is not recorded': 1 }, changed: [] });
+  const next = t.path('next.toml');
+  writeFileSync(next, profile(servers, rule('no', { if: path('/etc'), decision: 'block' })));
+  const replay = ['policy', 'replay', '--config', next, '--file', records.files()[0], '--since', '1h', '--json'];
+  const { changed, calls } = JSON.parse((await records.execute(...replay)).stdout);
+  assert.equal(calls, 3);
+  assert.deepEqual(changed.map((one) => [one.call, one.then, one.then_rule, one.now]), [['local/a', 'block', 'security.rules.mcp.no', 'allow']]);
+  await gateway.stop();
+  for (const file of records.files()) assert.ok(!readFileSync(file).includes('hunter2-canary'), file);
+});
+
 test('policy replay evaluates all policies of the profile', async (t) => {
   const { client, records, servers } = await started(t, [], '');
   for (const name of ['a', 'b', 'c']) await call(client, `local__${name}`, { path: '/etc/x' });

@@ -32,7 +32,10 @@ enum {
   /* No call is sent to a server before its intent is committed, and no answer before its record is;
    * see bh_host_telemetry. Each waits for BH_TELEMETRY_COMMIT_MS at most. */
   BH_TELEMETRY_COMMITS = 4,
-  BH_TELEMETRY_EVENTS = 8 /* records of kinds other than BH_RECORD_CALL as well */
+  BH_TELEMETRY_EVENTS = 8, /* records of kinds other than BH_RECORD_CALL as well */
+  /* Since minor 2: with BH_TELEMETRY_TEXTS, the arguments of rejected calls. They are replaced
+   * nevertheless if another plugin needs texts without them. */
+  BH_TELEMETRY_REJECTED = 16
 };
 
 enum { BH_TELEMETRY_COMMIT_MS = 10000 };
@@ -57,7 +60,8 @@ enum {
   BH_RECORD_WARNED = 1,       /* the policy allowed it with a warning */
   BH_RECORD_NOTIFICATION = 2, /* a notification, without an answer */
   BH_RECORD_REQUEST_CUT = 4,  /* `request` was cut; empty: dropped for lack of memory */
-  BH_RECORD_RESPONSE_CUT = 8  /* the same for `response` */
+  BH_RECORD_RESPONSE_CUT = 8, /* the same for `response` */
+  BH_RECORD_NOT_SENT = 16     /* since minor 2: rejected before it was sent to its server */
 };
 
 enum { BH_RECORD_TEXT_BYTES = 262144 }; /* limit of `request`, and of `response` */
@@ -90,8 +94,8 @@ typedef struct bh_record {
 
   bh_str request_id; /* JSON text as sent by the client; empty: a notification */
   /* JSON text of `params`, at most BH_RECORD_TEXT_BYTES and cut on a character boundary. In a call
-   * that the policy has rejected, `arguments` are replaced by {"redacted_by_policy":true}. Empty:
-   * absent, or no plugin needs texts. */
+   * that the policy has rejected, `arguments` are replaced by {"redacted_by_policy":true}, unless
+   * the plugins need them (BH_TELEMETRY_REJECTED). Empty: absent, or no plugin needs texts. */
   bh_str request;
   /* The same for the `result` or error object that was sent, never data that a policy withheld. */
   bh_str response;
