@@ -1,4 +1,4 @@
-// What one end of a link holds out when the other one was taken over.
+// Limits that one end of a link enforces if the other process is compromised.
 #include <catch2/catch.hpp>
 
 #include <fcntl.h>
@@ -27,7 +27,7 @@ struct Loop {
   }
 };
 
-// The other end: keeps the kinds and codes of what comes.
+// The other end: keeps the kinds and codes of incoming frames.
 struct Peer final : Channel::Receiver {
   std::vector<Frame> got;
   std::vector<OwnedFd> fds;
@@ -83,7 +83,7 @@ Ends pair() {
 
 }  // namespace
 
-TEST_CASE("descriptors and empty frames for a peer that does not read are bounded") {
+TEST_CASE("descriptors and empty frames for a peer that does not read are limited") {
   Loop loop;
   Ends ends = pair();
   Peer silent(*loop.reactor, OwnedFd());
@@ -99,7 +99,7 @@ TEST_CASE("descriptors and empty frames for a peer that does not read are bounde
   CHECK((taken + frames) * sizeof(Frame) == 64u << 10);
 }
 
-TEST_CASE("what comes in has a bound of its own") {
+TEST_CASE("incoming frames have a limit of their own") {
   Loop loop;
   Ends ends = pair();
   Peer small(*loop.reactor, std::move(ends.one));
@@ -113,7 +113,7 @@ TEST_CASE("what comes in has a bound of its own") {
   CHECK(small.got.size() == 1);
 }
 
-TEST_CASE("a lane ends in time, also when the server stub never says so") {
+TEST_CASE("a lane closes in time even if the server stub never reports lane_closed") {
   Loop loop;
   Heard heard;
   const bh_limits limits = limits_for_tests();  // no grace
@@ -134,7 +134,7 @@ TEST_CASE("a lane ends in time, also when the server stub never says so") {
   CHECK(loop.until([&] { return heard.closed == std::vector<bh_lane>{7}; }));
 }
 
-TEST_CASE("lanes and calls of a client stub that was taken over are bounded") {
+TEST_CASE("lanes and calls of a compromised client stub are limited") {
   Loop loop;
   const bh_limits limits = limits_for_tests();
   static int lanes = 0, calls = 0;

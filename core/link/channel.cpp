@@ -18,19 +18,19 @@ namespace {
 
 constexpr std::size_t scratch_bytes = 256u << 10;
 constexpr std::size_t large_payload = 16u << 10;  // not worth a copy into the queue
-constexpr std::size_t max_fds_waiting = 64;       // came in, their frames have not
+constexpr std::size_t max_fds_waiting = 64;       // received before their frames
 constexpr std::size_t max_parts = 64;             // of one gathering write
 constexpr std::uint64_t retry_ms = 50;
 
-// The kernel is short of something that the other end has nothing to do with, as descriptors in
-// flight, of which other processes of the same user may have too many.
+// A resource of the kernel is exhausted for which the other end is not responsible, such as
+// descriptors in flight, which are counted per user.
 bool is_shortage(int error) {
   return error == ETOOMANYREFS || error == ENOBUFS || error == ENOMEM;
 }
 
-// Handlers never nest, so one buffer serves every channel of a thread. It is not freed with its
-// thread: few threads have channels, and registering the end of a thread's object takes the dynamic
-// linker's lock, which a plugin holds for good if its static constructors hang.
+// Handlers never nest, so one buffer serves all channels of a thread. It is not freed with its
+// thread: few threads have channels, and registering a thread-exit destructor takes the dynamic
+// linker's lock, which a plugin holds forever if its static constructors hang.
 char *scratch() {
   static std::mutex mutex;
   static auto *const all = new std::vector<std::unique_ptr<char[]>>;
@@ -180,7 +180,7 @@ void Channel::flush() {
   if (shortage) try_later();
 }
 
-// The socket is writable all the while: waiting for that would be a loop without a pause.
+// Retries after a delay. The socket stays writable, so waiting for that event would be a busy loop.
 void Channel::try_later() {
   if (retry_timer_ != 0) return;
   retry_timer_ = reactor_.timer_start(this, retry_ms, bh::callback(this, [](Channel &self) {
@@ -189,7 +189,7 @@ void Channel::try_later() {
                                       }));
 }
 
-// Up to the next descriptor, which must leave with the first byte of its own frame.
+// Writes up to the next descriptor, which must be sent with the first byte of its own frame.
 bool Channel::write_some() {
   std::size_t bytes = queued();
   int fd = -1;
@@ -224,7 +224,7 @@ void Channel::on_event(std::uint32_t events) {
 }
 
 void Channel::read() {
-  // The rest of a large frame goes straight to its place.
+  // The rest of a large frame is read directly into its buffer.
   std::size_t room = scratch_bytes;
   char *to = scratch();
   const std::size_t had = in_.size();
@@ -270,13 +270,13 @@ void Channel::read() {
   std::string whole = std::move(in_);
   in_.clear();
   if (take_frames(whole, &used)) {
-    if (used == whole.size()) return;  // and the memory of a large frame goes
+    if (used == whole.size()) return;  // and the memory of a large frame is freed
     whole.erase(0, used);
     in_ = std::move(whole);
   }
 }
 
-// False: the channel is gone or closed, *used means nothing.
+// False: the channel was destroyed or closed, and *used is invalid.
 bool Channel::take_frames(std::string_view bytes, std::size_t *used) {
   const std::shared_ptr<bool> alive = alive_;  // a receiver may destroy the channel
   while (bytes.size() - *used >= sizeof(Frame)) {

@@ -1,8 +1,9 @@
-// One end of a socket between two processes of this program: frames out, frames in, descriptors
-// along with them. Both ends are the same program on the same machine, so the header is in host
-// order; what comes in is checked all the same, since the other process may have been taken over.
+// One end of a socket pair between two processes of this program. Carries frames in both
+// directions, with descriptors attached. Both ends are the same program on the same machine, so the
+// header is in host byte order. Incoming frames are validated all the same: the other process may
+// be compromised.
 //
-// Owner: whoever made it. Thread: the reactor's.
+// Owner: its creator. Thread: the reactor's.
 #pragma once
 
 #include <cstdint>
@@ -20,14 +21,14 @@
 namespace bulkhead::link {
 
 struct Frame {
-  std::uint32_t bytes = 0;  // of the payload that follows; set by send()
+  std::uint32_t bytes = 0;  // length of the payload that follows; set by send()
   std::uint16_t kind = 0;
-  std::uint16_t has_fd = 0;  // 1: a descriptor comes with it; set by send()
+  std::uint16_t has_fd = 0;  // 1: a descriptor is attached; set by send()
   std::uint32_t plugin =
       0;                   // server stub to client stub: a number that plugin_named has given an id
-  std::uint32_t code = 0;  // a status, a message kind, flags: as `kind` has it
+  std::uint32_t code = 0;  // a status, a message kind or flags, depending on `kind`
   std::uint64_t exchange = 0;
-  std::uint64_t value = 0;  // a deadline, a delay: as `kind` has it
+  std::uint64_t value = 0;  // a deadline or a delay, depending on `kind`
 };
 static_assert(sizeof(Frame) == 32);
 
@@ -36,33 +37,35 @@ class Channel {
   class Receiver {
    public:
     virtual ~Receiver() = default;
-    // One frame; payload is borrowed, fd is the receiver's. May destroy the channel.
+    // Receives one frame. The payload is borrowed; the receiver owns fd. May destroy the channel.
     virtual void frame(Channel &channel, const Frame &frame, std::string_view payload,
                        OwnedFd fd) = 0;
-    // The other end has gone, or sent what no end may send (`reason`). Once; may destroy it.
+    // The other end closed the socket or violated the protocol (`reason`). Called once; may destroy
+    // the channel.
     virtual void closed(Channel &channel, std::string_view reason) = 0;
   };
 
   static constexpr std::size_t max_fds_queued = 1024;
 
-  // Frames above max_frame bytes are a fault of the other end. More than max_queue bytes or
-  // max_fds_queued descriptors that wait for the other end to read are refused by send(), but one
-  // frame may always wait. with_fds: descriptors may come in.
+  // A frame larger than max_frame bytes is a protocol violation. send() refuses a frame if more
+  // than max_queue bytes or max_fds_queued descriptors would wait for the other end to read; an
+  // empty queue takes any frame. with_fds: incoming descriptors are accepted.
   Channel(Reactor &reactor, OwnedFd socket, Receiver &receiver, std::uint64_t max_frame,
           std::uint64_t max_queue, bool with_fds);
   ~Channel();
   Channel(const Channel &) = delete;
   Channel &operator=(const Channel &) = delete;
 
-  // Frames that come in may have so many bytes, instead of max_frame. Before the first turn.
+  // Sets the limit of incoming frames, instead of max_frame. Call it before the first turn.
   void accept(std::uint64_t max_frame) { max_frame_in_ = max_frame; }
 
-  // Sends at the end of this turn, with the others of the turn in one system call; a large payload
-  // goes at once. `fd` (-1: none) is duplicated by the kernel; the caller keeps its own.
-  // BH_E_LIMIT: the queue is full and the frame was not taken. BH_STALE: the other end has gone.
+  // Queues a frame. The frames of one turn are written at its end in one system call; a large
+  // payload is written immediately. `fd` (-1: none) is duplicated by the kernel; the caller keeps
+  // its own. BH_E_LIMIT: the queue is full and the frame was not accepted. BH_STALE: the other end
+  // has closed.
   bh_status send(Frame frame, const bh_str *parts, std::uint32_t count, int fd = -1);
   bh_status send(Frame frame, std::string_view payload = {}, int fd = -1);
-  // What send() has queued, now: before a process ends.
+  // Writes the queue immediately; for use before a process ends.
   void flush();
   bool open() const noexcept { return static_cast<bool>(socket_); }
   std::uint64_t queued() const noexcept { return out_.size() - out_at_; }
@@ -89,10 +92,10 @@ class Channel {
   std::uint64_t max_frame_in_;
   const bool with_fds_;
   std::uint64_t watch_ = 0;
-  std::string in_;  // a frame that is not whole yet
+  std::string in_;  // an incomplete frame
   std::string out_;
   std::size_t out_at_ = 0;
-  std::uint64_t sent_ = 0;  // bytes that have left, ever
+  std::uint64_t sent_ = 0;  // total of bytes written
   std::deque<WaitingFd> out_fds_;
   std::deque<OwnedFd> in_fds_;
   bool flush_waits_ = false;
@@ -101,7 +104,7 @@ class Channel {
   const std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
 };
 
-// Two connected stream sockets, non-blocking, close-on-exec.
+// Returns two connected stream sockets, non-blocking, close-on-exec.
 Result<std::pair<OwnedFd, OwnedFd>> socket_pair();
 
 }  // namespace bulkhead::link

@@ -40,10 +40,10 @@ bh_status send_behind(Channel &channel, const Frame &frame, std::string_view arc
 struct ClientStub::Plugin {
   ClientStub *stub = nullptr;
   std::string id;
-  std::optional<std::uint32_t> number;  // on the present trunk, once it is named there
+  std::optional<std::uint32_t> number;  // on the current trunk, once it is named there
   std::string failure;
   bool listed = false;
-  std::uint32_t features = 0;  // known once it has listed
+  std::uint32_t features = 0;  // known once all lists have arrived
   struct List {
     bool has = false;
     std::string json;
@@ -58,7 +58,7 @@ struct ClientStub::Lane final : Channel::Receiver {
   std::string server;
   std::uint64_t connect_timeout_ms = 0;
   std::unique_ptr<Channel> channel;
-  OwnedFd server_end;  // until it has gone over
+  OwnedFd server_end;  // until it is transferred
   bool down = false, closing = false;
   std::uint64_t close_timer = 0;
 
@@ -132,7 +132,7 @@ void ClientStub::attach(OwnedFd trunk) {
   send_waiting();
 }
 
-// False: too many wait.
+// False: too many calls wait.
 bool ClientStub::wait(const Frame &frame, std::string_view payload) {
   if (waiting_.size() >= max_waiting ||
       waiting_bytes_ + payload.size() > limits_.write_queue_bytes) {
@@ -175,7 +175,8 @@ void ClientStub::give_up(const std::string &reason) {
   fail_waiting({BH_E_UNAVAILABLE, gave_up_});
 }
 
-// The process at its end begins no further call; new ones wait for the next process.
+// Marks the current process as ending: it gets no further call; new calls wait for the next
+// process.
 void ClientStub::retire_trunk() {
   for (auto &[id, plugin] : plugins_) plugin->number.reset();
   ending_.push_back(std::move(trunk_));
@@ -202,7 +203,8 @@ void ClientStub::fail_calls(Trunk &trunk, std::string_view reason) {
   for (const bh_call call : std::exchange(trunk.calls, {})) events_.call_failed(call, error);
 }
 
-// The lanes' own sockets say the same, unless the other process lives and only the trunk is bad.
+// The lanes' own sockets report the same, unless the other process lives and only its trunk is
+// broken.
 void ClientStub::lose_lanes(const Error &error) {
   std::vector<Lane *> open;
   for (auto &[lane, owned] : lanes_) {
@@ -241,7 +243,7 @@ void ClientStub::on_trunk(Trunk &trunk, const Frame &frame, std::string_view pay
       return;
     }
     default:
-      // What an ending process lists is no longer of interest.
+      // The lists of an ending process are ignored.
       if (&trunk == trunk_.get()) on_plugin(frame, payload);
       return;
   }
@@ -308,7 +310,7 @@ void ClientStub::on_refused(Trunk &trunk, const Frame &frame, std::string_view p
   events_.call_failed(frame.exchange, {static_cast<bh_status>(frame.code), std::string(payload)});
 }
 
-// The process that has refused the call is being replaced, and has not begun it.
+// The process that refused the call is being replaced and has not begun it.
 void ClientStub::begin_again(const Frame &refused, std::string_view payload) {
   Frame again;
   again.kind = FrameKind::call_begin;
@@ -354,8 +356,8 @@ ClientStub::Plugin *ClientStub::find(std::uint32_t number) {
   return at == plugins_.end() ? nullptr : at->second.get();
 }
 
-// The other process may know plugins that this one does not: after a reload it is often there
-// first. What such a one lists is dropped, and asked for when it is known here.
+// The other process may have plugins that this one does not know yet: after a reload it is often
+// ready first. Lists of an unknown plugin are dropped, and requested once it is known here.
 void ClientStub::name(std::uint32_t number, std::string_view id) {
   if (Plugin *other = find(number)) other->number.reset();
   const auto at = plugins_.find(id);
@@ -462,11 +464,11 @@ struct ClientStubFunctions {
     lane.closing = true;
     Frame frame;
     frame.kind = FrameKind::lane_close;
-    // What never went over, or cannot hear it any more, is gone already.
+    // A lane that was never transferred, or whose socket is closed, is already down.
     ClientStub &stub = *lane.stub;
     if (lane.server_end || lane.channel->send(frame) != BH_OK) return stub.end_lane(lane);
-    // A child gets its grace twice: for the closed stdin and for SIGTERM. Who does not say by then
-    // that it has ended is not believed to say it later.
+    // A child gets its grace period twice: for the closed stdin and for SIGTERM. If lane_closed has
+    // not arrived by then, the lane counts as closed.
     lane.close_timer = stub.reactor_.timer_start(
         &stub, 2 * stub.limits_.shutdown_grace_ms + close_margin_ms,
         bh::callback(&lane, [](Lane &late) { late.stub->end_lane(late); }));

@@ -1,7 +1,8 @@
-// The client stub of a link: to the router, the plugins of another process look like any others.
+// The client stub of a link: makes the plugins of another process look to the router like local
+// ones.
 //
-// Lanes may be opened while the other process is being started (again): what is sent waits in the
-// lane's own socket, whose server stub goes over as soon as there is a trunk.
+// Lanes may be opened while the other process is being started or restarted: messages wait in the
+// lane's own socket, and its server end is transferred as soon as there is a trunk.
 //
 // Owner: the Host. Thread: the reactor's.
 #pragma once
@@ -23,7 +24,7 @@
 
 namespace bulkhead::link {
 
-// What the router is told.
+// Events that the router receives.
 class ClientStubEvents {
  public:
   virtual ~ClientStubEvents() = default;
@@ -35,28 +36,29 @@ class ClientStubEvents {
   virtual void call_failed(bh_call call, const Error &error) = 0;
   virtual void call_progress(bh_call call, double progress, double total,
                              std::string_view message) = 0;
-  // For the record; kind: BH_RECORD_NET and so on.
+  // An event for the session database; kind: BH_RECORD_NET and so on.
   virtual void call_event(bh_call call, std::uint32_t kind, std::string_view detail) = 0;
   // `plugin`: the tools plugin's instance id.
   virtual void tools_changed(const std::string &plugin, std::uint32_t kind) = 0;
-  // It has listed everything, (again) after a start: nothing is subscribed to there.
+  // The plugin has sent all its lists after a start or restart: it has no subscriptions.
   virtual void tools_began(const std::string &plugin) = 0;
   virtual void resource_updated(const std::string &plugin, std::string_view uri) = 0;
 };
 
 class ClientStub {
  public:
-  // `compartment` is for texts. limits: message_bytes bounds a frame, write_queue_bytes a queue.
+  // `compartment` appears in messages only. limits: message_bytes limits a frame, write_queue_bytes
+  // a queue.
   ClientStub(Reactor &reactor, std::string compartment, const bh_limits &limits,
              ClientStubEvents &events);
   ~ClientStub();
   ClientStub(const ClientStub &) = delete;
   ClientStub &operator=(const ClientStub &) = delete;
 
-  // The other process is there (again). A process before it may still answer the calls that it has
-  // begun, until its own trunk ends.
+  // Connects a started or restarted process. The previous process may still answer calls that it
+  // has begun, until its own trunk ends.
   void attach(OwnedFd trunk);
-  // It will not come: lanes and calls fail with this reason until attach().
+  // The process will not be started: lanes and calls fail with this reason until attach().
   void give_up(const std::string &reason);
 
   // Tables and `self` of the other process's plugin with that instance id, whether or not it is
@@ -64,10 +66,10 @@ class ClientStub {
   static const bh_connector &connector() noexcept;
   static const bh_tools &tools() noexcept;
   void *plugin(const std::string &id);
-  // The same for a tools plugin that is new, or was made anew: what one of that id has listed
-  // before is forgotten, and asked for again.
+  // Like plugin(), for a tools plugin that is new or was recreated: its former lists are discarded
+  // and requested again.
   void *fresh_tools(const std::string &id);
-  // Why that plugin does nothing; empty: it works, or is not known yet.
+  // Why that plugin has failed; empty if it works or its state is not known yet.
   std::string_view failure(const std::string &id) const;
 
  private:
@@ -101,14 +103,14 @@ class ClientStub {
   const bh_limits &limits_;
   ClientStubEvents &events_;
   std::unique_ptr<Trunk> trunk_;
-  // Trunks of processes that end, oldest first: they carry answers, and no new calls.
+  // Trunks of ending processes, oldest first: they deliver answers and get no new calls.
   static constexpr std::size_t max_ending = 4;
   std::deque<std::unique_ptr<Trunk>> ending_;
   std::string gave_up_;
   std::map<std::string, std::unique_ptr<Plugin>, std::less<>> plugins_;  // by id
   std::unordered_map<Lane *, std::unique_ptr<Lane>> lanes_;
-  // Calls that wait for the next process, in order; at most max_waiting, and write_queue_bytes of
-  // them. None of them was begun.
+  // Calls that wait for the next process, in order, none of them begun. Limits: max_waiting calls,
+  // write_queue_bytes bytes.
   static constexpr std::size_t max_waiting = 1024;
   struct Waiting {
     Frame frame;

@@ -1,8 +1,7 @@
-// What goes over the sockets of one link. A link forwards the tables of bh.connector/1 and
-// bh.tools/1, or of one bh.policy/1 or bh.telemetry/1, to plugins in another process: the *client
-// stub* is where the router is, the *server stub* where the plugins are. One trunk per link; one
-// socket more per lane, made by the client stub, so that a large message holds up its own server
-// only.
+// Frames on the sockets of one link. A link forwards the tables of bh.connector/1 and bh.tools/1,
+// or of one bh.policy/1 or bh.telemetry/1, to plugins in another process. The *client stub* is in
+// the router's process, the *server stub* in the plugins'. A link has one trunk, and one more
+// socket per lane, created by the client stub, so that a large message delays its own server only.
 #pragma once
 
 #include <cstddef>
@@ -14,16 +13,15 @@ namespace bulkhead::link {
 
 enum FrameKind : std::uint16_t {
   // Trunk, client stub to server stub. Plugins are named by their instance ids: during a reload
-  // this end may still
-  // talk to the process of before, where a number is another plugin's.
+  // this end may still talk to the previous process, where a number belongs to another plugin.
   lane_open = 1,  // fd: the lane's socket; payload: archived LaneText; value: connect time-out, ms
   call_begin,     // exchange; code: flags; value: deadline; payload: archived CallText
   call_cancel,    // exchange
   tools_wanted,  // payload: a plugin's id; answered with plugin_named and its lists, if it is there
   calls_ended,   // the answer to calls_draining: no further frame but call_cancel follows
 
-  // Trunk, server stub to client stub. `plugin` says which, by a number that this trunk has given
-  // an id.
+  // Trunk, server stub to client stub. `plugin` is the number that this trunk has assigned to a
+  // plugin's id.
   plugin_named = 15,  // payload: the id
   tools_list,         // code: list kind; value: 1 if the plugin has such items; payload: JSON array
   tools_listed,       // all four have come; from now on changes come by tools_list + tools_changed;
@@ -33,9 +31,9 @@ enum FrameKind : std::uint16_t {
   call_refused,       // exchange; code: status; payload: text
   call_progress,      // exchange; payload: archived Progress
   call_event,         // exchange; code: BH_RECORD_...; payload: JSON, for the record
-  plugin_failed,      // payload: why; this plugin will do nothing
+  plugin_failed,      // payload: the reason; this plugin stays unavailable
   resource_updated,   // payload: URI
-  calls_draining,     // this process ends once its calls have; answered with calls_ended
+  calls_draining,     // this process ends once its calls have ended; answered with calls_ended
 
   // A lane's socket, client stub to server stub.
   lane_send = 32,   // code: see lane_code(); value: deadline; exchange; payload: the message
@@ -56,7 +54,7 @@ enum FrameKind : std::uint16_t {
   policy_decide = 64,  // payload: archived PolicyText of `value` bytes, then the arguments
   policy_observe,      // the same, then the result
   policy_filter,       // the same, then nothing
-  policy_forget,       // nobody waits for the answer any more
+  policy_forget,       // the answer is no longer needed
 
   // A policy's trunk, server stub to client stub.
   policy_needs = 80,  // first; code: BH_POLICY_... bits. Or plugin_failed
@@ -65,21 +63,21 @@ enum FrameKind : std::uint16_t {
                       // the rewritten text
   policy_refused,     // payload: why there is no verdict
   policy_filtered,    // code: 1: list it
-  policy_changed,     // the rules are others
+  policy_changed,     // the rules have changed
 
   // A telemetry plugin's trunk, client stub to server stub.
   telemetry_batch = 96,  // code: how many; payload: that many archived RecordText
 
-  // A telemetry plugin's trunk, server stub to client stub: it lives, and records below the number
-  // `exchange` are
-  // taken (0: none), or committed if it commits. Or plugin_failed.
+  // A telemetry plugin's trunk, server stub to client stub. telemetry_taken also shows that the
+  // process is alive: records below the number `exchange` are accepted (0: none), or committed if
+  // the plugin commits. plugin_failed may be sent instead.
   telemetry_taken = 112,
-  telemetry_needs,    // first; code: BH_TELEMETRY_... bits. Or plugin_failed
-  telemetry_counters  // payload: archived CountersText, when they are others than before
+  telemetry_needs,    // the first frame, or plugin_failed; code: BH_TELEMETRY_... bits
+  telemetry_counters  // payload: archived CountersText; sent when a counter has changed
 };
 
-// Of a message for a lane: its kind, and how many bytes of archived HeadersText the payload begins
-// with.
+// The code of a lane message: its kind, and the length of the archived HeadersText at the start of
+// the payload.
 constexpr std::uint32_t lane_code(std::uint32_t kind, std::size_t header_bytes) noexcept {
   return (kind & 0xFF) | static_cast<std::uint32_t>(header_bytes) << 8;
 }
@@ -90,10 +88,10 @@ constexpr std::uint32_t header_bytes(std::uint32_t code) noexcept {
   return code >> 8;
 }
 
-// Bytes of a message about a policy beside the client's message that it carries.
+// Limit of a policy frame's part that is not the client's message.
 inline constexpr std::uint64_t max_head_bytes = 256u << 10;
 
-// Bytes of archived headers: two lengths each, and how many there are.
+// Limit of archived headers: two lengths per header, and their count.
 inline constexpr std::uint32_t max_header_bytes = BH_HEADER_BYTES + BH_HEADER_COUNT * 8 + 4;
 
 }  // namespace bulkhead::link

@@ -1,4 +1,4 @@
-// Headers of messages over a link, from an honest client stub and from one that was taken over.
+// Headers of messages over a link, from a correct and from a compromised client stub.
 #include <catch2/catch.hpp>
 
 #include <functional>
@@ -26,7 +26,7 @@ struct Got {
   Pairs headers;
 };
 
-// A connector that keeps what it is sent.
+// A connector that keeps the messages it receives.
 struct Wire {
   std::vector<Got> got;
   static bh_status open(void *, bh_lane, const bh_lane_info *, void **out, bh_error *) {
@@ -62,7 +62,7 @@ struct Heard final : ClientStubEvents {
   void resource_updated(const std::string &, std::string_view) override {}
 };
 
-// Keeps the frames of a server stub, for a test that plays the client stub.
+// Keeps the frames of a server stub; the test plays the client stub.
 struct Frames final : Channel::Receiver {
   std::vector<std::pair<Frame, std::string>> got;
   bool ended = false;
@@ -108,7 +108,7 @@ std::pair<OwnedFd, OwnedFd> pair() {
 
 }  // namespace
 
-TEST_CASE("headers arrive beyond a link with their message, and with no other") {
+TEST_CASE("headers cross a link with their own message only") {
   Link link;
   Heard heard;
   ClientStub client(*link.reactor, "compartment", link.limits, heard);
@@ -158,7 +158,7 @@ TEST_CASE("headers arrive beyond a link with their message, and with no other") 
   CHECK(got[2].flags == 0);
   CHECK(got[2].headers == most);
 
-  // What is not allowed does not leave this end.
+  // Invalid headers are refused by the sending end.
   bh_error error = bh::make_error();
   most.emplace_back("Mcp-Name", "x");
   CHECK(send(4, 0, "{}", most, &error) == BH_E_INVALID);
@@ -171,7 +171,7 @@ TEST_CASE("headers arrive beyond a link with their message, and with no other") 
   CHECK_FALSE(heard.down);
 }
 
-TEST_CASE("headers of a client stub that was taken over are bounded and checked") {
+TEST_CASE("headers of a compromised client stub are limited and validated") {
   Link link;
   auto [trunk, server_trunk] = pair();
   Frames on_trunk, on_lane;
@@ -202,7 +202,7 @@ TEST_CASE("headers of a client stub that was taken over are bounded and checked"
     text.headers.assign(n, {name, value});
     return to_bytes(text);
   };
-  refused(5, "{}");                           // more than there is
+  refused(5, "{}");                           // longer than the payload
   refused(8, std::string(8, '\xFF') + "{}");  // lengths beyond the end
   refused(max_header_bytes + 1, std::string(max_header_bytes + 1, 'x'));
   const std::string many = archived(BH_HEADER_COUNT + 1, "A", "1");

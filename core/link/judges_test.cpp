@@ -1,4 +1,4 @@
-// Both ends of a policy's and a telemetry plugin's link, against ends played by the test.
+// Both ends of a policy's and a telemetry plugin's link; the test plays the other end.
 #include <catch2/catch.hpp>
 
 #include <sys/socket.h>
@@ -39,7 +39,7 @@ struct Loop {
   }
 };
 
-// The other end: keeps what comes, says what it is told.
+// The other end: keeps incoming frames and sends those that the test gives it.
 struct Peer final : Channel::Receiver {
   struct Got {
     Frame frame;
@@ -145,7 +145,8 @@ struct NearWorld : Loop {
 }  // namespace
 
 TEST_CASE(
-    "client stub: questions before the process is there wait for it, and everything is asked") {
+    "client stub: requests before the first start wait for the process, and all needs are "
+    "assumed") {
   NearWorld w;
   CHECK(w.table.needs(&w.client) == 127);
   CHECK(w.decide(1) == BH_PENDING);
@@ -165,7 +166,7 @@ TEST_CASE(
   CHECK(w.heard.said[1].text == "{}");
 }
 
-TEST_CASE("client stub: of what waited, events that the policy does not judge are allowed") {
+TEST_CASE("client stub: waiting events that the policy does not evaluate are allowed") {
   NearWorld w;
   const auto ask = [&](std::uint64_t number, std::uint32_t event) {
     bh_policy_request request = request_of(number);
@@ -185,7 +186,7 @@ TEST_CASE("client stub: of what waited, events that the policy does not judge ar
   CHECK(w.peer.got[0].frame.exchange == 2);
 }
 
-TEST_CASE("client stub: answers that nobody waits for, or of another kind, are dropped") {
+TEST_CASE("client stub: unexpected answers and answers of another kind are dropped") {
   NearWorld w;
   w.ready();
   REQUIRE(w.decide(1) == BH_PENDING);
@@ -210,7 +211,8 @@ TEST_CASE("client stub: answers that nobody waits for, or of another kind, are d
 }
 
 TEST_CASE(
-    "client stub: a process that ends refuses what is pending; then calls are refused at once") {
+    "client stub: when a process ends, pending requests are refused and new ones fail "
+    "immediately") {
   NearWorld w;
   w.ready();
   REQUIRE(w.decide(1) == BH_PENDING);
@@ -234,9 +236,7 @@ TEST_CASE(
   CHECK(why.find("it is no good") != std::string::npos);
 }
 
-TEST_CASE(
-    "client stub: a process that has not seen a question in its time hangs; one that has does "
-    "not") {
+TEST_CASE("client stub: a process is unresponsive if it has not acknowledged a request in time") {
   NearWorld w;
   w.ready();
   REQUIRE(w.decide(1) == BH_PENDING);
@@ -247,7 +247,7 @@ TEST_CASE(
   w.turn();
   CHECK(w.heard.ended.empty());
   w.client.unanswered(2, true);
-  CHECK(w.heard.ended.empty());  // never from inside
+  CHECK(w.heard.ended.empty());  // never from inside the call
   REQUIRE(w.decide(3) == BH_PENDING);
   REQUIRE(w.until([&] { return !w.heard.ended.empty(); }));
   CHECK(w.heard.ended[0] == "policy");
@@ -256,7 +256,7 @@ TEST_CASE(
   REQUIRE(w.until([&] { return w.peer.ended; }));
 }
 
-TEST_CASE("client stub: what no policy sends ends its process, and what was asked is refused") {
+TEST_CASE("client stub: a protocol violation ends the process and refuses pending requests") {
   NearWorld w;
   w.ready();
   REQUIRE(w.decide(1) == BH_PENDING);
@@ -278,7 +278,7 @@ TEST_CASE("client stub: what no policy sends ends its process, and what was aske
   CHECK(w.heard.said[0].what == "refused");
 }
 
-TEST_CASE("client stub: bytes that are no frame are a broken link") {
+TEST_CASE("client stub: bytes that are no frame break the link") {
   NearWorld w;
   auto pair = socket_pair();
   REQUIRE(pair.has_value());
@@ -290,7 +290,7 @@ TEST_CASE("client stub: bytes that are no frame are a broken link") {
   CHECK(w.heard.said[0].what == "refused");
 }
 
-TEST_CASE("client stub: texts and what waits for the process are bounded") {
+TEST_CASE("client stub: texts and waiting requests are limited") {
   NearWorld w;
   const std::string large(400u << 10, 'x');
   bh_policy_request request = request_of(1);
@@ -301,7 +301,7 @@ TEST_CASE("client stub: texts and what waits for the process are bounded") {
     request.exchange = held + 1;
     if (w.table.decide(&w.client, &request, &verdict, nullptr) != BH_PENDING) break;
   }
-  CHECK(held == 2);  // of 1 MiB
+  CHECK(held == 2);  // of 1 MiB each
   // And those are larger than a message may be.
   w.client.attach(w.peer.open(*w.reactor));
   w.peer.say(policy_needs, 0, BH_POLICY_DECIDES);
@@ -372,7 +372,7 @@ struct FarWorld : Loop {
 
 }  // namespace
 
-TEST_CASE("server stub: what a plugin says at once") {
+TEST_CASE("server stub: immediate answers of the plugin") {
   FarWorld w;
   SECTION("a verdict") {
     w.ask(policy_decide, 5);
@@ -380,7 +380,7 @@ TEST_CASE("server stub: what a plugin says at once") {
     CHECK(w.answer().frame.exchange == 5);
     CHECK(w.answer().frame.code == BH_VERDICT_ALLOW);
   }
-  SECTION("a verdict that there is not is passed on, and judged by the router") {
+  SECTION("an unknown verdict is forwarded; the router rejects it") {
     w.judge.verdict = 77;
     w.ask(policy_observe, 5);
     CHECK(w.answer().frame.code == 77);
@@ -390,7 +390,7 @@ TEST_CASE("server stub: what a plugin says at once") {
     w.ask(policy_decide, 5);
     CHECK(w.answer().frame.kind == policy_refused);
   }
-  SECTION("a place in a list") {
+  SECTION("a filter result") {
     w.judge.status = BH_E_DENIED;
     w.ask(policy_filter, 5);
     CHECK(w.answer().frame.kind == FrameKind::policy_filtered);
@@ -398,7 +398,7 @@ TEST_CASE("server stub: what a plugin says at once") {
   }
 }
 
-TEST_CASE("server stub: what a plugin says later, and what nobody waits for") {
+TEST_CASE("server stub: later answers of the plugin, and unexpected ones") {
   FarWorld w;
   w.judge.status = BH_PENDING;
   w.ask(policy_decide, 5);
@@ -421,7 +421,7 @@ TEST_CASE("server stub: what a plugin says later, and what nobody waits for") {
     w.turn();
     CHECK(w.peer.got.empty());
   }
-  SECTION("an answer for the endpoint before is none for the next one's number") {
+  SECTION("an answer for the previous endpoint does not match a number of the next one") {
     w.attach();
     w.ask(policy_decide, 5);
     CHECK(w.answer().frame.kind == policy_waits);
@@ -433,13 +433,13 @@ TEST_CASE("server stub: what a plugin says later, and what nobody waits for") {
     w.server->decided(w.judge.asked.back(), BH_VERDICT_ALLOW, {}, {});
     CHECK(w.answer().frame.exchange == 5);
   }
-  SECTION("more than a message may hold") {
+  SECTION("a rewrite larger than a message may be") {
     w.server->decided(number, BH_VERDICT_REWRITE, {}, std::string(1u << 20, 'x'));
     CHECK(w.answer().frame.kind == policy_refused);
   }
 }
 
-TEST_CASE("server stub: damaged questions are not asked") {
+TEST_CASE("server stub: damaged requests do not reach the plugin") {
   FarWorld w;
   w.peer.say(policy_decide, 5, 0, "abc", 4);
   w.peer.say(policy_decide, 5, 0, std::string(40, '\xff'), 40);
@@ -493,13 +493,13 @@ std::uint32_t offer(TelemetryClientStub &client, std::uint64_t first, std::uint3
 
 }  // namespace
 
-TEST_CASE("telemetry: a bounded number waits for a process that is not there, and comes once") {
+TEST_CASE("telemetry: a limited number of records waits for the process, and arrives once") {
   Loop w;
   Heard heard;
   TelemetryClientStub client(*w.reactor, "telemetry", true, heard);
   CHECK(offer(client, 100, 5000) == TelemetryClientStub::max_records);
   CHECK(offer(client, 9000, 1) == 0);
-  CHECK(client.idle());  // nobody is there to wait for
+  CHECK(client.idle());  // no process is connected
   Book book;
   ServedPlugin plugin;
   plugin.telemetry = &Book::table();
@@ -514,19 +514,19 @@ TEST_CASE("telemetry: a bounded number waits for a process that is not there, an
   REQUIRE(book.numbers.size() == TelemetryClientStub::max_records);
   CHECK(book.numbers.front() == 100);
   CHECK(book.numbers.back() == 100 + TelemetryClientStub::max_records - 1);
-  SECTION("one that takes little gets the rest again") {
+  SECTION("records that the plugin did not accept are sent again") {
     book.numbers.clear();
     book.at_most = 2;
     CHECK(offer(client, 9000, 5) == 5);
     REQUIRE(w.until([&] { return client.kept() == 0; }));
     CHECK(book.numbers == std::vector<std::uint64_t>{9000, 9001, 9002, 9003, 9004});
   }
-  SECTION("so does one of several frames, in their order") {
+  SECTION("the same with several frames, in order") {
     book.numbers.clear();
     book.at_most = 2;
     std::vector<std::uint64_t> all;
     for (std::uint64_t frame = 0; frame < 3; ++frame) {
-      CHECK(offer(client, 9000 + 3 * frame, 3) == 3);  // a frame each
+      CHECK(offer(client, 9000 + 3 * frame, 3) == 3);  // one frame each
       for (std::uint64_t i = 0; i < 3; ++i) all.push_back(9000 + 3 * frame + i);
     }
     REQUIRE(w.until([&] { return client.kept() == 0; }));
@@ -535,12 +535,12 @@ TEST_CASE("telemetry: a bounded number waits for a process that is not there, an
   CHECK(heard.ended.empty());
 }
 
-TEST_CASE("telemetry: what the plugin wants and counts is known on the other side") {
+TEST_CASE("telemetry: the plugin's needs and counters reach the client stub") {
   Loop w;
   Heard heard;
   TelemetryClientStub client(*w.reactor, "telemetry", true, heard);
   const auto needs = [&] { return TelemetryClientStub::table().needs(&client); };
-  // Not known yet: all that it may be.
+  // Not known yet: all bits.
   CHECK(needs() ==
         (BH_TELEMETRY_TEXTS | BH_TELEMETRY_EVENTS | BH_TELEMETRY_COMMITS | BH_TELEMETRY_BLOCKS));
   Book book;
@@ -561,14 +561,14 @@ TEST_CASE("telemetry: what the plugin wants and counts is known on the other sid
   written = 8;
   REQUIRE(w.until([&] { return client.counters()[0].second == 8; }));
   Peer peer;
-  SECTION("a process that ends takes neither along") {
+  SECTION("both are kept when the process ends") {
     client.attach(peer.open(*w.reactor));
     peer.channel.reset();
     REQUIRE(w.until([&] { return client.idle(); }));
     CHECK(needs() == (BH_TELEMETRY_TEXTS | BH_TELEMETRY_BLOCKS));
     CHECK(client.counters().size() == 1);
   }
-  SECTION("counters that no plugin can have end the process") {
+  SECTION("invalid counters end the process") {
     client.attach(peer.open(*w.reactor));
     CountersText bad;
     bad.values = {{"Not a\nname", 1}};
@@ -577,7 +577,7 @@ TEST_CASE("telemetry: what the plugin wants and counts is known on the other sid
   }
 }
 
-TEST_CASE("telemetry: one that is required and silent may be one that commits") {
+TEST_CASE("telemetry: a required plugin that has not reported its needs may be one that commits") {
   Loop w;
   Heard heard;
   const auto commits = [](TelemetryClientStub &client) {
@@ -591,13 +591,13 @@ TEST_CASE("telemetry: one that is required and silent may be one that commits") 
   other.give_up("it ended five times");
   CHECK(commits(required));
   CHECK_FALSE(commits(other));
-  SECTION("an earlier process of it has said that it does not") {
+  SECTION("an earlier process has reported that it does not") {
     required.expect(BH_TELEMETRY_TEXTS);
     CHECK(TelemetryClientStub::table().needs(&required) == BH_TELEMETRY_TEXTS);
-    required.expect(BH_TELEMETRY_COMMITS);  // it has spoken already
+    required.expect(BH_TELEMETRY_COMMITS);  // it has already reported its needs
     CHECK_FALSE(commits(required));
   }
-  SECTION("an earlier process has said that it does, and it is not started any more") {
+  SECTION("an earlier process has reported that it does, and it is not started again") {
     TelemetryClientStub next(*w.reactor, "telemetry", false, heard);
     next.expect(BH_TELEMETRY_COMMITS | BH_TELEMETRY_EVENTS);
     next.give_up("it ended five times");
@@ -605,7 +605,7 @@ TEST_CASE("telemetry: one that is required and silent may be one that commits") 
   }
 }
 
-TEST_CASE("telemetry: all of a record arrives") {
+TEST_CASE("telemetry: a record arrives complete") {
   Loop w;
   Heard heard;
   TelemetryClientStub client(*w.reactor, "telemetry", true, heard);
@@ -668,7 +668,7 @@ TEST_CASE("telemetry: all of a record arrives") {
   CHECK(reader.flags == BH_RECORD_REQUEST_CUT);
 }
 
-TEST_CASE("telemetry: what was not heard of as taken goes to the next process") {
+TEST_CASE("telemetry: unacknowledged records are sent to the next process") {
   Loop w;
   Heard heard;
   Peer peer;
@@ -686,18 +686,18 @@ TEST_CASE("telemetry: what was not heard of as taken goes to the next process") 
   REQUIRE(w.until([&] { return peer.got.size() == 1; }));
   CHECK(peer.got[0].frame.code == 2);
   CHECK(numbers_in(peer.got[0].payload, 2) == std::vector<std::uint64_t>{11, 12});
-  SECTION("taking what was never sent ends the process") {
+  SECTION("acknowledging a record that was never sent ends the process") {
     peer.say(FrameKind::telemetry_taken, 1000);
     REQUIRE(w.until([&] { return !heard.ended.empty(); }));
     CHECK(client.kept() == 2);
   }
-  SECTION("so does what no telemetry sends") {
+  SECTION("a frame of another kind ends the process") {
     peer.say(policy_verdict, 1);
     REQUIRE(w.until([&] { return !heard.ended.empty(); }));
   }
 }
 
-TEST_CASE("telemetry: a damaged batch ends the link, and the plugin sees none of it") {
+TEST_CASE("telemetry: a damaged batch closes the link, and the plugin gets none of it") {
   Loop w;
   Peer peer;
   Book book;
@@ -711,17 +711,17 @@ TEST_CASE("telemetry: a damaged batch ends the link, and the plugin sees none of
     const std::string record = to_bytes(RecordText{});
     peer.say(telemetry_batch, 0, 2, record + record.substr(1));
   }
-  SECTION("more than there may be") {
+  SECTION("a count above the limit") {
     peer.say(telemetry_batch, 0, 1u << 30);
   }
-  SECTION("something else") {
+  SECTION("a frame of another kind") {
     peer.say(policy_decide, 0);
   }
   REQUIRE(w.until([&] { return lost; }));
   CHECK(book.numbers.empty());
 }
 
-TEST_CASE("telemetry: what a plugin leaves waits in a bounded number of bytes") {
+TEST_CASE("telemetry: records that the plugin does not accept are limited in bytes") {
   Loop w;
   Peer peer;
   Book book;
@@ -748,7 +748,7 @@ TEST_CASE("telemetry: what a plugin leaves waits in a bounded number of bytes") 
   REQUIRE(w.until([&] { return lost; }));
 }
 
-TEST_CASE("telemetry: of a plugin that commits a record counts as taken when it is committed") {
+TEST_CASE("telemetry: records of a plugin that commits count as accepted when they are committed") {
   Loop w;
   Heard heard;
   TelemetryClientStub client(*w.reactor, "telemetry", true, heard);
@@ -775,13 +775,13 @@ TEST_CASE("telemetry: of a plugin that commits a record counts as taken when it 
   server.committed(12);
   REQUIRE(w.until([&] { return client.kept() == 1; }));
   CHECK(heard.committed == 12);
-  server.committed(1000);  // more than it has
+  server.committed(1000);  // a number above the last record
   REQUIRE(w.until([&] { return client.kept() == 0; }));
   CHECK(heard.committed == 13);
   CHECK(heard.ended.empty());
 }
 
-TEST_CASE("telemetry: a plugin that asks for calls only gets nothing else") {
+TEST_CASE("telemetry: a plugin that wants only calls gets only calls") {
   Loop w;
   Heard heard;
   TelemetryClientStub client(*w.reactor, "telemetry", true, heard);
@@ -793,7 +793,7 @@ TEST_CASE("telemetry: a plugin that asks for calls only gets nothing else") {
     records[i].kind = i == 0 ? BH_RECORD_APPROVAL : BH_RECORD_CALL;
     pointers[i] = &records[i];
   }
-  // Before it is known what is wanted.
+  // Before the plugin's needs are known.
   CHECK(TelemetryClientStub::table().batch(&client, pointers, 2) == 2);
   Book book;
   ServedPlugin plugin;
@@ -807,7 +807,7 @@ TEST_CASE("telemetry: a plugin that asks for calls only gets nothing else") {
   CHECK(book.numbers == std::vector<std::uint64_t>{6});
 }
 
-TEST_CASE("telemetry: what the next endpoint offers again reaches the plugin once") {
+TEST_CASE("telemetry: records that the next endpoint offers again reach the plugin once") {
   Loop w;
   Heard heard;
   Book book;
@@ -835,7 +835,7 @@ TEST_CASE("telemetry: what the next endpoint offers again reaches the plugin onc
     CHECK(book.numbers == std::vector<std::uint64_t>{10, 11, 12, 13, 14, 15, 16});
     CHECK(second.acknowledged_below() == 17);
   }
-  SECTION("the clock went back: these are others") {
+  SECTION("the clock was set back: the records are new ones") {
     auto pair = socket_pair();
     server.attach(std::move(pair->first));
     second.attach(std::move(pair->second));

@@ -10,7 +10,8 @@
 namespace bulkhead::link {
 namespace {
 
-// Beside the text that is judged: what a request says about the call, or a verdict about itself.
+// Limit of a frame's part beside the evaluated text: the description of the call, or of the
+// verdict.
 
 PolicyText text_of(const bh_policy_request &r) {
   PolicyText text;
@@ -95,7 +96,7 @@ void PolicyClientStub::unanswered(std::uint64_t number, bool late) {
   pending_.erase(at);
   if (!ready_) return;
   if (late && !seen) {
-    // In a later turn: the router stands in the middle of something.
+    // Reported in a later turn: the router is inside a call of the table.
     post_owned(reactor_, this, [this, trunk = trunk_.get()] {
       if (trunk_.get() == trunk && ready_) useless("it does not react");
     });
@@ -107,7 +108,7 @@ void PolicyClientStub::unanswered(std::uint64_t number, bool late) {
   send(frame, {}, {});
 }
 
-// ---- what it says ----------------------------------------------------------------------------
+// ---- its frames ------------------------------------------------------------------------------
 
 void PolicyClientStub::on_frame(const Frame &frame, std::string_view payload) {
   const auto at = pending_.find(frame.exchange);
@@ -142,7 +143,7 @@ void PolicyClientStub::on_frame(const Frame &frame, std::string_view payload) {
   }
 }
 
-// False: damaged. One that nobody waits for is dropped.
+// False: the frame is damaged. A verdict without a pending request is dropped.
 bool PolicyClientStub::on_verdict(const Frame &frame, std::string_view payload) {
   VerdictText text;
   if (frame.value > payload.size()) return false;
@@ -161,7 +162,7 @@ bool PolicyClientStub::on_verdict(const Frame &frame, std::string_view payload) 
   return true;
 }
 
-// ---- asking ----------------------------------------------------------------------------------
+// ---- requests --------------------------------------------------------------------------------
 
 bh_status PolicyClientStub::ask(Frame frame, const bh_policy_request &request, bh_str text,
                                 bh_error *error) {
@@ -207,7 +208,7 @@ void PolicyClientStub::send_held() {
   held_bytes_ = 0;
   for (const Held &one : held) {
     if (!pending_.contains(one.frame.exchange)) continue;
-    if (!judges(one.event)) {  // it would not have been asked, had that been known
+    if (!judges(one.event)) {  // it would not have been sent, had the needs been known
       pending_.erase(one.frame.exchange);
       bh_verdict verdict{};
       verdict.size = sizeof verdict;

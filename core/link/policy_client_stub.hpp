@@ -1,9 +1,9 @@
-// The client stub of a policy's link: to the router, the policy of another process looks like one
-// that answers everything later.
+// The client stub of a policy's link: makes the policy of another process look to the router like a
+// policy that answers every request later.
 //
-// Whatever happens to that process is a refusal. Questions asked before it was there for the first
-// time wait for it; while it is being started again they are refused at once. One whose time is
-// over, and which the other process has not even seen, says that it hangs.
+// Any failure of that process is a refusal. Requests made before its first start wait for it;
+// during a restart they are refused immediately. If a request times out and the other process has
+// not acknowledged it, the process is reported as unresponsive.
 //
 // Owner: the Host. Thread: the reactor's.
 #pragma once
@@ -20,39 +20,40 @@
 
 namespace bulkhead::link {
 
-// What the router is told; never from inside a function of the table.
+// Events that the router receives; never called from inside a function of the table.
 class PolicyEvents {
  public:
   virtual ~PolicyEvents() = default;
   virtual void policy_decided(std::uint64_t exchange, const bh_verdict &verdict) = 0;
   virtual void policy_refused(std::uint64_t exchange, std::string_view why) = 0;
   virtual void policy_filtered(std::uint64_t question, bool listed) = 0;
-  virtual void policy_changed() = 0;  // the rules, or what needs() says
-  // The process is there and of no use: it hangs, or sends what nobody may send.
+  virtual void policy_changed() = 0;  // the rules or the result of needs()
+  // The process runs but is unhealthy: unresponsive, or it violated the protocol.
   virtual void process_useless(const std::string &compartment) = 0;
 };
 
 class PolicyClientStub {
  public:
-  // limits: message_bytes bounds a text, write_queue_bytes what waits for the other process.
+  // limits: message_bytes limits a text, write_queue_bytes the requests that wait for the other
+  // process.
   PolicyClientStub(Reactor &reactor, std::string compartment, const bh_limits &limits,
                    PolicyEvents &events);
   ~PolicyClientStub();
   PolicyClientStub(const PolicyClientStub &) = delete;
   PolicyClientStub &operator=(const PolicyClientStub &) = delete;
 
-  // The other process is there (again).
+  // Connects a started or restarted process.
   void attach(OwnedFd trunk);
-  // It will not come: everything is refused with this reason until attach().
+  // The process will not be started: requests are refused with this reason until attach().
   void give_up(std::string reason);
-  // The router has given up waiting for this answer; late: after the time it had.
+  // The router no longer waits for this answer; late: its time-out has passed.
   void unanswered(std::uint64_t number, bool late);
 
   // The table; its `self` is the PolicyClientStub.
   static const bh_policy &table() noexcept;
-  // It will decide, and no process of it has said yet that it can.
+  // True while no process of this policy has reported ready or failed.
   bool is_awaited() const noexcept { return !ready_ && failure_.empty(); }
-  // Why it refuses everything; empty: it does not, or that is not known yet.
+  // Why all requests are refused; empty if they are not, or if this is not known yet.
   const std::string &failure() const noexcept { return failure_; }
 
  private:
@@ -61,7 +62,7 @@ class PolicyClientStub {
 
   struct Pending {
     bool filter = false;
-    bool seen = false;  // by the plugin
+    bool seen = false;  // acknowledged by the plugin's process
   };
   struct Held {
     Frame frame;
@@ -85,9 +86,9 @@ class PolicyClientStub {
   PolicyEvents &events_;
   const std::unique_ptr<Receiver> receiver_;
   std::unique_ptr<Channel> trunk_;
-  bool ready_ = false;     // it has said what it needs
+  bool ready_ = false;     // the process has sent what it needs
   bool was_lost_ = false;  // an earlier process has ended
-  // Everything, until it has said what it needs.
+  // All bits until the process has sent what it needs.
   std::uint32_t needs_ = BH_POLICY_READS_ARGUMENTS | BH_POLICY_READS_RESULTS |
                          BH_POLICY_FILTERS_LISTS | BH_POLICY_DECIDES | BH_POLICY_READS_DEFINITION |
                          BH_POLICY_JUDGES_INPUT | BH_POLICY_JUDGES_NOTIFICATIONS;

@@ -7,7 +7,7 @@
 namespace bulkhead::link {
 namespace {
 
-// Numbers of the client stub have 50 bits and the highest; what is between them says which link.
+// A number of the client stub has 50 bits and the highest bit; the bits between identify the link.
 constexpr std::uint64_t link_shift = 50, link_bits = 13;
 constexpr std::uint64_t link_mask = ((1ULL << link_bits) - 1) << link_shift;
 
@@ -113,7 +113,7 @@ void PolicyServerStub::ask(const Frame &frame, const bh_policy_request &asked,
       bh::view(verdict.arguments));
 }
 
-// ---- what the plugin says later --------------------------------------------------------------
+// ---- later answers of the plugin -------------------------------------------------------------
 
 bool PolicyServerStub::take_open(std::uint64_t number, bool filter) {
   const auto at = open_.find(number);

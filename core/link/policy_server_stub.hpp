@@ -1,5 +1,5 @@
-// The server stub of a policy's link: questions of the client stub become calls of the plugin, and
-// what it says, at once or later, becomes frames.
+// The server stub of a policy's link: turns requests of the client stub into calls of the plugin,
+// and immediate or later verdicts into frames.
 //
 // Owner: the compartment. Thread: the reactor's.
 #pragma once
@@ -27,12 +27,12 @@ class PolicyServerStub {
   PolicyServerStub(const PolicyServerStub &) = delete;
   PolicyServerStub &operator=(const PolicyServerStub &) = delete;
 
-  // The client stub is there (again); what the one before has asked is forgotten. `on_lost` is
-  // called once if this trunk ends before another takes its place.
+  // Connects a started or restarted client stub; requests of the previous one are discarded.
+  // `on_lost` is called once if this trunk ends before it is replaced.
   void attach(OwnedFd trunk, std::function<void()> on_lost = nullptr);
 
-  // What the plugin calls through its host table; `number` as in its request. Never from inside a
-  // function of the plugin.
+  // The functions of the plugin's host table; `number` is that of the request. Never called from
+  // inside a function of the plugin.
   void decided(std::uint64_t number, std::uint32_t verdict, const VerdictText &text,
                std::string_view rewritten);
   void filtered(std::uint64_t number, bool listed);
@@ -56,10 +56,10 @@ class PolicyServerStub {
   const std::unique_ptr<Receiver> receiver_;
   std::unique_ptr<Channel> trunk_;
   std::function<void()> on_lost_;
-  // A restarted endpoint uses its numbers again: an answer to the one before must not be taken for
-  // an answer to this one. So the plugin sees them with the number of the link.
+  // A restarted endpoint reuses its numbers, and an answer for the previous endpoint must not match
+  // a request of this one. The plugin therefore sees numbers that contain the number of the link.
   std::uint64_t link_ = 0;
-  std::unordered_map<std::uint64_t, bool> open_;  // the plugin answers later; true: filter
+  std::unordered_map<std::uint64_t, bool> open_;  // answers pending in the plugin; true: filter
 };
 
 }  // namespace bulkhead::link

@@ -10,13 +10,13 @@
 namespace bulkhead::link {
 namespace {
 
-// During a reload the client stub may name a plugin of the next process, or of the one before.
+// During a reload the client stub may name a plugin of the next or the previous process.
 std::string absent(const std::string &id) {
   return "this compartment does not run plugin \"" + id + "\" now";
 }
 
-// Takes the headers from the front of a message's payload. False: no client stub of ours sends
-// that.
+// Removes the headers from the front of a message's payload. False: the headers violate the
+// protocol.
 bool take_headers(std::uint32_t bytes, std::string_view *payload, std::vector<bh_header> *out) {
   if (bytes == 0) return true;
   HeadersText text;
@@ -33,8 +33,8 @@ struct ServerStub::Lane final : Channel::Receiver {
   ServerStub *stub = nullptr;
   bh_lane handle = 0;
   const ServedPlugin *plugin = nullptr;
-  void *wire = nullptr;  // the plugin's; null: not open, or closing
-  bool closing = false;  // the plugin has been told; its lane_closed is to come
+  void *wire = nullptr;  // from the plugin; null: not open, or closing
+  bool closing = false;  // the plugin was notified; its lane_closed is still to come
   std::unique_ptr<Channel> channel;
 
   void frame(Channel &, const Frame &frame, std::string_view payload, OwnedFd) override {
@@ -81,7 +81,7 @@ struct ServerStub::Lane final : Channel::Receiver {
     const bh_lane lane = handle;
     ServerStub &owner = *stub;
     if (plugin->connector->lane_send(plugin->self, wire, &message, &error) == BH_OK) return;
-    // The router asked for an answer at once; this is as stub as another process comes to it.
+    // The router asked for an immediate status. A failed exchange is the equivalent over a link.
     if (message.kind == BH_LANE_REQUEST) owner.exchange_failed(lane, frame.exchange, &error);
   }
 };
@@ -130,7 +130,7 @@ void ServerStub::attach(OwnedFd trunk, std::function<void()> on_lost) {
   on_lost_ = std::move(on_lost);
   trunk_ = std::make_unique<Channel>(reactor_, std::move(trunk), *receiver_,
                                      limits_.message_bytes + 4096, limits_.write_queue_bytes, true);
-  if (draining_) return send_draining();  // the next process lists
+  if (draining_) return send_draining();  // the next process sends its lists
   for (std::uint32_t number = 0; number < plugins_.size(); ++number) send_plugin(number);
 }
 
@@ -180,7 +180,7 @@ void ServerStub::on_trunk(const Frame &frame, std::string_view payload, OwnedFd 
       calls_ended_ = draining_;
       return;
     case FrameKind::tools_wanted:
-      if (draining_) return;  // the next process lists
+      if (draining_) return;  // the next process sends its lists
       if (const auto number = find(payload)) send_plugin(*number);
       return;
     default:
@@ -233,7 +233,7 @@ bh_status ServerStub::find_wire(const Frame &frame, const LaneText &text, Lane &
   return status;
 }
 
-// It is closed at once.
+// Refuses a lane; it is closed immediately.
 void ServerStub::refuse_lane(Channel &lane) {
   Frame frame;
   frame.kind = FrameKind::lane_down;
@@ -248,9 +248,9 @@ void ServerStub::close(Lane &lane) {
   const std::shared_ptr<Lane> keep = *held;
   if (void *wire = std::exchange(lane.wire, nullptr); wire != nullptr) {
     lane.closing = true;
-    return lane.plugin->connector->lane_close(lane.plugin->self, wire);  // then lane_closed
+    return lane.plugin->connector->lane_close(lane.plugin->self, wire);  // lane_closed follows
   }
-  if (!lane.closing) lane_closed(lane.handle);  // it never opened
+  if (!lane.closing) lane_closed(lane.handle);  // it was never open
 }
 
 void ServerStub::close_lanes() {
@@ -367,7 +367,7 @@ void ServerStub::resource_updated(std::uint32_t number, std::string_view uri) {
   trunk_->send(frame, uri);
 }
 
-// False: there are too many.
+// False: the limit is reached.
 bool ServerStub::note_subscription(std::uint32_t plugin, const CallText &text) {
   if (text.method == "resources/unsubscribe") subscriptions_.erase({plugin, text.name});
   if (text.method != "resources/subscribe") return true;
@@ -376,7 +376,7 @@ bool ServerStub::note_subscription(std::uint32_t plugin, const CallText &text) {
   return true;
 }
 
-// The client stub that wanted them is gone; the next one says itself what it wants.
+// The client stub has disconnected; the next one subscribes anew.
 void ServerStub::end_subscriptions() {
   for (const auto &[number, uri] : std::exchange(subscriptions_, {})) {
     const ServedPlugin &plugin = plugins_[number];
@@ -391,7 +391,7 @@ void ServerStub::end_subscriptions() {
   }
 }
 
-// Whatever comes is answered: the client stub waits.
+// Every call is answered, since the client stub waits for it.
 void ServerStub::begin_call(const Frame &frame, std::string_view payload) {
   if (draining_ && trunk_ != nullptr) {
     Frame later;
@@ -414,8 +414,8 @@ void ServerStub::begin_call(const Frame &frame, std::string_view payload) {
   trunk_->send(refused, bh::text(error));
 }
 
-// The plugin has called complete(), it says. If that was on another thread, its result is posted
-// and comes before this.
+// The plugin reports that it has called complete(). If it did so on another thread, the result was
+// posted and arrives before this function runs.
 void ServerStub::expect_completed(std::uint64_t exchange) {
   const auto at = by_exchange_.find(exchange);
   if (at == by_exchange_.end()) return;

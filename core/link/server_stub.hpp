@@ -1,5 +1,5 @@
-// The server stub of a link: frames of the client stub become calls of real plugins, and what these
-// say becomes frames.
+// The server stub of a link: turns frames of the client stub into calls of plugins, and their calls
+// into frames.
 //
 // Owner: the compartment. Thread: the reactor's; tools plugins may complete calls on any thread.
 #pragma once
@@ -25,39 +25,40 @@
 
 namespace bulkhead::link {
 
-// One plugin of this process, as far as links are concerned; null tables: it failed, see `failure`.
+// One plugin of this process, as links use it. If the tables are null, the plugin has failed; see
+// `failure`.
 struct ServedPlugin {
-  std::string id;  // of the instance: what the client stub says
+  std::string id;  // of the instance; the client stub uses it
   const bh_connector *connector = nullptr;
   const bh_tools *tools = nullptr;
   const bh_policy *policy = nullptr;
   const bh_telemetry *telemetry = nullptr;
   void *self = nullptr;
   std::string failure;
-  // Of telemetry: the instance's counters.
+  // The counters of a telemetry instance.
   std::function<std::vector<std::pair<std::string, std::uint64_t>>()> counters;
 };
 
 class ServerStub {
  public:
-  // Beyond these a client stub that was taken over gets no more; an honest one stays far below.
+  // Limits for a compromised client stub; a correct one stays far below them.
   static constexpr std::size_t max_lanes = 1024, max_calls = 4096, max_subscriptions = 65'536;
 
-  // definitions: what bh_lane_info gives for each server; the client stub never sees them.
-  // `limits`, `plugins` and `definitions` outlive this.
+  // definitions: the result of bh_lane_info per server; the client stub never receives them.
+  // `limits`, `plugins` and `definitions` outlive the stub.
   ServerStub(Reactor &reactor, const bh_limits &limits, const std::vector<ServedPlugin> &plugins,
              const std::map<std::string, std::string> &definitions);
   ~ServerStub();
   ServerStub(const ServerStub &) = delete;
   ServerStub &operator=(const ServerStub &) = delete;
 
-  // The client stub is there (again): lanes and calls of the one before end. `on_lost` is called
-  // once if this trunk ends before another takes its place.
+  // Connects a started or restarted client stub; lanes and calls of the previous one end. `on_lost`
+  // is called once if this trunk ends before it is replaced.
   void attach(OwnedFd trunk, std::function<void()> on_lost = nullptr);
-  void close_lanes();  // in good order; lanes() says how many are still ending
+  void close_lanes();  // in order; lanes() returns how many are still closing
   std::size_t lanes() const noexcept { return lanes_.size(); }
 
-  // What the plugins call through their host tables. [io]
+  // The functions of the plugins' host tables. [io]
   void message(bh_lane lane, std::uint64_t exchange, std::string_view message);
   void exchange_failed(bh_lane lane, std::uint64_t exchange, const bh_error *error);
   void lane_down(bh_lane lane, const bh_error *error);
@@ -68,10 +69,10 @@ class ServerStub {
   void list_changed(std::uint32_t plugin, std::uint32_t kind);
   void resource_updated(std::uint32_t plugin, std::string_view uri);
 
-  // Begins no further call: the client stub keeps them for the next process.
+  // Stops beginning calls: the client stub keeps new ones for the next process.
   void drain();
-  // True once the client stub sends no more calls, those that were begun have ended, and their
-  // answers are in the socket; or if there is no client stub.
+  // True once the client stub sends no more calls, all begun calls have ended and their answers are
+  // in the socket. Also true if there is no client stub.
   bool drained() const;
 
  private:
@@ -104,18 +105,18 @@ class ServerStub {
   std::unique_ptr<Channel> trunk_;
   std::function<void()> on_lost_;
   Slots<std::shared_ptr<Lane>> lanes_;
-  // Calls under way. Plugins know them by a number of ours, since a restarted client stub may use
-  // its own numbers again.
+  // In-flight calls. Plugins see numbers of this process, since a restarted client stub may reuse
+  // its own.
   struct Call {
     std::uint64_t exchange = 0;
     std::uint32_t plugin = 0;
-    bool wanted = true;  // the client stub that asked is still there
+    bool wanted = true;  // the client stub that sent it is still connected
   };
   Slots<Call> calls_;
   bool draining_ = false;
-  bool calls_ended_ = false;  // the client stub has said so on the present trunk
+  bool calls_ended_ = false;  // the client stub has sent calls_ended on the current trunk
   std::unordered_map<std::uint64_t, bh_call> by_exchange_;
-  // What the client stub has asked plugins to watch: number and URI. It ends with the client stub.
+  // Subscriptions of the client stub: plugin number and URI. They end with the client stub.
   std::set<std::pair<std::uint32_t, std::string>> subscriptions_;
 };
 

@@ -82,7 +82,7 @@ TelemetryClientStub::~TelemetryClientStub() {
 
 void TelemetryClientStub::attach(OwnedFd trunk) {
   failure_.clear();
-  // All that may be unacknowledged fits, so that nothing is ever refused by the channel.
+  // The queue fits all unacknowledged records, so the channel never refuses one.
   trunk_ = std::make_unique<Channel>(reactor_, std::move(trunk), *receiver_, 2 * max_bytes,
                                      4 * max_bytes, false);
   heard_ns_ = reactor_.now_ns();
@@ -101,7 +101,8 @@ void TelemetryClientStub::expect(std::uint32_t needs) {
   events_.telemetry_taken();
 }
 
-// And nothing comes soon. Of one that the profile demands nothing may go unrecorded.
+// The plugin's needs are unknown and no process is expected soon. No call may go unrecorded if the
+// profile requires the plugin.
 void TelemetryClientStub::not_known() {
   if (has_said_ || required_) return;
   needs_ &= ~std::uint32_t{BH_TELEMETRY_COMMITS | BH_TELEMETRY_BLOCKS};
@@ -128,7 +129,7 @@ std::uint32_t TelemetryClientStub::batch(const bh_record *const *records, std::u
     }
     frame.bytes = writer.take();
     const std::size_t count = frame.places.size(), bytes = frame.bytes.size();
-    frames_.push_back(std::move(frame));  // until here nothing is counted that memory was short for
+    frames_.push_back(std::move(frame));  // counted only after all memory is allocated
     kept_ += count;
     bytes_ += bytes;
   }
@@ -167,7 +168,7 @@ void TelemetryClientStub::on_frame(const Frame &frame, std::string_view payload)
   events_.process_useless(compartment_);
 }
 
-// False: it cannot have taken that.
+// False: the number is invalid.
 bool TelemetryClientStub::acknowledge(std::uint64_t number) {
   if (!frames_.empty() && number > frames_.back().places.back().number + 1) return false;
   const std::size_t before = kept_;
@@ -196,7 +197,7 @@ void TelemetryClientStub::drop_front() {
   spare_.taken = 0;
 }
 
-// False: no plugin has those. They are kept when its process ends, and shown.
+// False: the counters are invalid. Counters are kept and shown after the process has ended.
 bool TelemetryClientStub::take_counters(std::string_view payload) {
   CountersText text;
   if (!from_bytes(payload, &text) || text.values.size() > max_counters) return false;

@@ -1,8 +1,9 @@
-// The client stub of a telemetry plugin's link: to the recorder, the plugin of another process
-// looks like one that takes records, as many as may be unacknowledged at once.
+// The client stub of a telemetry plugin's link: makes the plugin of another process look to the
+// recorder like one that accepts records, up to the limit of unacknowledged ones.
 //
-// Records that were not heard of as taken when the other process ended are sent to the next one.
-// Nothing here ever waits: what finds no room stays with the recorder, which bounds and counts.
+// Records that were not acknowledged when the process ended are sent to the next one. The stub
+// never blocks: records that exceed its limits stay with the recorder, which limits and counts
+// them.
 //
 // Owner: the Host. Thread: the reactor's.
 #pragma once
@@ -25,9 +26,9 @@ class TelemetryClientStub;
 class TelemetryEvents {
  public:
   virtual ~TelemetryEvents() = default;
-  // There is room for more, or it wants something else; never from inside batch().
+  // There is capacity for more records, or needs() has changed; never called from inside batch().
   virtual void telemetry_taken() = 0;
-  // Records below this number are committed: of a plugin that commits, and before
+  // Records below this number are committed. Only for a plugin that commits, and before
   // telemetry_taken().
   virtual void telemetry_committed(const TelemetryClientStub &stub, std::uint64_t below) = 0;
   // See PolicyEvents.
@@ -36,15 +37,18 @@ class TelemetryEvents {
 
 class TelemetryClientStub {
  public:
-  static constexpr std::size_t max_records = 4096;  // not acknowledged
+  static constexpr std::size_t max_records = 4096;  // unacknowledged
   static constexpr std::uint64_t max_bytes = 8u << 20;
-  static constexpr std::size_t frame_records = 256, frame_bytes = 256u << 10;  // then the next
-  static constexpr std::uint64_t silence_ms = 30'000;    // with records to take: it hangs
-  static constexpr std::uint64_t first_word_ms = 5'000;  // for which it may be one that commits
+  // a larger batch is split
+  static constexpr std::size_t frame_records = 256, frame_bytes = 256u << 10;
+  static constexpr std::uint64_t silence_ms = 30'000;    // without an acknowledgement while records
+                                                         // wait: the process is unresponsive
+  static constexpr std::uint64_t first_word_ms = 5'000;  // until then the plugin is treated as one
+                                                         // that commits
   static constexpr std::size_t max_counters = 256;
 
-  // `required`: it may be one that commits until it says that it is not, or that is told of it,
-  // however long that takes; otherwise for first_word_ms, and not when it is given up.
+  // `required`: the plugin is treated as one that commits until it, or expect(), reports otherwise.
+  // If not required, it is so only for first_word_ms, and not after give_up().
   TelemetryClientStub(Reactor &reactor, std::string compartment, bool required,
                       TelemetryEvents &events);
   ~TelemetryClientStub();
@@ -53,23 +57,24 @@ class TelemetryClientStub {
 
   void attach(OwnedFd trunk);
   void give_up(std::string reason);
-  // What an earlier process of the plugin has wanted. Nothing, once it has spoken itself.
+  // Sets the needs that an earlier process of the plugin has reported. No effect once this process
+  // has reported its own.
   void expect(std::uint32_t needs);
 
-  // Records below this number are offered again, after an endpoint that was killed: the other
-  // process may have taken them from it.
+  // Records below this number are offered again after an endpoint was killed: the other process may
+  // already have accepted them.
   void set_earlier_below(std::uint64_t number) noexcept { earlier_below_ = number; }
-  // All below this number have been acknowledged.
+  // All records below this number have been acknowledged.
   std::uint64_t acknowledged_below() const noexcept { return acknowledged_; }
 
   // The table; its `self` is the TelemetryClientStub.
   static const bh_telemetry &table() noexcept;
-  // Why it takes nothing; empty: it does, or that is not known yet.
+  // Why no records are accepted; empty if they are, or if this is not known yet.
   const std::string &failure() const noexcept { return failure_; }
-  // Nothing waits for the other process, or nobody is there to take it.
+  // True if no record waits for the other process, or if no process is connected.
   bool idle() const noexcept { return kept_ == 0 || trunk_ == nullptr; }
   std::size_t kept() const noexcept { return kept_; }
-  // The plugin's, as last heard.
+  // The plugin's counters, as last received.
   const std::vector<std::pair<std::string, std::uint64_t>> &counters() const noexcept {
     return counters_;
   }
@@ -78,13 +83,13 @@ class TelemetryClientStub {
   struct Receiver;
   struct Place {
     std::uint64_t number;
-    std::size_t begin;  // in `bytes`
+    std::size_t begin;  // offset in `bytes`
   };
-  // What one frame carries, until all of it is acknowledged.
+  // The content of one frame, kept until all of it is acknowledged.
   struct Kept {
     std::string bytes;  // archived RecordTexts
     std::vector<Place> places;
-    std::size_t taken = 0;  // so many of them are
+    std::size_t taken = 0;  // the number of acknowledged records
   };
 
   std::uint32_t batch(const bh_record *const *records, std::uint32_t n);
@@ -105,18 +110,18 @@ class TelemetryClientStub {
   const std::unique_ptr<Receiver> receiver_;
   std::unique_ptr<Channel> trunk_;
   std::string failure_;
-  // Until it is known what the plugin wants: all of it, which it may leave aside. What was said
-  // holds on while its process is started again.
+  // All bits until the plugin's needs are known; it may ignore what it does not need. Known needs
+  // stay valid during a restart.
   std::uint32_t needs_ =
       BH_TELEMETRY_TEXTS | BH_TELEMETRY_EVENTS | BH_TELEMETRY_COMMITS | BH_TELEMETRY_BLOCKS;
-  bool has_said_ = false;  // what it wants, or another has for it
+  bool has_said_ = false;  // needs_ is known, from this process or an earlier one
   std::vector<std::pair<std::string, std::uint64_t>> counters_;
-  std::deque<Kept> frames_;  // sent, or to be sent when somebody is there
-  std::size_t kept_ = 0;     // records in them that are not acknowledged
+  std::deque<Kept> frames_;  // sent, or to be sent once a process is connected
+  std::size_t kept_ = 0;     // unacknowledged records in them
   std::uint64_t bytes_ = 0;  // of all frames
-  Kept spare_;               // the memory of one that was acknowledged
+  Kept spare_;               // the buffer of an acknowledged frame, for reuse
   std::uint64_t earlier_below_ = 0, acknowledged_ = 0;
-  std::uint64_t heard_ns_ = 0;  // or first sent to
+  std::uint64_t heard_ns_ = 0;  // time of the last acknowledgement, or of the first send
   std::uint64_t timer_ = 0, first_word_timer_ = 0;
 };
 

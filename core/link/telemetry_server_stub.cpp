@@ -65,7 +65,7 @@ TelemetryServerStub::~TelemetryServerStub() {
 }
 
 void TelemetryServerStub::attach(OwnedFd trunk, std::function<void()> on_lost) {
-  offer();  // the last chance of what an endpoint that has ended had sent
+  offer();  // last attempt for the records of an endpoint that has ended
   forget_waiting();
   known_taken_ = std::max(known_taken_, taken_);
   known_committed_ = std::max(known_committed_, committed_);
@@ -96,13 +96,13 @@ std::uint32_t TelemetryServerStub::needs() const {
   return asks ? table->needs(plugin_.self) : 0;
 }
 
-// Now, and whenever they have changed, looked at once in counters_ms.
+// Sends the counters now, and every counters_ms if they have changed.
 void TelemetryServerStub::send_counters() {
   counters_timer_ =
       reactor_.timer_start(this, counters_ms, bh::callback(this, [](TelemetryServerStub &self) {
                              self.counters_timer_ = 0;
                              if (self.trunk_ == nullptr) return;
-                             // It lives, however long its disk takes.
+                             // The process is alive, however long its disk takes.
                              const bool commits = (self.needs() & BH_TELEMETRY_COMMITS) != 0;
                              if (commits && self.committed_ < self.taken_) self.send_taken();
                              self.send_counters();
@@ -134,7 +134,7 @@ void TelemetryServerStub::on_frame(const Frame &frame, std::string_view payload)
     forget_waiting();
     return lost();
   }
-  // In the usual case the plugin takes them from where they came in.
+  // Usually the plugin accepts the records straight from the received frame.
   const std::uint32_t taken = waiting_.empty() ? offer_read() : 0;
   if (taken < frame.code) {
     waiting_.push_back({std::string(payload), frame.code, taken});
@@ -151,7 +151,8 @@ void TelemetryServerStub::forget_waiting() {
   waiting_bytes_ = 0;
 }
 
-// Those behind the first `from` into records_, which borrow from the payload. False: it is damaged.
+// Reads the records after the first `from` into records_, which borrow from the payload. False: the
+// payload is damaged.
 bool TelemetryServerStub::read(std::string_view payload, std::uint32_t count, std::uint32_t from) {
   records_.clear();
   ArchiveReader reader(payload);
@@ -163,12 +164,12 @@ bool TelemetryServerStub::read(std::string_view payload, std::uint32_t count, st
   return reader.done();
 }
 
-// One call of the plugin: how many of records_ are done with.
+// Calls the plugin once. Returns how many of records_ it has accepted.
 std::uint32_t TelemetryServerStub::offer_read() {
   std::vector<const bh_record *> wanted;
   wanted.reserve(records_.size());
   const bool events = (needs() & BH_TELEMETRY_EVENTS) != 0;
-  // Others were sent before the other end knew what is wanted here.
+  // Records may have been sent before the client stub knew the plugin's needs.
   for (const bh_record &record : records_) {
     const bool known = record.number < earlier_below_ && record.number < known_taken_;
     if (!known && (events || record.kind == BH_RECORD_CALL)) wanted.push_back(&record);

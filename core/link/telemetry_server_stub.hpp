@@ -1,5 +1,5 @@
-// The server stub of a telemetry plugin's link: takes batches over, offers them to the plugin until
-// it has taken them, and says so.
+// The server stub of a telemetry plugin's link: stores batches, offers them to the plugin until it
+// has accepted them, and acknowledges them.
 //
 // Owner: the compartment. Thread: the reactor's.
 #pragma once
@@ -23,10 +23,10 @@ namespace bulkhead::link {
 
 class TelemetryServerStub {
  public:
-  static constexpr std::uint64_t retry_ms = 200;  // after the plugin has left some
+  static constexpr std::uint64_t retry_ms = 200;  // after the plugin has accepted only a part
   static constexpr std::uint64_t counters_ms = 500;
-  // Of frames that the plugin has not taken all of: twice what a client stub keeps. One that sends
-  // more is no client stub of ours, and lost.
+  // Limit of frames that the plugin has not fully accepted: twice the limit of a client stub. The
+  // link of a client stub that exceeds it is closed.
   static constexpr std::uint64_t max_waiting_bytes = 2 * TelemetryClientStub::max_bytes;
 
   // `plugin` outlives this.
@@ -35,9 +35,10 @@ class TelemetryServerStub {
   TelemetryServerStub(const TelemetryServerStub &) = delete;
   TelemetryServerStub &operator=(const TelemetryServerStub &) = delete;
 
-  // See PolicyServerStub::attach(). The client stub sends again what it has not heard of as taken.
+  // See PolicyServerStub::attach(). The client stub sends unacknowledged records again.
   void attach(OwnedFd trunk, std::function<void()> on_lost = nullptr);
-  // What the plugin says; see bh_host_telemetry. What it has committed counts as taken only then.
+  // Called by the plugin; see bh_host_telemetry. Records of a plugin that commits count as accepted
+  // only then.
   void committed(std::uint64_t below);
   // BH_TELEMETRY_...; 0: the plugin has failed.
   std::uint32_t needs() const;
@@ -45,7 +46,7 @@ class TelemetryServerStub {
  private:
   struct Receiver;
 
-  // Frames of which the plugin has not taken all.
+  // A frame of which the plugin has not accepted all records.
   struct Waiting {
     std::string payload;
     std::uint32_t count = 0, taken = 0;
@@ -66,13 +67,13 @@ class TelemetryServerStub {
   const std::unique_ptr<Receiver> receiver_;
   std::unique_ptr<Channel> trunk_;
   std::function<void()> on_lost_;
-  std::deque<Waiting> waiting_;              // at most what a client stub may have unacknowledged
-  std::size_t waiting_records_ = 0;          // in them, not taken
-  std::uint64_t waiting_bytes_ = 0;          // of them, at most max_waiting_bytes
-  std::vector<bh_record> records_;           // those of the frame that is looked at
-  std::uint64_t taken_ = 0, committed_ = 0;  // numbers below this are
-  // Of endpoints before this one: what the plugin has taken, and committed, and below which number
-  // this one offers their records again.
+  std::deque<Waiting> waiting_;              // limit: what a client stub may have unacknowledged
+  std::size_t waiting_records_ = 0;          // records in them that are not accepted
+  std::uint64_t waiting_bytes_ = 0;          // bytes in them, at most max_waiting_bytes
+  std::vector<bh_record> records_;           // the records of the frame being offered
+  std::uint64_t taken_ = 0, committed_ = 0;  // numbers below these are accepted, committed
+  // Previous endpoints: numbers that the plugin has accepted and committed, and the number below
+  // which this endpoint offers their records again.
   std::uint64_t known_taken_ = 0, known_committed_ = 0, earlier_below_ = 0;
   std::uint64_t timer_ = 0;
   std::uint64_t counters_timer_ = 0;

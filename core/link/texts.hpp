@@ -1,4 +1,4 @@
-// Payloads of more than one part.
+// Payloads with several parts.
 #pragma once
 
 #include <array>
@@ -13,7 +13,7 @@
 
 namespace bulkhead::link {
 
-// `plugin`: the instance id of the plugin that it is for.
+// `plugin`: the instance id of the receiving plugin.
 struct LaneText {
   std::string plugin, server;
 };
@@ -73,7 +73,7 @@ void archive(Ar &ar, VerdictText &v) {
   ar(rule, reason, flags);
 }
 
-// Its texts are borrowed: from a bh_record, or from the frame that it came in.
+// The texts are borrowed from a bh_record or from the frame that contained them.
 struct RecordText {
   std::uint32_t outcome = 0, action = 0, flags = 0, kind = 0;
   std::uint64_t number = 0, exchange = 0, session = 0, start_unix_ns = 0, duration_ns = 0,
@@ -93,7 +93,7 @@ void archive(Ar &ar, RecordText &v) {
      claimed_name);
 }
 
-// A plugin's counters, as they are now.
+// The current values of a plugin's counters.
 struct CountersText {
   std::vector<std::pair<std::string, std::uint64_t>> values;
 };

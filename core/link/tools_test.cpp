@@ -1,5 +1,5 @@
-// Tools plugins over a link: who is meant, also while a reload exchanges the process of the server
-// stub.
+// Tools plugins over a link: which plugin gets a call, also while a reload replaces the server
+// stub's process.
 #include <catch2/catch.hpp>
 
 #include <functional>
@@ -16,7 +16,7 @@ using namespace bulkhead::link;
 
 namespace {
 
-// What a client stub hears of calls and lists.
+// Keeps the calls and lists that a client stub reports.
 struct Heard final : ClientStubEvents {
   std::vector<std::string> results, errors;
   std::vector<std::pair<std::string, std::uint32_t>> changes;
@@ -83,7 +83,7 @@ bh_limits limits_for_tests() {
   return limits;
 }
 
-// One life of the other process.
+// One run of the other process.
 struct Process {
   std::vector<std::unique_ptr<Tool>> tools;
   std::vector<ServedPlugin> plugins;
@@ -131,7 +131,7 @@ struct Link {
     bh_error error = bh::make_error();
     REQUIRE(ClientStub::tools().call_begin(self, ++last_call, &info, &error) == BH_PENDING);
   }
-  // The tools that it lists; "pending".
+  // Returns the tools that the plugin lists, or "pending".
   std::string listed(void *self) {
     bh_buf buf{};
     bh_error error = bh::make_error();
@@ -145,7 +145,7 @@ using Names = std::vector<std::string>;
 
 }  // namespace
 
-TEST_CASE("a call runs in the plugin of its id, wherever the next process has it") {
+TEST_CASE("a call runs in the plugin with its id, whatever its number in the next process") {
   Link link;
   Process before(*link.reactor, link.limits, {"notes"});
   void *notes = link.client.fresh_tools("notes");
@@ -173,7 +173,7 @@ TEST_CASE("a call runs in the plugin of its id, wherever the next process has it
   CHECK(link.heard.errors.empty());
 }
 
-TEST_CASE("a call for a plugin that the other process does not run is refused, not left") {
+TEST_CASE("a call for a plugin that the other process does not run is refused") {
   Link link;
   Process process(*link.reactor, link.limits, {"notes"});
   link.attach(process);
@@ -191,7 +191,7 @@ TEST_CASE("a call for a plugin that the other process does not run is refused, n
   CHECK(link.heard.errors[1].find("does not run plugin \"gone\"") != std::string::npos);
 }
 
-TEST_CASE("lists that came before their plugin was known here are asked for") {
+TEST_CASE("lists that arrive before their plugin is known here are requested later") {
   Link link;
   Process process(*link.reactor, link.limits, {"archive", "notes"});
   void *notes = link.client.fresh_tools("notes");
@@ -204,7 +204,7 @@ TEST_CASE("lists that came before their plugin was known here are asked for") {
   CHECK(link.listed(notes) == R"([{"name":"notes"}])");
 }
 
-TEST_CASE("a plugin that was made anew lists nothing of before, and all kinds are read again") {
+TEST_CASE("a recreated plugin has no former lists, and all kinds are read again") {
   Link link;
   Process process(*link.reactor, link.limits, {"notes"});
   void *notes = link.client.fresh_tools("notes");
@@ -231,7 +231,7 @@ TEST_CASE("a call is cancelled in the plugin that runs it") {
   CHECK(process.tools[0]->cancelled == 0);
 }
 
-TEST_CASE("an ending process finishes its calls beside the next one, which gets all others") {
+TEST_CASE("an ending process finishes its calls while the next one gets all new ones") {
   Link link;
   Process before(*link.reactor, link.limits, {"notes"});
   before.tools[0]->answers = false;
@@ -263,7 +263,7 @@ TEST_CASE("an ending process finishes its calls beside the next one, which gets 
   CHECK(before.tools[0]->calls.size() == 1);
 }
 
-TEST_CASE("a process that ends before its calls have loses these only") {
+TEST_CASE("if a process ends before its calls have ended, only these calls fail") {
   Link link;
   Process before(*link.reactor, link.limits, {"notes"});
   before.tools[0]->answers = false;
@@ -280,7 +280,7 @@ TEST_CASE("a process that ends before its calls have loses these only") {
   CHECK(link.heard.errors.size() == 1);
 }
 
-TEST_CASE("processes that end without end are not kept") {
+TEST_CASE("the number of ending processes is limited") {
   Link link;
   std::vector<std::unique_ptr<Process>> all;
   void *notes = link.client.plugin("notes");
@@ -296,7 +296,7 @@ TEST_CASE("processes that end without end are not kept") {
   CHECK(link.heard.errors.size() == lives - 1 - kept);
 }
 
-TEST_CASE("a large answer is in the socket before its process counts as drained") {
+TEST_CASE("a process counts as drained only when a large answer is in the socket") {
   Link link;
   constexpr std::size_t bytes = 8u << 20;
   link.limits.message_bytes = 2 * bytes;
@@ -322,11 +322,11 @@ TEST_CASE("a large answer is in the socket before its process counts as drained"
   for (const std::string &result : link.heard.results) CHECK(result.size() == bytes);
 }
 
-TEST_CASE("subscriptions go over a link, and updates come back") {
+TEST_CASE("subscriptions cross a link, and updates return") {
   Link link;
   Process process(*link.reactor, link.limits, {"archive", "notes"});
   void *archive = link.client.fresh_tools("archive"), *notes = link.client.fresh_tools("notes");
-  CHECK(ClientStub::tools().features(notes) == 0);  // it is not known yet
+  CHECK(ClientStub::tools().features(notes) == 0);  // not known yet
   link.attach(process);
   REQUIRE(link.until([&] { return link.heard.began.size() == 2; }));
   CHECK(ClientStub::tools().features(archive) == 0);
@@ -339,7 +339,7 @@ TEST_CASE("subscriptions go over a link, and updates come back") {
   CHECK(link.heard.updates[0] == "notes note:///1");
 }
 
-TEST_CASE("what a client stub that is gone has subscribed to, the plugin watches no more") {
+TEST_CASE("subscriptions of a disconnected client stub end in the plugin") {
   Link link;
   Process process(*link.reactor, link.limits, {"archive", "notes"});
   link.attach(process);
