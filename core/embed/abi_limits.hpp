@@ -1,4 +1,4 @@
-// The bounds of a profile as plugins see them.
+// Limits of a profile, in the ABI's form for plugins.
 #pragma once
 
 #include "bulkhead/abi/host.h"

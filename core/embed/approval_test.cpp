@@ -37,7 +37,7 @@ struct ApprovalWorld : JudgedWorld {
     };
     JudgedWorld::start(std::move(options));
   }
-  // Servers are connected for clients that can do more than those before.
+  // Servers are connected again for clients with more capabilities than earlier ones.
   void settle() {
     REQUIRE(turn_until([&] { return host->settled(); }));
   }
@@ -78,7 +78,7 @@ constexpr const char *tools_changed =
     R"({"jsonrpc":"2.0","method":"notifications/tools/list_changed"})";
 constexpr ApprovalScope tool_scope{ApprovalScope::Kind::session, 0, true};
 
-// The id token of the elicitation that a client has got, empty: it has got none.
+// Returns the id token of the elicitation that a client has received; empty: none.
 std::string form_id(const Client &c) {
   for (const std::string &m : c.got) {
     if (m.find("elicitation/create") == std::string::npos) continue;
@@ -90,11 +90,11 @@ std::string form_id(const Client &c) {
 
 }  // namespace
 
-TEST_CASE("nobody is there to ask: refused at once, with the reason") {
+TEST_CASE("without an approver a call is refused immediately, with the reason") {
   ApprovalWorld w;
   w.profile.approval.api = false;
   w.start();
-  Client c(*w.host, R"({"elicitation":{}})");  // it could, and the profile does not trust it
+  Client c(*w.host, R"({"elicitation":{}})");  // capable, but the profile does not allow it
   w.settle();
   c.call("1", "a__x");
   CHECK(c.has("blocked by policy (r1): needs approval, and no approval surface is available"));
@@ -103,7 +103,7 @@ TEST_CASE("nobody is there to ask: refused at once, with the reason") {
   CHECK(w.sent_calls() == 0);
   CHECK(w.record().outcome == BH_OUTCOME_REFUSED);
   CHECK(w.record().rule == "r1");
-  // Whoever watches is somebody.
+  // A watcher counts as an approver.
   c.got.clear();
   w.host->approvals(1000);
   c.call("2", "a__x");
@@ -111,7 +111,7 @@ TEST_CASE("nobody is there to ask: refused at once, with the reason") {
   CHECK(w.pending().size() == 1);
 }
 
-TEST_CASE("another gateway's sessions have other numbers, and so have those after a restart") {
+TEST_CASE("sessions of another gateway have other numbers, also after a restart") {
   std::set<std::uint64_t> sessions;
   for (int i = 0; i < 3; ++i) {
     ApprovalWorld w;
@@ -119,12 +119,12 @@ TEST_CASE("another gateway's sessions have other numbers, and so have those afte
     Client c(*w.host);
     c.call("1", "a__x");
     sessions.insert(w.pending().at(0).session);
-    CHECK(*sessions.rbegin() < (1ull << 53));  // some read them as doubles
+    CHECK(*sessions.rbegin() < (1ull << 53));  // some programs read numbers as doubles
   }
   CHECK(sessions.size() > 1);
 }
 
-TEST_CASE("a question says what is asked, and the call waits for its answer") {
+TEST_CASE("an approval request shows the call, and the call waits for the answer") {
   ApprovalWorld w;
   w.start();
   Client c(*w.host);
@@ -143,7 +143,7 @@ TEST_CASE("a question says what is asked, and the call waits for its answer") {
   CHECK(q.transport == "local");
   CHECK(q.principal == "local");
   CHECK(q.expires_unix_ms - q.asked_unix_ms == 60'000);
-  SECTION("allowed: it runs, with its own bytes") {
+  SECTION("allowed: the call is sent unchanged") {
     REQUIRE(w.answer(q.id, true).has_value());
     REQUIRE(w.sends(1));
     CHECK(w.up.last("a").find("t0ps3cret") != std::string::npos);
@@ -152,12 +152,12 @@ TEST_CASE("a question says what is asked, and the call waits for its answer") {
     CHECK(w.record().outcome == BH_OUTCOME_OK);
     CHECK(w.record().rule == "r1");
     CHECK(w.outcomes == std::vector<std::string>{"allowed terminal once"});
-    SECTION("once") {
+    SECTION("only once") {
       c.call("2", "a__x", R"(,"arguments":{"path":"/x","token":"t0ps3cret"})");
       CHECK(w.pending().size() == 1);
     }
   }
-  SECTION("denied: it never runs") {
+  SECTION("denied: the call is never sent") {
     REQUIRE(w.answer(q.id, false).has_value());
     CHECK(c.has("blocked by policy (r1): needs approval, and a person has denied it: because"));
     CHECK(w.record().outcome == BH_OUTCOME_REFUSED);
@@ -166,7 +166,7 @@ TEST_CASE("a question says what is asked, and the call waits for its answer") {
   CHECK(w.answer(q.id, true).error().code == BH_E_NOT_FOUND);
 }
 
-TEST_CASE("an answer that is none changes nothing") {
+TEST_CASE("an invalid answer changes nothing") {
   ApprovalWorld w;
   w.start();
   Client c(*w.host);
@@ -179,7 +179,7 @@ TEST_CASE("an answer that is none changes nothing") {
   CHECK(w.sent_calls() == 0);
 }
 
-TEST_CASE("nobody answers: it expires to a refusal") {
+TEST_CASE("an unanswered approval expires and refuses the call") {
   ApprovalWorld w;
   w.profile.limits.approval_timeout_ms = 60;
   w.start();
@@ -193,7 +193,7 @@ TEST_CASE("nobody answers: it expires to a refusal") {
   CHECK(w.outcomes == std::vector<std::string>{"expired nobody once"});
 }
 
-TEST_CASE("for a session: the same call passes, any other asks") {
+TEST_CASE("approval for a session: the same call passes, others require approval") {
   ApprovalWorld w;
   w.start();
   Client c(*w.host), other(*w.host);
@@ -212,13 +212,13 @@ TEST_CASE("for a session: the same call passes, any other asks") {
     c.call("3", "a__x", R"(,"_meta":{"progressToken":1,"force":"yes"},"arguments":{"n":1})");
     CHECK(w.pending().at(0).meta == R"({"force":"yes"})");
   }
-  SECTION("other tool") {
+  SECTION("another tool") {
     c.call("3", "a__y", R"(,"arguments":{"n":1})");
   }
-  SECTION("other session") {
+  SECTION("another session") {
     other.call("3", "a__x", R"(,"arguments":{"n":1})");
   }
-  SECTION("other rule") {
+  SECTION("another rule") {
     w.judge.judge = [](const FakeJudge::Asked &asked, bh_verdict *out) {
       asks(asked, out);
       out->rule = bh::str("r2");
@@ -362,13 +362,13 @@ TEST_CASE("an answer that stays is for the program that it was given for") {
   const ApprovalScope scope =
       GENERATE(true, false) ? session_scope : ApprovalScope{ApprovalScope::Kind::minutes, 5};
   c.call("1", "a__x");
-  SECTION("given before the reload") {
+  SECTION("approved before the reload") {
     REQUIRE(w.answer(w.pending().at(0).id, true, scope).has_value());
     REQUIRE(w.sends(1));
     w.result();
   }
   Profile next = w.profile;
-  SECTION("another server is changed: it stays") {
+  SECTION("another server has changed: it stays valid") {
     REQUIRE(w.answer(w.pending().at(0).id, true, scope).has_value());
     REQUIRE(w.sends(1));
     w.result();
@@ -381,7 +381,7 @@ TEST_CASE("an answer that stays is for the program that it was given for") {
   }
   next.servers[0].args = {"--new"};
   REQUIRE(w.host->apply(next).has_value());
-  if (!w.pending().empty()) {  // given after it: the call is the former program's
+  if (!w.pending().empty()) {  // approved after it: the call was for the former program
     REQUIRE(w.answer(w.pending().at(0).id, true, scope).has_value());
     w.turn(20);
   }
@@ -392,13 +392,13 @@ TEST_CASE("an answer that stays is for the program that it was given for") {
   CHECK(w.sent_calls() == 0);  // on the new connection
 }
 
-TEST_CASE("rules that are others when a person has answered hold") {
+TEST_CASE("rules that have changed at the time of the approval are applied") {
   ApprovalWorld w;
   w.start();
   Client c(*w.host);
   c.call("1", "a__x", R"(,"arguments":{"n":1})");
   const std::string id = w.pending().at(0).id;
-  SECTION("one blocks now") {
+  SECTION("one rule now blocks") {
     w.judge.judge = [](const FakeJudge::Asked &, bh_verdict *out) {
       out->verdict = BH_VERDICT_BLOCK;
       out->rule = bh::str("r9");
@@ -410,7 +410,7 @@ TEST_CASE("rules that are others when a person has answered hold") {
     CHECK(w.sent_calls() == 0);
     CHECK(w.record().rule == "r9");
   }
-  SECTION("another one asks now") {
+  SECTION("another rule now requires approval") {
     w.judge.judge = [](const FakeJudge::Asked &asked, bh_verdict *out) {
       asks(asked, out);
       out->rule = bh::str("r2");
@@ -425,7 +425,7 @@ TEST_CASE("rules that are others when a person has answered hold") {
     REQUIRE(w.answer(w.pending()[0].id, true).has_value());
     REQUIRE(w.sends(1));
   }
-  SECTION("one rewrites now") {
+  SECTION("one rule now rewrites") {
     w.judge.judge = [](const FakeJudge::Asked &, bh_verdict *out) {
       out->verdict = BH_VERDICT_REWRITE;
       out->arguments = bh::str(R"({"n":7})");
@@ -435,12 +435,12 @@ TEST_CASE("rules that are others when a person has answered hold") {
     REQUIRE(w.sends(1));
     CHECK(w.up.last("a").find(R"("arguments":{"n":7})") != std::string::npos);
   }
-  SECTION("the policy decides later now") {
+  SECTION("the policy now decides later") {
     w.judge.judge = [](const FakeJudge::Asked &, bh_verdict *) { return bh_status{BH_PENDING}; };
     REQUIRE(w.answer(id, true).has_value());
     w.turn(20);
     CHECK(w.sent_calls() == 0);
-    SECTION("the same rule asks") {
+    SECTION("the same rule requires approval") {
       w.judge.decided(w.judge.last().number, BH_VERDICT_ASK);
       REQUIRE(w.sends(1));
     }
@@ -450,14 +450,14 @@ TEST_CASE("rules that are others when a person has answered hold") {
       CHECK(w.sent_calls() == 0);
     }
   }
-  // It is one call: the second look says so.
+  // It is one call, so the second evaluation has the flag.
   REQUIRE(w.judge.asked.size() >= 2);
   CHECK(w.judge.asked[0].flags == 0);
   CHECK(w.judge.asked[1].flags == (BH_REQUEST_APPROVED | BH_REQUEST_AGAIN));
   CHECK(w.judge.asked[1].number == w.judge.asked[0].number);
 }
 
-TEST_CASE("of several rules that asked each alone may ask again") {
+TEST_CASE("if several rules required approval, each may require it again") {
   ApprovalWorld w;
   static const char *rule = nullptr;
   rule = "r1, p1";
@@ -471,7 +471,7 @@ TEST_CASE("of several rules that asked each alone may ask again") {
   c.call("1", "a__x");
   REQUIRE(w.pending().size() == 1);
   CHECK(w.pending()[0].rule == "r1, p1");
-  SECTION("the other allows it now") {
+  SECTION("the other one now allows it") {
     for (const char *one : {"r1", "p1", "p1, r1"}) {
       INFO(one);
       const std::size_t before = w.sent_calls();
@@ -483,7 +483,7 @@ TEST_CASE("of several rules that asked each alone may ask again") {
       CHECK(w.pending().empty());
     }
   }
-  SECTION("one that the person was not told asks anew") {
+  SECTION("a rule that the approval did not name requires approval anew") {
     for (const char *one : {"r2", "r1, p2", "r", "r1, p1, r2", "r1,"}) {
       INFO(one);
       rule = one;
@@ -496,7 +496,7 @@ TEST_CASE("of several rules that asked each alone may ask again") {
   }
 }
 
-TEST_CASE("a policy that asks later asks all the same") {
+TEST_CASE("a later verdict can require approval") {
   ApprovalWorld w;
   w.judge.judge = [](const FakeJudge::Asked &, bh_verdict *) { return bh_status{BH_PENDING}; };
   w.start();
@@ -509,7 +509,7 @@ TEST_CASE("a policy that asks later asks all the same") {
   REQUIRE(w.sends(1));
 }
 
-TEST_CASE("what its client gives up is asked no more") {
+TEST_CASE("a cancelled call no longer waits for approval") {
   ApprovalWorld w;
   w.start();
   {
@@ -527,7 +527,7 @@ TEST_CASE("what its client gives up is asked no more") {
   CHECK(w.sent_calls() == 0);
 }
 
-TEST_CASE("calls that wait hold no place: not of the server, not of the session") {
+TEST_CASE("calls that wait for approval use no slot of the server or the session") {
   ApprovalWorld w;
   w.profile.limits.in_flight_per_session = 2;
   for (ServerDef &def : w.profile.servers) def.max_in_flight = 1;
@@ -549,7 +549,7 @@ TEST_CASE("calls that wait hold no place: not of the server, not of the session"
   CHECK(w.pending().size() == 5);
 }
 
-TEST_CASE("a server that goes while a person thinks takes the question along") {
+TEST_CASE("when a server is removed, its pending approvals end") {
   ApprovalWorld w;
   w.profile.limits.drain_ms = 20;
   w.start();
@@ -564,7 +564,7 @@ TEST_CASE("a server that goes while a person thinks takes the question along") {
   REQUIRE(w.turn_until([&] { return w.host->drained(); }));
 }
 
-TEST_CASE("a result cannot wait for a person") {
+TEST_CASE("a result cannot require approval") {
   ApprovalWorld w;
   w.judge.needs = BH_POLICY_READS_RESULTS;
   w.start();
@@ -578,7 +578,7 @@ TEST_CASE("a result cannot wait for a person") {
 
 // ---- elicitation -----------------------------------------------------------------------------
 
-TEST_CASE("a client that is trusted with it is asked itself") {
+TEST_CASE("a client with elicitation allowed approves its own calls") {
   ApprovalWorld w;
   w.profile.approval = {true, false};
   w.start();
@@ -611,11 +611,11 @@ TEST_CASE("a client that is trusted with it is asked itself") {
                    R"("result":{"action":"accept","content":{"decision":"deny"}})"));
     CHECK(c.has("a person has denied it"));
   }
-  SECTION("it cannot show it") {
+  SECTION("the client cannot show it") {
     reply(R"("error":{"code":-32601,"message":"no"})");
     CHECK(c.has("the client cannot be asked for it"));
   }
-  SECTION("somebody else answers: its question is taken back") {
+  SECTION("another approver answers: the client's request is withdrawn") {
     REQUIRE(w.answer(w.pending().at(0).id, true).has_value());
     REQUIRE(w.sends(1));
     CHECK(c.has(R"("method":"notifications/cancelled","params":{"requestId":)" + id));
@@ -626,7 +626,7 @@ TEST_CASE("a client that is trusted with it is asked itself") {
   CHECK(w.pending().empty());
 }
 
-TEST_CASE("who cannot be shown a form is not asked") {
+TEST_CASE("a client without form elicitation is not asked") {
   ApprovalWorld w;
   w.profile.approval = {true, false};
   w.start();
@@ -641,7 +641,7 @@ TEST_CASE("who cannot be shown a form is not asked") {
   }
 }
 
-TEST_CASE("a client's error is no answer while somebody else is there") {
+TEST_CASE("a client's error is no answer while another approver is connected") {
   ApprovalWorld w;
   w.profile.approval = {true, true};
   w.start();
@@ -654,7 +654,7 @@ TEST_CASE("a client's error is no answer while somebody else is there") {
   REQUIRE(w.sends(1));
 }
 
-TEST_CASE("no other client answers a form") {
+TEST_CASE("no other client can answer a form") {
   ApprovalWorld w;
   w.profile.approval = {true, false};
   w.start();

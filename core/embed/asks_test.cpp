@@ -1,4 +1,5 @@
-// Questions of servers on one pipe: whose they are, how long they stand, and what they hold up.
+// Server-initiated requests on one connection: their client, their lifetime and the calls that they
+// delay.
 #include <catch2/catch.hpp>
 #include <string>
 
@@ -17,7 +18,7 @@ std::string cancelled(const std::string &request) {
          "}}";
 }
 
-// A client with two calls under way at "a", the first of which asks.
+// A client with two in-flight calls at "a"; the first one causes a request.
 struct Asked : World {
   std::unique_ptr<Client> client;
   std::string first, second, question;
@@ -51,7 +52,8 @@ struct Asked : World {
 
 }  // namespace
 
-TEST_CASE("a question stands until the last call that may have caused it has ended") {
+TEST_CASE(
+    "a server-initiated request lasts until the last call that may have caused it has ended") {
   Asked w;
   w.begin();
   SECTION("another call is answered") {
@@ -69,7 +71,7 @@ TEST_CASE("a question stands until the last call that may have caused it has end
     w.accept();
     CHECK(w.server_got(R"("action":"accept")"));
   }
-  SECTION("a call that came later does not keep it") {
+  SECTION("a later call does not keep it") {
     w.client->call("3", "a__x");
     w.client->end->send(cancelled("2"));
     CHECK_FALSE(w.server_got(R"("action":"cancel")"));
@@ -77,7 +79,7 @@ TEST_CASE("a question stands until the last call that may have caused it has end
     CHECK(w.server_got(R"({"jsonrpc":"2.0","id":"s1","result":{"action":"cancel"}})"));
     CHECK(w.client->has(R"("requestId":)" + w.question));
   }
-  SECTION("all are answered") {
+  SECTION("all calls are answered") {
     w.finish(w.first);
     CHECK_FALSE(w.client->has("requestId"));
     w.finish(w.second);
@@ -87,7 +89,7 @@ TEST_CASE("a question stands until the last call that may have caused it has end
   CHECK(w.host->status().in_flight <= 1);
 }
 
-TEST_CASE("while a client is asked, no call that may have caused it runs out of time") {
+TEST_CASE("while a client is asked, calls that may have caused the request do not time out") {
   Asked w;
   w.profile.servers[0].tool_timeouts_ms = {{"x", 80}, {"y", 80}};
   w.begin();
@@ -100,7 +102,7 @@ TEST_CASE("while a client is asked, no call that may have caused it runs out of 
       [&] { return w.client->has(R"("id":1,"error")") && w.client->has(R"("id":2,"error")"); }));
 }
 
-TEST_CASE("a question that the wire attributes belongs to that call alone") {
+TEST_CASE("a request that the connector attributes belongs to that call alone") {
   Asked w;
   w.begin();
   w.accept();
@@ -112,7 +114,7 @@ TEST_CASE("a question that the wire attributes belongs to that call alone") {
   CHECK(w.server_got(R"({"jsonrpc":"2.0","id":"s2","result":{"action":"cancel"}})"));
 }
 
-TEST_CASE("however many calls a client gives up, what they ask goes to nobody else") {
+TEST_CASE("requests caused by cancelled calls never reach another client, however many there are") {
   World w;
   w.start();
   Client one(*w.host, able), two(*w.host, able);
@@ -121,7 +123,7 @@ TEST_CASE("however many calls a client gives up, what they ask goes to nobody el
     one.call(std::to_string(i), "a__x");
     one.end->send(cancelled(std::to_string(i)));
   }
-  // The server has finished all that can be remembered, but not the first ones.
+  // The server has finished all calls that can be remembered, except the first ones.
   const std::vector<std::string> sent = w.up.lane("a").sent;
   std::vector<std::string> calls;
   for (const std::string &m : sent) {
@@ -135,7 +137,7 @@ TEST_CASE("however many calls a client gives up, what they ask goes to nobody el
   w.up.say("a", ask);
   CHECK(two.got.empty());
   CHECK(w.up.last("a").find(R"("id":"s1","result":{"action":"cancel"})") != std::string::npos);
-  // Its own questions may still be asked.
+  // Requests caused by its own calls still reach it.
   two.end->send(cancelled("1"));
   w.up.say("a",
            R"({"jsonrpc":"2.0","id":)" + FakeUpstreams::id_of(w.up.last("a")) + R"(,"result":{}})");
@@ -148,7 +150,7 @@ TEST_CASE("however many calls a client gives up, what they ask goes to nobody el
   CHECK(one.has("elicitation/create"));
 }
 
-TEST_CASE("a client may answer a question while it is told that nobody waits for it any more") {
+TEST_CASE("a client may answer a server-initiated request while it is being cancelled") {
   Asked w;
   w.begin();
   w.finish(w.second);

@@ -1,5 +1,5 @@
-// bh.host.resume/1 over two processes, played one after the other: what the first leaves in its
-// ledger is copied while it runs, as if it had been killed there.
+// bh.host.resume/1 over two processes, played one after the other: the ledger of the first one is
+// copied while it runs, as if it had been killed there.
 #define BH_STATIC_PLUGIN
 #include <sys/mman.h>
 #include <unistd.h>
@@ -62,7 +62,7 @@ struct Seat {
     REQUIRE(transport()->session_open(host->ctx, &who, &out, nullptr) == BH_OK);
     return out;
   }
-  // One whose handshake has begun; gives what its id is sealed as.
+  // Begins a handshake; returns the sealed session id.
   std::string open_sealed(const std::string &id) {
     session = open();
     initialize(1);
@@ -138,7 +138,7 @@ struct Life : World {
     REQUIRE(turn_until([&] { return host->settled(); }));
     host->run_until([] { return false; }, 5);
   }
-  // What a process would find that is started now.
+  // The state that a process started now would find.
   OwnedFd leave() const {
     auto copy = Ledger::make();
     REQUIRE(copy);
@@ -151,7 +151,7 @@ struct Life : World {
     ::munmap(to, size);
     return std::move(*copy);
   }
-  // A message of this method that server "a" was sent on its newest connection; empty: none.
+  // A message of this method that server "a" received on its newest connection; empty: none.
   std::string sent(std::string_view method) {
     for (const std::string &text : up.lane("a").sent) {
       if (text.find(method) != std::string::npos) return text;
@@ -173,7 +173,7 @@ OwnedFd nothing() {
 
 constexpr auto uri = R"({"uri":"bulkhead://a/fake://x"})";
 
-// A first life whose client has listed, set a level, subscribed, and waits for a call.
+// The first process: its client has listed, set a level, subscribed, and waits for a call.
 OwnedFd first_life() {
   Life life(nothing(), 1);
   REQUIRE(seat.carry() == BH_OK);
@@ -191,28 +191,28 @@ OwnedFd first_life() {
   CHECK(seat.count("\"id\":4") == 1);
   seat.resume()->settled(seat.host->ctx, seat.session, 4);
   seat.request(5, "\"five\"", "tools/call", R"({"name":"a__x","arguments":{}})");
-  seat.request(6, "6", "ping", "{}");  // answered, but the answer is not out
+  seat.request(6, "6", "ping", "{}");  // answered, but the answer is not sent
   seat.resume()->note(seat.host->ctx, seat.session, 77);
   return life.leave();
 }
 
 }  // namespace
 
-TEST_CASE("a carried session goes on without a handshake, and what it waits for gets an error") {
+TEST_CASE("a carried session resumes without a handshake, and its pending requests get an error") {
   Life life(first_life(), 2);
   REQUIRE(seat.carry() == BH_OK);
   CHECK(seat.before.restored == 1);
   CHECK(seat.before.last_stream == 6);
   CHECK(seat.before.note == 77);
-  CHECK(seat.got.empty());  // not before the transport knows of it
+  CHECK(seat.got.empty());  // not before the transport knows the session
   life.settle();
   REQUIRE(life.turn_until([&] { return seat.count("started again") == 2; }));
   CHECK(seat.got[0].first == 5);
   CHECK(seat.got[0].second.find(R"("id":"five","error":{"code":-32603)") != std::string::npos);
   CHECK(seat.got[1].first == 6);
   CHECK(seat.count("tools/list_changed") == 1);
-  CHECK(seat.count("prompts/list_changed") == 0);  // it has never listed them
-  // Set up again with the server.
+  CHECK(seat.count("prompts/list_changed") == 0);  // the client has never listed them
+  // The server's state is restored.
   REQUIRE(life.turn_until([&] { return !life.sent("resources/subscribe").empty(); }));
   REQUIRE(life.turn_until([&] { return !life.sent("logging/setLevel").empty(); }));
   CHECK(life.sent("resources/subscribe").find("fake://x") != std::string::npos);
@@ -220,7 +220,7 @@ TEST_CASE("a carried session goes on without a handshake, and what it waits for 
   CHECK(life.sent("tools/call").empty());
   const std::size_t before = seat.got.size();
   life.answer("resources/subscribe");
-  CHECK(seat.got.size() == before);  // it was not the client who has asked
+  CHECK(seat.got.size() == before);  // the request was not the client's
   life.up.say("a", R"({"jsonrpc":"2.0","method":"notifications/resources/updated","params":)"
                    R"({"uri":"fake://x"}})");
   CHECK(seat.count("resources/updated") == 1);
@@ -228,7 +228,7 @@ TEST_CASE("a carried session goes on without a handshake, and what it waits for 
   CHECK(seat.count("\"id\":7,\"result\"") == 1);
 }
 
-TEST_CASE("what is owed stays owed until the transport says that it is out") {
+TEST_CASE("an answer stays pending until the transport reports that it is sent") {
   OwnedFd left;
   {
     Life life(first_life(), 2);
@@ -246,7 +246,7 @@ TEST_CASE("what is owed stays owed until the transport says that it is out") {
   CHECK(seat.count("\"id\":6,\"error\"") == 1);
 }
 
-TEST_CASE("a client that had ended leaves nothing") {
+TEST_CASE("an ended client leaves no state") {
   OwnedFd left;
   {
     Life life(first_life(), 2);
@@ -262,7 +262,7 @@ TEST_CASE("a client that had ended leaves nothing") {
   CHECK(seat.got.empty());
 }
 
-TEST_CASE("a handshake whose answer is not out is the client's to repeat") {
+TEST_CASE("a handshake without a sent answer is repeated by the client") {
   OwnedFd left;
   {
     Life life(nothing(), 1);
@@ -281,7 +281,7 @@ TEST_CASE("a handshake whose answer is not out is the client's to repeat") {
   CHECK(seat.count("protocolVersion") == 1);
 }
 
-TEST_CASE("what was read and not looked at is there again, and nothing else") {
+TEST_CASE("input that was read but not processed is restored, and nothing else") {
   OwnedFd at_first, at_last;
   const std::string line = R"({"jsonrpc":"2.0","id":1,"method":"ping","params":{}})";
   {
@@ -309,7 +309,7 @@ TEST_CASE("what was read and not looked at is there again, and nothing else") {
   CHECK(seat.count("started again") == 1);
 }
 
-TEST_CASE("without a ledger nothing is carried, and a second client is not either") {
+TEST_CASE("without a ledger nothing is carried, and neither is a second client") {
   {
     Life life(nothing(), 1, false);
     CHECK(seat.carry() == BH_E_UNSUPPORTED);
@@ -319,7 +319,7 @@ TEST_CASE("without a ledger nothing is carried, and a second client is not eithe
   CHECK(seat.carry() == BH_E_UNSUPPORTED);
 }
 
-TEST_CASE("a session that its client names goes on with its subscriptions and level") {
+TEST_CASE("a session that its client names resumes with its subscriptions and level") {
   OwnedFd left;
   std::string sealed;
   {
@@ -339,10 +339,10 @@ TEST_CASE("a session that its client names goes on with its subscriptions and le
   life.up.say("a", R"({"jsonrpc":"2.0","method":"notifications/resources/updated","params":)"
                    R"({"uri":"fake://x"}})");
   CHECK(seat.count("resources/updated") == 1);
-  CHECK(seat.count("list_changed") == 0);  // it has never listed anything
+  CHECK(seat.count("list_changed") == 0);  // the client has never listed anything
 }
 
-TEST_CASE("an evicted session is taken up behind any number of others") {
+TEST_CASE("an evicted session is resumed after any number of others") {
   Life life(nothing(), 1);
   const std::string sealed = seat.open_sealed("mine");
   seat.close(BH_SESSION_EVICTED);
@@ -358,7 +358,7 @@ TEST_CASE("an evicted session is taken up behind any number of others") {
   CHECK(seat.reopen("mine", sealed) == BH_OK);
 }
 
-TEST_CASE("a session that its client has ended is not taken up, in this process or the next") {
+TEST_CASE("a session that its client has ended is not resumed, in this process or the next") {
   OwnedFd left;
   std::string mine, others;
   {

@@ -1,4 +1,5 @@
-// The receivers of what the router sends to clients: a transport plugin, or the program itself.
+// Receivers of the messages that the router sends to clients: a transport plugin, or the program
+// itself.
 #include "embed/client_ends.hpp"
 
 #include "bulkhead/abi/ext/transport.h"

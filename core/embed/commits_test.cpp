@@ -1,5 +1,5 @@
-// A telemetry plugin that commits: nothing is sent or answered before its record is. And records of
-// other kinds than calls.
+// A telemetry plugin that commits: a message is sent or answered only after its record is
+// committed. Also records of other kinds than calls.
 #include <catch2/catch.hpp>
 
 #include <sys/syscall.h>
@@ -16,7 +16,7 @@
 
 using namespace bulkhead;
 
-// The clocks of this program run ahead of the system's by that.
+// Offset of this program's clocks from the system's.
 static std::int64_t ahead_ns = 0;
 
 extern "C" int clock_gettime(clockid_t clock, timespec *now) noexcept {
@@ -55,7 +55,7 @@ struct CommitWorld : JudgedWorld {
                     result + "}");
   }
   bool at_server(std::string_view text) { return up.last("a").find(text) != std::string::npos; }
-  // The records of a kind so far.
+  // Returns the records of a kind so far.
   std::vector<FakeJudge::Kept> of_kind(std::uint32_t kind) const {
     std::vector<FakeJudge::Kept> out;
     for (const auto &one : judge.records) {
@@ -113,7 +113,7 @@ TEST_CASE("nothing is sent or answered before its record is committed") {
   CHECK(w.of_kind(BH_RECORD_CALL).size() == 2);
 }
 
-TEST_CASE("answers keep their order, errors wait as well") {
+TEST_CASE("answers keep their order, and errors wait as well") {
   CommitWorld w(commits);
   w.start();
   w.client->send(R"({"jsonrpc":"2.0","id":1,"method":"ping"})");
@@ -127,7 +127,7 @@ TEST_CASE("answers keep their order, errors wait as well") {
   CHECK(w.got[2].find("Method not found") != std::string::npos);
 }
 
-TEST_CASE("a call that is given up while its intent waits is never sent") {
+TEST_CASE("a call that is cancelled while its intent waits is never sent") {
   CommitWorld w(commits);
   w.start();
   w.call("1", "a__x");
@@ -141,7 +141,7 @@ TEST_CASE("a call that is given up while its intent waits is never sent") {
   CHECK(w.of_kind(BH_RECORD_CALL)[2].outcome == BH_OUTCOME_CANCELLED);
 }
 
-TEST_CASE("a client that goes while answers wait leaves nothing behind") {
+TEST_CASE("a client that disconnects while answers wait leaves no state") {
   CommitWorld w(commits);
   w.start();
   w.call("1", "a__x");
@@ -152,14 +152,17 @@ TEST_CASE("a client that goes while answers wait leaves nothing behind") {
   CHECK(w.host->status().in_flight == 0);
 }
 
-TEST_CASE("what is not committed in time is refused at once, and as what it is") {
+TEST_CASE(
+    "if a record is not committed in time, the message is refused immediately, as its kind "
+    "requires") {
   CommitWorld w(commits);
   w.start();
   REQUIRE(w.has_records(BH_RECORD_CALL, 1));
   w.judge.commit();
   REQUIRE(w.turn_until([&] { return w.got.size() == 1; }));
   constexpr std::int64_t late_ns = (BH_TELEMETRY_COMMIT_MS + 1'000) * std::int64_t{1'000'000};
-  SECTION("an intent: the call has not run, and the client hears of it while the disk is stuck") {
+  SECTION(
+      "an intent: the call was not sent, and the client gets an error while the disk is stuck") {
     w.call("1", "a__x");
     REQUIRE(w.has_records(BH_RECORD_INTENT, 1));
     ahead_ns += late_ns;
@@ -174,7 +177,7 @@ TEST_CASE("what is not committed in time is refused at once, and as what it is")
     CHECK(w.got.size() == 2);
     CHECK_FALSE(w.at_server("tools/call"));
   }
-  SECTION("an answer: the call may have run") {
+  SECTION("an answer: the call may have been executed") {
     w.call("1", "a__x");
     REQUIRE(w.has_records(BH_RECORD_INTENT, 1));
     w.judge.commit();
@@ -187,14 +190,14 @@ TEST_CASE("what is not committed in time is refused at once, and as what it is")
     CHECK(w.got[1].find("the request may have run") != std::string::npos);
     CHECK(w.counter("answers_withheld") == 1);
   }
-  SECTION("an answer of the gateway itself: no server has run it") {
+  SECTION("an answer of the gateway: no server has executed it") {
     w.client->send(R"({"jsonrpc":"2.0","id":2,"method":"no/such"})");
     REQUIRE(w.has_records(BH_RECORD_CALL, 2));
     ahead_ns += late_ns;
     REQUIRE(w.turn_until([&] { return w.got.size() == 2; }));
     CHECK(w.got[1].find("no server has run the request") != std::string::npos);
   }
-  SECTION("what is no message waits for nothing") {
+  SECTION("an event without a message waits for nothing") {
     w.client->send(R"({"jsonrpc":"2.0","id":2,"method":"ping"})");
     REQUIRE(w.has_records(BH_RECORD_CALL, 2));
     w.client->send("nonsense");
@@ -205,7 +208,7 @@ TEST_CASE("what is not committed in time is refused at once, and as what it is")
   }
 }
 
-TEST_CASE("a refused call has no intent, a rewritten one that of what is sent") {
+TEST_CASE("a refused call has no intent; a rewritten call has the intent of the sent text") {
   CommitWorld w(commits, BH_POLICY_DECIDES | BH_POLICY_READS_ARGUMENTS);
   w.judge.judge = [](const FakeJudge::Asked &asked, bh_verdict *out) -> bh_status {
     out->verdict = asked.name == "x" ? BH_VERDICT_BLOCK : BH_VERDICT_REWRITE;
@@ -224,11 +227,11 @@ TEST_CASE("a refused call has no intent, a rewritten one that of what is sent") 
   const auto calls = w.of_kind(BH_RECORD_CALL);
   CHECK(calls[1].intent == 0);
   CHECK(calls[2].request == R"({"name":"a__y","arguments":{"card":"***"}})");
-  CHECK(calls[2].params_bytes == 43);  // the client's
+  CHECK(calls[2].params_bytes == 43);  // length of the client's text
   for (const auto &one : w.judge.records) CHECK(one.request.find("4111") == std::string::npos);
 }
 
-TEST_CASE("a plugin that asks for calls only gets nothing else, and nothing waits") {
+TEST_CASE("a plugin that wants only calls gets only calls, and no message waits") {
   CommitWorld w(BH_TELEMETRY_TEXTS | BH_TELEMETRY_COMMITS);  // an intent is an event
   w.start();
   REQUIRE(w.turn_until([&] { return w.got.size() == 1; }));
@@ -236,7 +239,7 @@ TEST_CASE("a plugin that asks for calls only gets nothing else, and nothing wait
   CHECK(w.judge.records.size() == 1);
 }
 
-TEST_CASE("who it is comes first, and once") {
+TEST_CASE("the gateway's identity is recorded first, and once") {
   CommitWorld w(BH_TELEMETRY_EVENTS);
   w.start();
   w.client->send(R"({"jsonrpc":"2.0","id":1,"method":"ping"})");
@@ -244,13 +247,13 @@ TEST_CASE("who it is comes first, and once") {
   CHECK(w.judge.records[0].kind == BH_RECORD_IDENTITY);
   CHECK(w.judge.records[0].detail == R"({"profile":"/p.toml","user":"me"})");
   CHECK(w.of_kind(BH_RECORD_IDENTITY).size() == 1);
-  // Then by which policies and rules the calls behind it are decided.
+  // Then the policies and rules that decide the following calls.
   CHECK(w.judge.records[1].kind == BH_RECORD_POLICY);
   CHECK(w.judge.records[1].detail.starts_with(R"({"generation":1,"rules":0,"digest":")"));
   CHECK(w.of_kind(BH_RECORD_POLICY).size() == 1);
 }
 
-TEST_CASE("a question to a person is on record when it is asked, and when it has ended") {
+TEST_CASE("an approval is recorded when it is requested and when it has ended") {
   CommitWorld w(BH_TELEMETRY_EVENTS, BH_POLICY_DECIDES);
   w.profile.approval.api = true;
   w.judge.judge = [](const FakeJudge::Asked &, bh_verdict *out) -> bh_status {

@@ -1,4 +1,4 @@
-// Connections that fail, are lost or come inside of a call, and who waits for them.
+// Connections that fail, are lost or open during a call, and the requests that wait for them.
 #include <algorithm>
 #include <catch2/catch.hpp>
 #include <string>
@@ -7,14 +7,14 @@
 
 using namespace bulkhead;
 
-TEST_CASE("a request that moves to other servers waits no longer than they are waited for") {
+TEST_CASE("a request that moves to other servers waits no longer than their limit") {
   World w;
   w.start();
   w.up.hold_tools = true;
   Guest there(*w.host), g(*w.host);
   there.initialize(R"({"elicitation":{}})");
   there.say(list_tools);
-  REQUIRE(w.turn_until([&] { return there.has(R"("id":9)"); }));  // without what did not come
+  REQUIRE(w.turn_until([&] { return there.has(R"("id":9)"); }));  // without the missing server
   g.initialize(R"({"sampling":{}})");
   g.say(list_tools);
   CHECK_FALSE(g.has(R"("id":9)"));
@@ -22,7 +22,7 @@ TEST_CASE("a request that moves to other servers waits no longer than they are w
   CHECK(g.has(R"("id":9,"result")"));
 }
 
-TEST_CASE("a lazy server that fails at once does not end the wait for the next one") {
+TEST_CASE("a lazy server that fails immediately does not end the wait for the next one") {
   World w;
   w.profile.servers[0].lazy = w.profile.servers[1].lazy = true;
   w.profile.limits.first_list_wait_ms = 60'000;
@@ -34,7 +34,7 @@ TEST_CASE("a lazy server that fails at once does not end the wait for the next o
   CHECK(c.got[0].find("b__x") != std::string::npos);
 }
 
-TEST_CASE("a connection may be lost inside of its own request's end") {
+TEST_CASE("a connection may be lost inside the end of its own request") {
   World w;
   w.profile.limits.request_timeout_ms = 60;
   w.start();
@@ -53,14 +53,14 @@ TEST_CASE("a connection may be lost inside of its own request's end") {
   REQUIRE(w.turn_until([&] {
     return w.status("a").state == ServerState::ready && w.host->status().in_flight == 0;
   }));
-  // The request that was over has not taken the next connection along.
+  // The ended request has not used the next connection.
   CHECK(w.up.lanes.size() == lanes + 1);
   Client c(*w.host);
   c.call("1", "a__x");
   CHECK(w.host->status().in_flight == 1);
 }
 
-TEST_CASE("a connection that is lost while it is told that it is ready gets nothing more") {
+TEST_CASE("a connection that is lost inside on_ready gets no further message") {
   World w;
   w.profile.limits.grace_ms = 60'000;
   w.start();
@@ -71,7 +71,7 @@ TEST_CASE("a connection that is lost while it is told that it is ready gets noth
   };
   c.on_message = [&] {
     c.on_message = nullptr;
-    c.call("2", "a__x");  // wants it back at once
+    c.call("2", "a__x");  // requires a new connection immediately
   };
   w.up.fall("a", "killed by the test");
   c.call("1", "a__x");
@@ -85,7 +85,7 @@ TEST_CASE("a connection that is lost while it is told that it is ready gets noth
         }) == 1);
 }
 
-TEST_CASE("a server that goes does not fill its pool for its last call") {
+TEST_CASE("a removed server does not fill its pool for its last call") {
   World w;
   w.profile.servers[0].pool_size = 2;
   w.profile.servers[0].pool_safe_tools = {"x"};

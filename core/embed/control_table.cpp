@@ -1,4 +1,4 @@
-// bh.host.control/1: plugins that the profile trusts with it change which servers there are.
+// bh.host.control/1: authorized plugins add and remove servers.
 #include <string>
 
 #include "bulkhead/abi/ext/tools.h"
@@ -20,7 +20,7 @@ bh_status replace_servers(void *ctx, bh_str definitions, std::uint64_t wait_ms,
   return part.host->changes.replace_servers(part, bh::view(definitions), wait_ms, done, arg, error);
 }
 
-// Without what may be a credential: user, password, query, fragment.
+// Omits parts that may be credentials: user, password, query, fragment.
 std::string shown_url(std::string_view url) {
   url = url.substr(0, url.find_first_of("?#"));
   const std::size_t authority = url.find("://");

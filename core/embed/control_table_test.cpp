@@ -1,4 +1,4 @@
-// bh.host.control/1 through a transport plugin that is linked into the test.
+// bh.host.control/1 through a transport plugin linked into the test.
 #define BH_STATIC_PLUGIN
 #include <catch2/catch.hpp>
 #include <string>
@@ -12,7 +12,7 @@ using namespace bulkhead;
 
 namespace {
 
-// What the test does in the plugin's place.
+// The test's actions in the plugin's place.
 struct Stub {
   const bh_host *host = nullptr;
   const bh_host_control *control = nullptr;
@@ -125,7 +125,7 @@ struct ControlWorld : World {
 
 }  // namespace
 
-TEST_CASE("control: only for instances that the profile names") {
+TEST_CASE("control: only for instances that the profile authorizes") {
   {
     ControlWorld with;
     CHECK(stub.control != nullptr);
@@ -134,7 +134,7 @@ TEST_CASE("control: only for instances that the profile names") {
   CHECK(stub.control == nullptr);
 }
 
-TEST_CASE("control: what the profile's layers keep from others is refused") {
+TEST_CASE("control: servers on hold by the profile's layers are refused") {
   ControlWorld w;
   stub.open();
   Profile held = w.profile;
@@ -148,14 +148,14 @@ TEST_CASE("control: what the profile's layers keep from others is refused") {
   CHECK(report.find(R"("refused":[{"name":"shell","reason":"no shells"},)"
                     R"({"name":"loose","reason":"sandboxes stay"}])") != std::string::npos);
   CHECK(stub.servers().find(R"("name":"g")") != std::string::npos);
-  // Those that are there go when a reload brings it.
+  // Existing ones are removed when a reload adds the hold.
   held.server_holds = {{{"mcpServers"}, false, "ours only"}};
   REQUIRE(w.host->apply(held).has_value());
   CHECK(stub.servers().find(R"("name":"g")") == std::string::npos);
   CHECK(stub.servers().find(R"("name":"a")") != std::string::npos);
 }
 
-TEST_CASE("control: a list of definitions replaces the one before, and nothing of the profile") {
+TEST_CASE("control: a list of definitions replaces the previous one, and nothing of the profile") {
   ControlWorld w;
   stub.open();
   w.up.tools["g"] = R"([{"name":"say","description":"d"}])";
@@ -164,7 +164,7 @@ TEST_CASE("control: a list of definitions replaces the one before, and nothing o
       {"name":"a","command":"taken"},{"name":"x__y","command":"c"},{"name":"","command":"c"},
       {"name":"builtin","command":"c"},{"name":"t","command":"c","enviroment":{}},
       {"name":"g","command":"twice"},{"command":"nameless"}])") == BH_PENDING);
-  CHECK(stub.reports.empty());  // never from inside
+  CHECK(stub.reports.empty());  // never from inside the call
   const std::string report = w.report();
   CHECK(report.find(R"("added":2,"changed":0,"removed":0,"unchanged":2,"ready":1,"failed":[])") !=
         std::string::npos);
@@ -189,13 +189,13 @@ TEST_CASE("control: a list of definitions replaces the one before, and nothing o
                    R"("item":{"name":"say","description":"d"}})") != std::string::npos);
   CHECK(items.find(R"("server":"a","name":"a__x")") != std::string::npos);
 
-  // The same list again, one more, one less.
+  // The same list again, with one more, with one fewer.
   const std::size_t lanes = w.up.lanes.size();
   REQUIRE(stub.replace(R"([{"name":"g","command":"fake","source":"claude"}])") == BH_PENDING);
   CHECK(w.report().find(R"("added":0,"changed":0,"removed":1,"unchanged":3,"ready":1)") !=
         std::string::npos);
   CHECK(w.up.lanes.size() == lanes);
-  // A reload of the profile leaves what was given.
+  // A reload of the profile keeps the added servers.
   w.profile.servers = {server("b")};
   REQUIRE(w.host->apply(w.profile).has_value());
   CHECK(stub.servers().find(R"("name":"g")") != std::string::npos);
@@ -205,7 +205,7 @@ TEST_CASE("control: a list of definitions replaces the one before, and nothing o
   CHECK(stub.servers().find(R"("name":"g")") == std::string::npos);
 }
 
-TEST_CASE("control: the report waits for the old server's end, at most as long as was said") {
+TEST_CASE("control: the report waits for the old server's end, within the given limit") {
   ControlWorld w;
   stub.open();
   w.up.tools["g"] = R"([{"name":"say"}])";
@@ -227,7 +227,7 @@ TEST_CASE("control: the report waits for the old server's end, at most as long a
   CHECK(stub.got[0].find(R"("id":7,"result")") != std::string::npos);
 }
 
-TEST_CASE("control: what is no list changes nothing; values are not expanded nor repeated") {
+TEST_CASE("control: an invalid list changes nothing; values are neither expanded nor repeated") {
   ControlWorld w;
   stub.open();
   std::string why;
@@ -247,7 +247,7 @@ TEST_CASE("control: what is no list changes nothing; values are not expanded nor
   for (int i = 0; i < 16; ++i) w.report();
 }
 
-TEST_CASE("control: items of nobody's session, of another's, and before the first list") {
+TEST_CASE("control: items without a session, of another session, and before the first list") {
   ControlWorld w;
   std::string items;
   CHECK(stub.items(BH_LIST_TOOLS, &items) == BH_STALE);

@@ -1,5 +1,4 @@
-// The router from end to end inside one process: a client of the test on one side, servers played
-// by the test on the other.
+// The router from end to end in one process: the test plays a client and the servers.
 #include "host.hpp"
 
 #include <catch2/catch.hpp>
@@ -41,7 +40,7 @@ TEST_CASE("an upstream's error passes with code, message and data unchanged") {
         R"({"jsonrpc":"2.0","id":5,"error":{"code":-32099,"message":"m","data":{"k":[null]}}})");
 }
 
-TEST_CASE("unknown and unprefixed tools, and a server that is away") {
+TEST_CASE("unknown and unprefixed tools, and an unavailable server") {
   World w;
   w.up.tools.erase("b");
   w.start();
@@ -58,7 +57,7 @@ TEST_CASE("unknown and unprefixed tools, and a server that is away") {
   CHECK(w.status("b").reason.find("no list") != std::string::npos);
 }
 
-TEST_CASE("a server whose list failed is tried again and announced when it comes") {
+TEST_CASE("a server whose list failed is retried, and announced when it is available") {
   World w;
   w.up.tools.erase("b");
   w.start();
@@ -69,14 +68,15 @@ TEST_CASE("a server whose list failed is tried again and announced when it comes
   const std::size_t lanes = w.up.lanes.size();
   w.up.tools["b"] = R"([{"name":"x"}])";
   REQUIRE(w.turn_until([&] { return c.has("notifications/tools/list_changed"); }));
-  // On the same connection: a new process would begin its warm-up anew.
+  // On the same connection: a new process would start anew.
   CHECK(w.up.lanes.size() == lanes);
   c.got.clear();
   c.end->send(list_tools);
   CHECK(c.has("b__x"));
 }
 
-TEST_CASE("what was sent when a server fell fails at once and is never sent again") {
+TEST_CASE(
+    "calls that were sent when a connection was lost fail immediately and are never sent again") {
   World w;
   w.start();
   Client c(*w.host);
@@ -89,7 +89,7 @@ TEST_CASE("what was sent when a server fell fails at once and is never sent agai
   CHECK(w.up.lanes.size() == lanes + 1);
   for (const std::string &m : w.up.lane("a").sent) CHECK(m.find("tools/call") == std::string::npos);
   CHECK(w.status("a").restarts == 1);
-  // Back within the grace: nobody was told of a change.
+  // Restored within the grace period: no client was notified.
   w.turn(60);
   CHECK_FALSE(c.has("list_changed"));
 }
@@ -124,7 +124,7 @@ TEST_CASE("a client that calls again inside its call's failure is served by one 
   CHECK(w.status("a").state == ServerState::ready);
 }
 
-TEST_CASE("a server that no call can keep alive fails its callers, and not for ever") {
+TEST_CASE("a server that ends at each call fails its callers, and not forever") {
   const bool lazy = GENERATE(false, true);
   World w;
   w.profile.servers[0].lazy = lazy;
@@ -153,7 +153,7 @@ TEST_CASE("a server that no call can keep alive fails its callers, and not for e
   CHECK(opened == 3);
 }
 
-TEST_CASE("a server that stays away leaves the list after the grace, with one notification") {
+TEST_CASE("an unavailable server leaves the list after the grace period, with one notification") {
   World w;
   w.start();
   Client c(*w.host);
@@ -172,7 +172,7 @@ TEST_CASE("a server that stays away leaves the list after the grace, with one no
   CHECK(c.has("b__x"));
 }
 
-TEST_CASE("a cancelled call is cancelled upstream, under its id there, and not answered") {
+TEST_CASE("a cancelled call is cancelled upstream, under its upstream id, and not answered") {
   World w;
   w.start();
   Client c(*w.host);
@@ -188,7 +188,7 @@ TEST_CASE("a cancelled call is cancelled upstream, under its id there, and not a
   CHECK(c.got.empty());
 }
 
-TEST_CASE("a call that is not answered in time ends with the server's name, and is cancelled") {
+TEST_CASE("a call that times out ends with the server's name, and is cancelled") {
   World w;
   w.profile.servers[0].tool_timeouts_ms["x"] = 60;
   w.start();
@@ -203,7 +203,7 @@ TEST_CASE("a call that is not answered in time ends with the server's name, and 
   CHECK(c.got.size() == 1);
 }
 
-TEST_CASE("progress comes back under the client's token, whatever other clients use") {
+TEST_CASE("progress returns with the client's token, whatever other clients use") {
   World w;
   w.start();
   Client one(*w.host), two(*w.host);
@@ -220,7 +220,7 @@ TEST_CASE("progress comes back under the client's token, whatever other clients 
   CHECK(two.got.empty());
 }
 
-TEST_CASE("a server's request reaches the one client whose call caused it, and nobody else") {
+TEST_CASE("a server's request reaches only the client whose call caused it") {
   World w;
   w.start();
   const std::string caps = R"({"elicitation":{},"sampling":{}})";
@@ -229,7 +229,7 @@ TEST_CASE("a server's request reaches the one client whose call caused it, and n
   const std::string ask =
       R"({"jsonrpc":"2.0","id":"s1","method":"elicitation/create","params":{"message":"?"}})";
 
-  w.up.say("a", ask);  // nobody has called
+  w.up.say("a", ask);  // no client has called
   CHECK(w.up.last("a").find(R"("id":"s1","result":{"action":"cancel"})") != std::string::npos);
 
   one.call("1", "a__x");
@@ -240,19 +240,22 @@ TEST_CASE("a server's request reaches the one client whose call caused it, and n
   const std::string id = FakeUpstreams::id_of(one.got[0]);
   CHECK(id != "\"s1\"");
   two.end->send(R"({"jsonrpc":"2.0","id":)" + id + R"(,"result":{"action":"accept"}})");
-  CHECK(w.up.last("a").find("accept") == std::string::npos);  // not the one who was asked
+  CHECK(w.up.last("a").find("accept") == std::string::npos);  // not the client that received the
+                                                              // request
   one.end->send(R"({"jsonrpc":"2.0","id":)" + id + R"(,"result":{"action":"accept"}})");
   CHECK(w.up.last("a") == R"({"jsonrpc":"2.0","id":"s1","result":{"action":"accept"}})");
 
-  two.call("1", "a__x");  // now it could be either
+  two.call("1", "a__x");  // either client could be meant
   w.up.say("a", ask);
   CHECK(w.up.last("a").find(R"("action":"cancel")") != std::string::npos);
-  w.up.say("a", ask, std::stoull(call));  // unless the wire says whose it is
+  w.up.say("a", ask, std::stoull(call));  // unless the connector attributes it
   CHECK(one.got.size() == 2);
   CHECK(two.got.empty());
 }
 
-TEST_CASE("clients with other capabilities get lanes of their own; without any, nothing is asked") {
+TEST_CASE(
+    "clients with other capabilities get lanes of their own; without capabilities, nothing is "
+    "asked") {
   World w;
   w.start();
   const std::size_t lanes = w.up.lanes.size();
@@ -268,7 +271,7 @@ TEST_CASE("clients with other capabilities get lanes of their own; without any, 
   CHECK(w.up.lane("a").sent[0].find(R"("capabilities":{"sampling":{}})") != std::string::npos);
 }
 
-TEST_CASE("a per-client server has a lane for each session, which ends with it") {
+TEST_CASE("a per-client server has a lane for each session, and the lane ends with it") {
   World w;
   w.profile.servers[1].session = SessionScope::per_client;
   w.start();
@@ -286,7 +289,7 @@ TEST_CASE("a per-client server has a lane for each session, which ends with it")
   }
 }
 
-TEST_CASE("shared lanes beside a per-client one wait a while for the next client") {
+TEST_CASE("shared lanes beside a per-client one stay open for a while, for the next client") {
   World w;
   w.profile.servers[1].session = SessionScope::per_client;
   w.profile.limits.idle_view_ms = 40;
@@ -304,7 +307,7 @@ TEST_CASE("shared lanes beside a per-client one wait a while for the next client
   REQUIRE(w.turn_until([&] { return !w.up.lane("a").open; }));
 }
 
-TEST_CASE("subscriptions are counted: the upstream hears of the first and the last") {
+TEST_CASE("subscriptions are counted: only the first and the last reach the upstream") {
   World w;
   w.up.capabilities["a"] = R"({"tools":{},"resources":{"subscribe":true}})";
   w.start();
@@ -337,7 +340,7 @@ TEST_CASE("subscriptions are counted: the upstream hears of the first and the la
   CHECK(count("resources/unsubscribe") == 1);
 }
 
-TEST_CASE("more calls than a server takes at once wait their turn") {
+TEST_CASE("calls above the limit of a server wait in its queue") {
   World w;
   w.profile.servers[0].max_in_flight = 2;
   w.start();
@@ -352,7 +355,7 @@ TEST_CASE("more calls than a server takes at once wait their turn") {
   CHECK(c.got.size() == 5);
 }
 
-TEST_CASE("an ambiguous message is refused before anything is resolved") {
+TEST_CASE("an ambiguous message is refused before it is resolved") {
   World w;
   w.start();
   Client c(*w.host);
@@ -420,7 +423,7 @@ TEST_CASE("cursors are checked: forged, foreign and outdated ones are refused") 
   CHECK(c.has("-32602"));
 }
 
-TEST_CASE("what is switched off is neither announced nor answered") {
+TEST_CASE("a disabled feature is neither announced nor answered") {
   World w;
   w.profile.expose.resources = w.profile.expose.prompts = w.profile.expose.logging = false;
   w.profile.expose.completions = w.profile.expose.list_changed = false;
@@ -434,7 +437,7 @@ TEST_CASE("what is switched off is neither announced nor answered") {
   CHECK(got[1].find("-32601") != std::string::npos);
 }
 
-TEST_CASE("an invalid message of a server fails its call and leaves the server in place") {
+TEST_CASE("an invalid message of a server fails its call and keeps the server connected") {
   World w;
   w.start();
   Client c(*w.host);
@@ -449,7 +452,7 @@ TEST_CASE("an invalid message of a server fails its call and leaves the server i
   CHECK(w.status("a").state == ServerState::ready);
 }
 
-TEST_CASE("a client may leave while its calls run; nothing is left of it") {
+TEST_CASE("a client may disconnect while its calls run, and leaves no state") {
   World w;
   w.start();
   auto c = std::make_unique<Client>(*w.host, R"({"elicitation":{}})");
@@ -486,7 +489,7 @@ TEST_CASE("before initialize only initialize and ping are answered") {
   CHECK(got.back().find("\"id\"") == std::string::npos);
 }
 
-TEST_CASE("a question that belongs to an ended call goes to nobody else") {
+TEST_CASE("a request that belongs to an ended call reaches no other client") {
   World w;
   w.start();
   const std::string caps = R"({"elicitation":{}})";
@@ -497,24 +500,24 @@ TEST_CASE("a question that belongs to an ended call goes to nobody else") {
   one.call("1", "a__x");
   const std::string first = FakeUpstreams::id_of(w.up.last("a"));
   two.call("1", "a__x");
-  SECTION("the wire says so") {
+  SECTION("the connector attributes it") {
     w.up.say("a", R"({"jsonrpc":"2.0","id":)" + first + R"(,"result":{}})");
     w.up.say("a", ask, std::stoull(first));
   }
-  SECTION("one pipe, and the server still works on a cancelled call") {
+  SECTION("one connection, and the server still works on a cancelled call") {
     one.end->send(
         R"({"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":1}})");
     w.up.say("a", ask);
   }
   CHECK(two.got.empty());
   CHECK(w.up.last("a").find(R"("id":"s","result":{"action":"cancel"})") != std::string::npos);
-  // Once the server is done with it, the other client can be asked again.
+  // Once the server has finished it, the other client can be asked again.
   w.up.say("a", R"({"jsonrpc":"2.0","id":)" + first + R"(,"result":{}})");
   w.up.say("a", ask);
   CHECK(two.has("elicitation/create"));
 }
 
-TEST_CASE("a question is taken back when its call ends first") {
+TEST_CASE("a server-initiated request is cancelled when its call ends first") {
   World w;
   w.start();
   Client c(*w.host, R"({"elicitation":{}})");
@@ -561,7 +564,7 @@ TEST_CASE("a change reported during the first listing does not make a server rea
   CHECK(w.status("a").tools == 2);
 }
 
-TEST_CASE("requests that wait for the servers can be cancelled, and go with their client") {
+TEST_CASE("requests that wait for servers can be cancelled, and end with their client") {
   World w;
   w.up.hold_tools = true;
   w.profile.limits.first_list_wait_ms = 5000;

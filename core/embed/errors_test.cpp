@@ -1,5 +1,5 @@
-// Errors of servers and malformed results, before a policy that reads results: they say as much as
-// results do.
+// Errors of servers and malformed results, with a policy that reads results: an error can contain
+// as much as a result.
 #include <catch2/catch.hpp>
 #include <string>
 
@@ -31,7 +31,7 @@ struct ErrorWorld : PolicyWorld {
 
 }  // namespace
 
-TEST_CASE("a policy that reads results reads errors, as results that say the same") {
+TEST_CASE("a policy that reads results reads errors as equivalent results") {
   ErrorWorld w;
   w.start();
   Client c(*w.host);
@@ -44,7 +44,7 @@ TEST_CASE("a policy that reads results reads errors, as results that say the sam
                               R"("structuredContent":{"also":"sk-2"}})");
   CHECK(seen(R"({"code":1,"message":"m"})") ==
         R"({"isError":true,"content":[{"type":"text","text":"m"}]})");
-  // What has no place in a result is in it as it came.
+  // Parts without an equivalent in a result are included unchanged.
   CHECK(seen(R"({"code":1,"message":"m","data":["d"]})") ==
         R"({"isError":true,"content":[{"type":"text","text":"m"}],)"
         R"("error":{"code":1,"message":"m","data":["d"]}})");
@@ -52,7 +52,7 @@ TEST_CASE("a policy that reads results reads errors, as results that say the sam
   CHECK(seen(R"({"code":1,"message":{"m":"d"}})").find(R"({"m":"d"})") != std::string::npos);
 }
 
-TEST_CASE("an error that a policy does not let pass is replaced, and is not on record") {
+TEST_CASE("an error that a policy refuses is replaced and not recorded") {
   ErrorWorld w;
   w.start();
   Client c(*w.host);
@@ -68,10 +68,10 @@ TEST_CASE("an error that a policy does not let pass is replaced, and is not on r
     CHECK(w.record().response.empty());
     CHECK(w.record().error.find("sk-") == std::string::npos);
     w.turn(60);
-    CHECK(w.judge.records.size() <= 2);  // the handshake's, and the call's one
+    CHECK(w.judge.records.size() <= 2);  // one of the handshake and one of the call
     CHECK(w.host->status().in_flight == 0);
   };
-  SECTION("blocked at once") {
+  SECTION("blocked immediately") {
     w.say_at_once(BH_VERDICT_BLOCK);
     c.call("1", "a__x");
     w.fails(secret_error);
@@ -92,7 +92,7 @@ TEST_CASE("an error that a policy does not let pass is replaced, and is not on r
   }
 }
 
-TEST_CASE("an error that the policy allows goes on as it came") {
+TEST_CASE("an error that the policy allows is forwarded unchanged") {
   ErrorWorld w;
   w.start();
   Client c(*w.host);
@@ -106,7 +106,7 @@ TEST_CASE("an error that the policy allows goes on as it came") {
   CHECK(w.record().response == secret_error);
 }
 
-TEST_CASE("an error without an id is judged before it is quoted") {
+TEST_CASE("an error without an id is evaluated before it is quoted") {
   ErrorWorld w;
   w.say_at_once(BH_VERDICT_BLOCK);
   w.start();
@@ -119,9 +119,9 @@ TEST_CASE("an error without an id is judged before it is quoted") {
   CHECK_FALSE(c.has("sk-"));
 }
 
-TEST_CASE("a result that could be read in two ways is withheld from every policy's client") {
+TEST_CASE("an ambiguous result is withheld from the clients of every policy") {
   ErrorWorld w;
-  w.judge.judge = nullptr;  // allows
+  w.judge.judge = nullptr;  // no verdict function: allows everything
   w.start();
   Client c(*w.host);
   c.call("1", "a__x");
@@ -138,7 +138,7 @@ TEST_CASE("a result that could be read in two ways is withheld from every policy
   CHECK_FALSE(c.has("secret"));
 }
 
-TEST_CASE("the reason for which a result is blocked is told to its client") {
+TEST_CASE("the client receives the reason for which a result is blocked") {
   ErrorWorld w;
   w.say_at_once(BH_VERDICT_BLOCK);
   w.start();

@@ -1,4 +1,4 @@
-// What a policy judges beside calls: servers' requests, the client's answers, notifications.
+// Policies evaluate server-initiated requests, client responses and notifications.
 #include <catch2/catch.hpp>
 #include <string>
 
@@ -16,7 +16,7 @@ constexpr const char *sample =
 constexpr const char *log_line =
     R"({"jsonrpc":"2.0","method":"notifications/message","params":{"level":"error","data":"x"}})";
 
-// A call of "x" at "a" is under way.
+// A call of "x" at "a" is in flight.
 struct EventWorld : PolicyWorld {
   std::unique_ptr<Client> client;
 
@@ -29,7 +29,7 @@ struct EventWorld : PolicyWorld {
     REQUIRE(sent_call());
     REQUIRE(judge.asked.empty());
   }
-  // The verdict that each question gets at once.
+  // Sets the verdict that each request gets immediately.
   void say_at_once(std::uint32_t verdict) {
     judge.judge = [verdict](const FakeJudge::Asked &, bh_verdict *out) {
       out->verdict = verdict;
@@ -37,7 +37,7 @@ struct EventWorld : PolicyWorld {
       return bh_status(BH_OK);
     };
   }
-  // Of what was refused last.
+  // The record of the last refusal.
   const FakeJudge::Kept &refusal() {
     const FakeJudge::Kept *found = nullptr;
     REQUIRE(turn_until([&] {
@@ -66,7 +66,7 @@ struct EventWorld : PolicyWorld {
 
 }  // namespace
 
-TEST_CASE("a server's request is judged before its client sees it, at once or later") {
+TEST_CASE("a server-initiated request is evaluated before its client receives it") {
   EventWorld w(BH_POLICY_JUDGES_INPUT);
   w.begin();
   SECTION("allowed later") {
@@ -91,7 +91,7 @@ TEST_CASE("a server's request is judged before its client sees it, at once or la
     CHECK(w.refusal().rule == "r1");
     CHECK(w.refusal().name == "x");
   }
-  SECTION("refused at once, and what is no plain yes is a refusal") {
+  SECTION("refused immediately; any verdict but allow refuses") {
     constexpr std::uint32_t refusals[] = {BH_VERDICT_BLOCK, BH_VERDICT_ASK, 77};
     for (const std::uint32_t verdict : refusals) {
       w.up.lane("a").sent.clear();
@@ -101,13 +101,13 @@ TEST_CASE("a server's request is judged before its client sees it, at once or la
       CHECK(w.client->got.empty());
     }
   }
-  SECTION("two members of one name are refused unseen") {
+  SECTION("duplicate members are refused without evaluation") {
     w.up.say("a", R"({"jsonrpc":"2.0","id":"s1","method":"elicitation/create",)"
                   R"("params":{"requestedSchema":{"a":1,"a":2}}})");
     CHECK(w.judge.asked.empty());
     CHECK(w.server_got(R"("action":"decline")"));
   }
-  SECTION("the server takes it back meanwhile") {
+  SECTION("cancelled by the server while it waits") {
     w.up.say("a", elicit);
     w.up.say("a",
              R"({"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":"s1"}})");
@@ -115,7 +115,7 @@ TEST_CASE("a server's request is judged before its client sees it, at once or la
     w.turn(20);
     CHECK(w.client->got.empty());
   }
-  SECTION("its call ends meanwhile") {
+  SECTION("its call ends while it waits") {
     w.up.say("a", elicit);
     w.finish();
     w.client->got.clear();
@@ -125,7 +125,7 @@ TEST_CASE("a server's request is judged before its client sees it, at once or la
   }
 }
 
-TEST_CASE("a client's answer is judged before the server sees it") {
+TEST_CASE("a client's response is evaluated before the server receives it") {
   EventWorld w(BH_POLICY_JUDGES_INPUT);
   w.begin();
   w.say_at_once(BH_VERDICT_ALLOW);
@@ -135,7 +135,7 @@ TEST_CASE("a client's answer is judged before the server sees it") {
   w.judge.judge = later;
   const std::string accept =
       R"({"jsonrpc":"2.0","id":)" + id + R"(,"result":{"action":"accept","content":{"a":"b"}}})";
-  SECTION("allowed; a second answer is nobody's") {
+  SECTION("allowed; a second answer is dropped") {
     w.client->end->send(accept);
     CHECK(w.judge.last().event == BH_EVENT_INPUT_RESPONSE);
     CHECK(w.judge.last().text == R"({"action":"accept","content":{"a":"b"}})");
@@ -147,7 +147,7 @@ TEST_CASE("a client's answer is judged before the server sees it") {
     w.judge.decided(w.judge.last().number, BH_VERDICT_ALLOW);
     REQUIRE(w.turn_until([&] { return w.server_got(R"("id":"s1","result":{"action":"accept")"); }));
   }
-  SECTION("refused: the server does not get it, and its call goes on") {
+  SECTION("refused: the server does not receive it, and its call continues") {
     w.client->end->send(accept);
     w.judge.decided(w.judge.last().number, BH_VERDICT_BLOCK);
     REQUIRE(w.turn_until([&] { return w.server_got(R"("action":"decline")"); }));
@@ -155,14 +155,14 @@ TEST_CASE("a client's answer is judged before the server sees it") {
     w.finish();
     CHECK(w.client->has(R"("id":1,"result")"));
   }
-  SECTION("a client that cannot answer is not judged") {
+  SECTION("the response of a client without the capability is not evaluated") {
     const std::size_t asked = w.judge.asked.size();
     w.client->end->send(R"({"jsonrpc":"2.0","id":)" + id +
                         R"(,"error":{"code":-1,"message":"no"}})");
     CHECK(w.judge.asked.size() == asked);
     CHECK(w.server_got(R"("id":"s1","error")"));
   }
-  SECTION("its call ends meanwhile") {
+  SECTION("its call ends while it waits") {
     w.client->end->send(accept);
     w.finish();
     w.judge.decided(w.judge.last().number, BH_VERDICT_ALLOW);
@@ -171,7 +171,7 @@ TEST_CASE("a client's answer is judged before the server sees it") {
   }
 }
 
-TEST_CASE("notifications are judged both ways, and one that comes too late is not told") {
+TEST_CASE("notifications are evaluated in both directions, and late ones are dropped") {
   EventWorld w(BH_POLICY_JUDGES_NOTIFICATIONS);
   w.begin();
   SECTION("a log line") {
@@ -189,7 +189,7 @@ TEST_CASE("notifications are judged both ways, and one that comes too late is no
     CHECK(w.client->got.empty());
     CHECK(w.refusal().rule == "r1");
   }
-  SECTION("of a call that the wire names") {
+  SECTION("of a call that the connector names") {
     std::string call;
     for (const std::string &m : w.up.lane("a").sent) {
       if (m.find("tools/call") != std::string::npos) call = FakeUpstreams::id_of(m);
@@ -197,11 +197,11 @@ TEST_CASE("notifications are judged both ways, and one that comes too late is no
     const auto message = GENERATE(
         std::string(log_line), std::string(R"({"jsonrpc":"2.0","method":"notifications/mine"})"));
     w.up.say("a", message);
-    CHECK(w.judge.last().name.empty());  // it may be another one's
+    CHECK(w.judge.last().name.empty());  // the call is not known for certain
     w.up.say("a", message, std::stoull(call));
     REQUIRE(w.judge.asked.size() == 2);
     CHECK(w.judge.last().name == "x");
-    // It goes on when the call has ended before it is decided.
+    // It is forwarded if the call has ended before the decision.
     w.finish();
     w.client->got.clear();
     w.judge.decided(w.judge.last().number, BH_VERDICT_ALLOW);
@@ -223,10 +223,10 @@ TEST_CASE("notifications are judged both ways, and one that comes too late is no
     w.turn(20);
     CHECK(w.client->got.empty());
   }
-  SECTION("of the client, about a question") {
+  SECTION("of the client, about a server-initiated request") {
     w.up.say("a", R"({"jsonrpc":"2.0","id":"s1","method":"elicitation/create","params":)"
                   R"({"message":"?","_meta":{"progressToken":"up"}}})");
-    CHECK(w.judge.asked.empty());  // no input is judged here
+    CHECK(w.judge.asked.empty());  // the policy of this test evaluates notifications only
     w.say_at_once(BH_VERDICT_BLOCK);
     const std::string progress =
         R"({"jsonrpc":"2.0","method":"notifications/progress","params":{"progressToken":)" +
@@ -239,7 +239,7 @@ TEST_CASE("notifications are judged both ways, and one that comes too late is no
     w.client->end->send(progress);
     CHECK(w.server_got(R"("progressToken":"up")"));
   }
-  SECTION("what the gateway itself acts on is not judged") {
+  SECTION("notifications that the gateway handles itself are not evaluated") {
     w.client->end->send(
         R"({"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":1}})");
     CHECK(w.judge.asked.empty());
@@ -247,7 +247,7 @@ TEST_CASE("notifications are judged both ways, and one that comes too late is no
   }
 }
 
-TEST_CASE("an event that the policy does not answer is refused in its time") {
+TEST_CASE("an event without a verdict is refused after its time-out") {
   EventWorld w(BH_POLICY_JUDGES_INPUT);
   w.profile.limits.policy_timeout_ms = 60;
   w.begin();

@@ -1,4 +1,4 @@
-// The tables that plugins of the host get from get_ext(). Their ctx is the Instance.
+// The tables that get_ext() returns to the host's plugins. Their ctx is the Instance.
 #pragma once
 
 #include <string_view>
@@ -20,7 +20,7 @@ class HostTables {
 
  private:
   struct Receiver;
-  // Everything but the tables of a pipe.
+  // All tables except those of a pipe.
   host_tables::TableSet<host_tables::TransportTable<Receiver>,
                         host_tables::ConnectorTable<Receiver>, host_tables::ToolsTable<Receiver>,
                         host_tables::PolicyTable<Receiver>, host_tables::HttpTable<Receiver>,

@@ -1,5 +1,4 @@
-// A gateway inside the test: its servers are played through the fake connector, its clients are
-// local ones.
+// A gateway inside the test. The fake connector plays its servers; its clients are local.
 #pragma once
 
 #include <catch2/catch.hpp>

@@ -16,7 +16,7 @@ Result<std::unique_ptr<Host>> Host::create(Profile profile, HostOptions options)
   return host;
 }
 
-// ---- what is shared --------------------------------------------------------------------------
+// ---- shared state ----------------------------------------------------------------------------
 
 HostCore::HostCore(Profile first_profile, HostOptions host_options)
     : profile(std::move(first_profile)),
@@ -142,7 +142,7 @@ PluginRuntimeOptions HostImpl::plugin_options() {
   return options;
 }
 
-// A policy or telemetry plugin has a compartment, and so a trunk, to itself.
+// A policy or telemetry plugin has a compartment, and so a trunk, of its own.
 bool HostImpl::make_stub(std::string_view group, Part &part) {
   const RemoteUse *use = remote_.find(group, part.use.id);
   if (use == nullptr) return false;
@@ -188,7 +188,7 @@ Result<void> HostImpl::listen() {
   return {};
 }
 
-// ---- while it runs ---------------------------------------------------------------------------
+// ---- operation -------------------------------------------------------------------------------
 
 Result<ApplyReport> HostImpl::apply(Profile next) {
   if (!core_.started || core_.stopped) return fail(BH_E_UNAVAILABLE, "the gateway is not running");
@@ -262,7 +262,7 @@ void HostImpl::wait_until(const std::function<bool()> &done, std::uint64_t deadl
   if (now < deadline_ns) wait_for(done, (deadline_ns - now) / 1'000'000u);
 }
 
-// No transport has unsent answers.
+// True if no transport has unsent answers.
 bool HostImpl::transports_have_sent() const {
   std::string ignored;
   const Parts &parts = plugins_.transports();

@@ -1,4 +1,4 @@
-// What the classes of the host share. Owner: HostImpl. Thread: the reactor's, except log() and
+// State shared by the host's classes. Owner: HostImpl. Thread: the reactor's, except log() and
 // stop_requested.
 #pragma once
 
@@ -33,7 +33,7 @@ struct HostCore {
   // The process of that compartment is unresponsive or violates the link's protocol.
   void report_unhealthy(const std::string &compartment) const;
 
-  Profile profile;  // in force now
+  Profile profile;  // the current profile
   HostOptions options;
   const bh_limits limits;  // of the first profile: plugins keep pointers to them
   // Functions that the host's classes post belong to this object in the reactor.

@@ -29,7 +29,7 @@ class HostImpl final : public Host {
   HostImpl(Profile profile, HostOptions options);
   ~HostImpl() override;
 
-  Result<void> load();  // what create() does beyond the constructor
+  Result<void> load();  // the part of create() after the constructor
 
   Result<void> start() override;
   void run() override;

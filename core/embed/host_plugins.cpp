@@ -40,7 +40,7 @@ std::unique_ptr<Part> HostPlugins::new_part(const PluginUse &use) {
   return part;
 }
 
-// A plugin of another process is not loaded here.
+// A plugin of another process is not loaded in this one.
 Result<std::unique_ptr<Part>> HostPlugins::make(std::string_view group, const PluginUse &use) {
   auto part = new_part(use);
   part->keeps_records = group == "telemetry";
@@ -48,7 +48,7 @@ Result<std::unique_ptr<Part>> HostPlugins::make(std::string_view group, const Pl
   return load_part(std::move(part));
 }
 
-// A part that the profile can do without is kept with its failure, so that status can show it.
+// A part that is not required is kept with its failure, so that status can show it.
 Result<std::unique_ptr<Part>> HostPlugins::load_part(std::unique_ptr<Part> part) {
   auto loaded = runtime_->load(*part);
   if (loaded.has_value()) return part;
@@ -102,7 +102,7 @@ bool HostPlugins::connects_children(const std::string &plugin) const {
 }
 
 void HostPlugins::load_services() {
-  services_loaded_ = true;  // also on failure: not for each request
+  services_loaded_ = true;  // also on failure, so that it is not repeated for each request
   for (const PluginUse &use : core_.profile.services) {
     auto part = load_part(new_part(use));
     if (!part.has_value()) {
@@ -124,7 +124,7 @@ const bh_http_service *HostPlugins::http_service(void **self) {
 void HostPlugins::use_prints() {
   if (prints_key_.empty()) {
     prints_key_.resize(32);
-    ::randombytes_buf(prints_key_.data(), prints_key_.size());  // ends the process where it cannot
+    ::randombytes_buf(prints_key_.data(), prints_key_.size());  // ends the process on failure
   }
   runtime_->set_prints(std::make_shared<const SecretPrints>(prints_of(core_.profile, prints_key_)));
 }
@@ -195,7 +195,7 @@ void HostPlugins::end_left() {
   });
   if (ended.empty()) return;
   PluginRuntime::stop_all(ended);
-  // What they have posted before is run first, and reads their parts.
+  // Functions that they have posted run first, and read their parts.
   ended_.push_back(std::move(ended));
   const auto forget = bh::callback<&HostPlugins::forget_ended>(this);
   if (core_.reactor->post(&core_, forget) != BH_OK) forget_ended();

@@ -18,14 +18,14 @@ class HostPlugins {
   HostPlugins(HostCore &core, HostParts &host) : core_(core), host_(host) {}
 
   // Loads the plugins of the profile, except connectors and services; those are loaded for their
-  // first user. `make_stub`: gives a part its stub if it runs in a compartment, and returns whether
-  // it does.
+  // first user. `make_stub` creates the stub of a part that runs in a compartment, and returns
+  // whether it does.
   using MakeStub = std::function<bool(std::string_view group, Part &part)>;
   Result<void> load(PluginRuntimeOptions options, MakeStub make_stub);
-  // Starts them; an error: one that the profile requires cannot.
+  // Starts the plugins. An error: a required plugin cannot start.
   Result<void> start_all();
-  // In reverse order of start; telemetry and policies apart, since the last records come after the
-  // others.
+  // Stops plugins in reverse order of start, except telemetry and policies, since the last records
+  // come after the others have stopped.
   void stop_users();
   void stop_recorders();
   void clear();
@@ -34,17 +34,17 @@ class HostPlugins {
   Result<void> start(Part &part);
   // The connector for servers of this type.
   Result<Part *> connector_for(const std::string &type);
-  // The plugin that answers bh.host.http/1, or null.
+  // The plugin that provides bh.host.http/1, or null.
   const bh_http_service *http_service(void **self);
 
-  // What the plugins here mask: the secrets of the present profile.
+  // Sets the secrets that plugins of this process mask: those of the current profile.
   void use_prints();
   std::shared_ptr<const SecretPrints> prints() const { return runtime_->prints(); }
   std::vector<std::string> servers_missing() const {
     return runtime_ ? runtime_->servers_missing() : std::vector<std::string>();
   }
 
-  // Makes `next` the tools plugins; the others end when their last call has ended.
+  // Replaces the tools plugins by `next`; removed ones end when their last call has ended.
   void exchange_tools(Parts next);
   void end_left();
 
@@ -54,7 +54,7 @@ class HostPlugins {
   const Parts &policies() const noexcept { return policies_; }
   const Parts &telemetry() const noexcept { return telemetry_; }
   const Parts &services() const noexcept { return services_; }
-  // Takes a tools plugin out for exchange_tools().
+  // Removes a tools plugin and returns it, for exchange_tools().
   std::unique_ptr<Part> take_tools(const Part *part);
 
  private:
@@ -72,8 +72,8 @@ class HostPlugins {
   MakeStub make_stub_;
   std::optional<PluginRuntime> runtime_;  // outlives the parts
   Parts transports_, connectors_, tools_, policies_, telemetry_, services_;
-  Parts leaving_;            // tools plugins that a reload removed, until their last call has ended
-  std::deque<Parts> ended_;  // those that have stopped, until what they have posted has run
+  Parts leaving_;            // tools plugins that a reload removed and that still run calls
+  std::deque<Parts> ended_;  // stopped plugins, kept until their posted functions have run
   bool services_loaded_ = false;
 };
 

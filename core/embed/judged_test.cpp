@@ -1,4 +1,4 @@
-// What a policy judges is what happens, and what it has said of lists stays with those lists.
+// A policy evaluates what is executed, and its verdicts on lists stay with these lists.
 #include <catch2/catch.hpp>
 #include <string>
 
@@ -6,7 +6,7 @@
 
 using namespace bulkhead;
 
-TEST_CASE("a completion's type is read as its server reads it") {
+TEST_CASE("a completion's type is read as the server reads it") {
   PolicyWorld w(BH_POLICY_DECIDES);
   w.judge.judge = nullptr;
   w.up.capabilities["a"] = R"({"tools":{},"resources":{},"completions":{}})";
@@ -19,13 +19,13 @@ TEST_CASE("a completion's type is read as its server reads it") {
                 R"(,"argument":{"name":"n","value":"v"}}})");
   };
   const auto sent = [&] { return w.up.last("a").find("completion/complete") != std::string::npos; };
-  SECTION("a prompt, spelled otherwise, is no resource") {
+  SECTION("a prompt in another spelling is not taken for a resource") {
     complete(R"({"type":"ref\/prompt","name":"secret","uri":"bulkhead://a/m://1"})");
     CHECK(w.judge.asked.empty());
     CHECK(c.has("Prompt not found: secret"));
     CHECK_FALSE(sent());
   }
-  SECTION("a type that nobody knows is refused") {
+  SECTION("an unknown type is refused") {
     for (const char *type : {R"("ref/other")", "7", R"("")"}) {
       complete(R"({"type":)" + std::string(type) +
                R"(,"name":"secret","uri":"bulkhead://a/m://1"})");
@@ -43,7 +43,7 @@ TEST_CASE("a completion's type is read as its server reads it") {
   }
 }
 
-TEST_CASE("a cursor of a list with items missing is none of the whole list") {
+TEST_CASE("a cursor of a filtered list is not valid for the whole list") {
   PolicyWorld w(BH_POLICY_FILTERS_LISTS);
   w.profile.limits.policy_timeout_ms = 80;
   w.profile.limits.page_items = 1;

@@ -1,4 +1,4 @@
-// A gateway inside the test whose policy and telemetry are played by the test.
+// A gateway inside the test, which plays its policy and its telemetry.
 #pragma once
 
 #include <catch2/catch.hpp>

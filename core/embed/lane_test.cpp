@@ -1,4 +1,4 @@
-// Lanes to servers behind a connector: what waits in them, and what a late start brings.
+// Lanes to servers behind a connector: their queues, and late starts.
 #include <algorithm>
 #include <catch2/catch.hpp>
 #include <string>
@@ -32,7 +32,7 @@ std::size_t lanes_of(const World &w, std::string_view server) {
 
 }  // namespace
 
-TEST_CASE("the bytes of the calls that wait for a server have a bound; one may always wait") {
+TEST_CASE("the bytes of queued calls have a limit; an empty queue takes any call") {
   World w;
   w.profile.servers[0].max_in_flight = 1;
   w.profile.limits.write_queue_bytes = 1000;
@@ -48,7 +48,7 @@ TEST_CASE("the bytes of the calls that wait for a server have a bound; one may a
   CHECK(c.has(R"(\"a\" is busy: 1 calls of 5)"));
   c.got.clear();
 
-  // What is sent, and what is cancelled, makes room.
+  // Sent and cancelled calls free capacity.
   answer_last(w, "a");
   CHECK(w.up.last("a").size() > 5000);
   c.got.clear();
@@ -66,7 +66,7 @@ TEST_CASE("the bytes of the calls that wait for a server have a bound; one may a
   CHECK(w.host->status().in_flight == 0);
 }
 
-TEST_CASE("a server that goes and becomes ready late gets no further connections") {
+TEST_CASE("a removed server that becomes ready late gets no further connections") {
   World w;
   w.profile.servers = {server("a")};
   w.start();
@@ -77,7 +77,7 @@ TEST_CASE("a server that goes and becomes ready late gets no further connections
   w.profile.servers[0].pool_size = 3;
   REQUIRE(w.host->apply(w.profile).has_value());
   REQUIRE(lanes_of(w, "a") == 2);
-  c.call("1", "a__x");  // waits
+  c.call("1", "a__x");  // queued
   w.profile.servers = {};
   REQUIRE(w.host->apply(w.profile).has_value());
   const std::string id = FakeUpstreams::id_of(w.up.lane("a").sent.at(0));

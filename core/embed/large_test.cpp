@@ -1,5 +1,5 @@
-// Messages too large to be looked at for duplicate members before somebody else's turn: nothing is
-// asked or answered in the turn in which they come.
+// Messages too large for an immediate check for duplicate members: they are checked in a later
+// turn, before a policy is asked or an answer is sent.
 #include <catch2/catch.hpp>
 #include <string>
 
@@ -26,7 +26,8 @@ bh_status allow(const FakeJudge::Asked &, bh_verdict *out) {
 
 }  // namespace
 
-TEST_CASE("a policy is asked about large arguments in a later turn, and others go on meanwhile") {
+TEST_CASE(
+    "a policy evaluates large arguments in a later turn, and other calls continue during it") {
   PolicyWorld w(decides);
   w.judge.judge = allow;
   w.start();
@@ -57,7 +58,7 @@ TEST_CASE("large arguments with duplicate members are refused, and no policy is 
   CHECK(w.record().outcome == BH_OUTCOME_REFUSED);
 }
 
-TEST_CASE("large arguments that nobody reads go on at once, whatever is in them") {
+TEST_CASE("large arguments that no policy reads are sent immediately, whatever they contain") {
   PolicyWorld w(BH_POLICY_DECIDES);
   w.judge.judge = allow;
   w.start();
@@ -66,7 +67,7 @@ TEST_CASE("large arguments that nobody reads go on at once, whatever is in them"
   CHECK(w.sent_call());
 }
 
-TEST_CASE("a large call may be decided later still, or be given up before it is looked at") {
+TEST_CASE("a large call may be decided even later, or be cancelled before it is checked") {
   PolicyWorld w(decides);
   w.start();
   Client c(*w.host);
@@ -85,7 +86,7 @@ TEST_CASE("a large call may be decided later still, or be given up before it is 
     REQUIRE(w.turn_until([&] { return c.has("blocked by policy (r1)"); }));
     CHECK_FALSE(w.sent_call());
   }
-  SECTION("given up") {
+  SECTION("cancelled") {
     c.end->send(R"({"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":1}})");
     w.turn(50);
     CHECK(w.judge.asked.empty());
@@ -93,7 +94,7 @@ TEST_CASE("a large call may be decided later still, or be given up before it is 
   }
 }
 
-TEST_CASE("a large result is observed in a later turn; its original waits") {
+TEST_CASE("a large result is evaluated in a later turn; the original waits") {
   PolicyWorld w(observes);
   w.judge.judge = allow;
   w.start();
@@ -123,7 +124,7 @@ TEST_CASE("a large result is observed in a later turn; its original waits") {
   }
 }
 
-TEST_CASE("large notifications and requests of servers are judged in a later turn") {
+TEST_CASE("large notifications and server-initiated requests are evaluated in a later turn") {
   PolicyWorld w(BH_POLICY_JUDGES_INPUT | BH_POLICY_JUDGES_NOTIFICATIONS);
   w.judge.judge = allow;
   w.start();
@@ -149,7 +150,7 @@ TEST_CASE("large notifications and requests of servers are judged in a later tur
     CHECK(w.judge.asked.empty());
     CHECK_FALSE(c.has("xxx"));
   }
-  SECTION("its client has gone") {
+  SECTION("its client has disconnected") {
     w.up.say("a", message + large() + "}", call);
     c.end.reset();
     w.turn(100);
@@ -157,7 +158,7 @@ TEST_CASE("large notifications and requests of servers are judged in a later tur
   }
 }
 
-TEST_CASE("what waits to be looked at counts as what waits for the policy") {
+TEST_CASE("messages that wait for the check count towards the limit for policies") {
   PolicyWorld w(decides);
   w.profile.limits.policy_waiting_bytes = 500'000;
   w.judge.judge = allow;
@@ -172,11 +173,11 @@ TEST_CASE("what waits to be looked at counts as what waits for the policy") {
   REQUIRE(w.turn_until([&] { return w.judge.asked.size() == 2; }));
 }
 
-// ---- what policies write ---------------------------------------------------------------------
+// ---- rewrites of policies --------------------------------------------------------------------
 
 namespace {
 
-// Rewrites everything with this text.
+// Rewrites everything to this text.
 auto rewriting(std::string text) {
   return [text = std::move(text)](const FakeJudge::Asked &, bh_verdict *out) -> bh_status {
     out->verdict = BH_VERDICT_REWRITE;
@@ -187,7 +188,7 @@ auto rewriting(std::string text) {
 
 }  // namespace
 
-TEST_CASE("a large rewrite is not looked at where the policy's verdict is read") {
+TEST_CASE("a large rewrite is not checked inside the policy's answer") {
   const std::string broken = large("").substr(1);
   bh_verdict verdict{};
   verdict.size = sizeof verdict;
@@ -217,7 +218,7 @@ TEST_CASE("a large rewrite of a call is sent in a later turn") {
   CHECK(w.judge.asked.size() == 1);
 }
 
-TEST_CASE("a large rewrite with a mistake is a refusal, whenever it comes") {
+TEST_CASE("an invalid large rewrite is a refusal, whenever it arrives") {
   const bool at_once = GENERATE(true, false);
   const auto &[text, fault] = GENERATE(
       table<std::string, std::string>({{large(twins), "rewrite holds an object with duplicate"},
@@ -234,7 +235,7 @@ TEST_CASE("a large rewrite with a mistake is a refusal, whenever it comes") {
   CHECK(w.record().rule == "policy-failed");
 }
 
-TEST_CASE("a large rewrite of a result reaches the client in a later turn, or not at all") {
+TEST_CASE("a large rewrite of a result reaches the client in a later turn, or never") {
   PolicyWorld w(observes);
   const bool good = GENERATE(true, false);
   const std::string text = large(good ? R"(,"by":"policy")" : twins);
@@ -249,7 +250,7 @@ TEST_CASE("a large rewrite of a result reaches the client in a later turn, or no
   CHECK_FALSE(c.has("original"));
 }
 
-TEST_CASE("a policy is asked about a large rewrite of one before it once it has been looked at") {
+TEST_CASE("a policy is asked about a large rewrite of an earlier policy once it has been checked") {
   PolicyWorld w(decides);
   w.profile.policies.push_back(use("fake-policy"));
   w.profile.policies.back().id = "second";

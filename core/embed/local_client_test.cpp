@@ -5,7 +5,7 @@
 
 using namespace bulkhead;
 
-TEST_CASE("a local client may be destroyed in its own callback, while more is to come") {
+TEST_CASE("a local client may be destroyed in its own callback while messages are pending") {
   World w;
   w.start();
   Client c(*w.host);
@@ -14,7 +14,7 @@ TEST_CASE("a local client may be destroyed in its own callback, while more is to
   c.call("2", "a__x");
   const std::string second = FakeUpstreams::id_of(w.up.last("a"));
   c.on_message = [&] { c.end.reset(); };
-  // Both come in one read, as far as the gateway is concerned.
+  // The gateway reads both at once.
   w.up.say("a", R"({"jsonrpc":"2.0","id":)" + first + R"(,"result":{}})");
   w.up.say("a", R"({"jsonrpc":"2.0","id":)" + second + R"(,"result":{}})");
   CHECK(c.got.size() == 1);

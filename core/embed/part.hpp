@@ -19,8 +19,8 @@ struct Part : PluginPart {
   HostParts *host = nullptr;
   bool finished = false;           // a transport: no further clients can connect
   std::unique_ptr<ClientEnd> end;  // a transport: receives the messages of its sessions
-  Upstream *upstream = nullptr;    // a tools plugin: the server that it is
-  std::string compartment;         // where it runs; empty: here
+  Upstream *upstream = nullptr;    // a tools plugin: its upstream
+  std::string compartment;         // compartment that runs it; empty: this process
   // Its stub, if it is a policy or telemetry plugin of a compartment.
   std::unique_ptr<link::PolicyClientStub> policy_stub;
   std::unique_ptr<link::TelemetryClientStub> telemetry_stub;

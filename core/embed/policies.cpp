@@ -78,9 +78,10 @@ void Policies::record(const std::vector<std::string> &changes) const {
   core_.route().records.recorder.policy(detail + '}');
 }
 
-// A policy that decides nothing is not worth a thread.
+// The watch has a thread, so it is created only if a policy decides.
 void Policies::watch(bool wanted) {
-  constexpr std::uint64_t least_ms = 1'000;  // below, a busy machine looks like a policy that hangs
+  constexpr std::uint64_t least_ms = 1'000;  // a shorter limit would report a busy machine as a
+                                             // hanging policy
   if (!wanted || watch_ != nullptr || !policy_hang_handler()) return;
   watch_ = std::make_unique<PolicyWatch>(std::max(core_.profile.limits.policy_timeout_ms, least_ms),
                                          policy_hang_handler());

@@ -1,4 +1,4 @@
-// The policies of the host: which of them decide, their reload, and their answers.
+// The policies of the host: which of them decide, their reload and their answers.
 #pragma once
 
 #include <cstdint>
@@ -19,31 +19,31 @@ class Policies final : public link::PolicyEvents {
   // `parts`: the policy plugins, in the order of the profile.
   Policies(HostCore &core, const Parts &parts);
 
-  // Connects the router's gate with the stack; once, when there is a router.
+  // Connects the router's gate with the stack. Call it once, after the router is created.
   void connect();
-  // Makes the started policies the ones that decide. Again: what they need may have changed.
+  // Makes the started policies decide. Call it again if their needs have changed.
   Result<void> use();
-  // The limits of the profile have changed.
+  // Applies the limits of a changed profile.
   void use_limits();
-  // Records what decides from now on. `changes`: compared with what decided before.
+  // Records which policies decide from now on. `changes`: differences from the previous ones.
   void record(const std::vector<std::string> &changes) const;
 
-  // Takes the policies of *next out whose configuration alone has changed and that can take it
-  // while they run: these are left in *next as they are now, and the wanted ones are returned. A
-  // file that has changed, or is not known, does not keep the rules from being applied: the running
-  // code takes them, and keep_fixed() names the file.
+  // Removes from *next the policies that can be reconfigured while they run and whose configuration
+  // alone has changed. *next keeps their current configuration; the wanted ones are returned. A
+  // changed or unknown plugin file does not prevent this: the running code takes the rules, and
+  // keep_fixed() names the file.
   std::vector<PluginUse> extract_reloadable(Profile *next) const;
-  // Configures the running policies. True: the rules have changed. On an error all keep what they
-  // have.
+  // Configures the running policies. True: the rules have changed. On an error all of them keep
+  // their configuration.
   Result<bool> reconfigure(const std::vector<PluginUse> &uses);
   void rules_changed();
 
-  // A policy has answered later. `policy`: its self; null: the one that was asked last.
+  // Receives a later answer of a policy. `policy`: its self; null: the policy that was asked last.
   void answered(std::uint64_t exchange, Gate::Decision decision, const void *policy = nullptr);
   void filtered(std::uint64_t question, bool listed, const void *policy);
   // See RouterHooks::on_unanswered.
   void unanswered(std::uint64_t number, bool late);
-  // Each policy in another process can decide, or has failed.
+  // True if each policy in another process can decide or has failed.
   bool settled() const;
 
  private:
@@ -60,7 +60,7 @@ class Policies final : public link::PolicyEvents {
   const Parts &parts_;
   std::unique_ptr<PolicyWatch> watch_;
   std::unique_ptr<RewriteChecks> rewrite_checks_;
-  PolicyStack stack_;  // what the router's gate asks
+  PolicyStack stack_;  // asked by the router's gate
 };
 
 }  // namespace bulkhead

@@ -33,7 +33,7 @@ void join(std::string *all, std::string_view one) {
   *all += one;
 }
 
-// So far only this is known: a person is to be asked.
+// A decision to require approval, without further data.
 PolicyStack::Decision asking(bool warned) {
   PolicyStack::Decision decision;
   decision.verdict = PolicyStack::Verdict::refuse;
@@ -59,7 +59,7 @@ void PolicyStack::rules_changed() noexcept {
   for (auto &[exchange, kept] : kept_) kept.progress.stale = true;
 }
 
-// What an engine says in needs() when it wants to be asked.
+// The bit of needs() that selects such requests.
 std::uint32_t PolicyStack::wanted_bit(Look look, std::uint32_t event) noexcept {
   if (look == Look::observe) return BH_POLICY_READS_RESULTS;
   if (look == Look::filter) return BH_POLICY_FILTERS_LISTS;
@@ -68,7 +68,7 @@ std::uint32_t PolicyStack::wanted_bit(Look look, std::uint32_t event) noexcept {
   return BH_POLICY_JUDGES_INPUT;
 }
 
-// ---- asking ----------------------------------------------------------------------------------
+// ---- requests --------------------------------------------------------------------------------
 
 PolicyStack::Decision PolicyStack::begin(const bh_policy_request &request, Look look,
                                          std::string_view text) {
@@ -93,7 +93,7 @@ PolicyStack::Decision PolicyStack::run(const bh_policy_request &request, std::st
     const Engine &engine = engines_[progress.next++];
     if ((engine.needs & wanted) == 0) continue;
     const std::string_view now = progress.rewritten ? progress.so_far.replacement : text;
-    // Before it is asked: what is asked must be there for those behind it.
+    // Kept before it is asked: later policies need the data of the request.
     if (!has_room(request, now)) {
       return Gate::failed("too much waits for the policies (limits.policy_waiting_bytes)");
     }
@@ -110,7 +110,7 @@ PolicyStack::Decision PolicyStack::run(const bh_policy_request &request, std::st
   return conclude(request.exchange, std::move(progress));
 }
 
-// Those behind it are asked about the replacement, so it is looked at before.
+// Validates a replacement before later policies are asked about it.
 PolicyStack::Decision PolicyStack::read(std::uint64_t exchange, Decision rewrite,
                                         const void *who) const {
   if (read_later_) return read_later_(exchange, std::move(rewrite), who);
@@ -125,7 +125,7 @@ PolicyStack::Decision PolicyStack::conclude(std::uint64_t exchange, Progress pro
   return std::move(progress.so_far);
 }
 
-// One engine, with what it reads of the request.
+// Asks one engine, with the parts of the request that it reads.
 PolicyStack::Decision PolicyStack::ask(const Engine &engine, Look look, bh_policy_request request,
                                        std::string_view text) const {
   const bool reads_text = (engine.needs & BH_POLICY_READS_ARGUMENTS) != 0;
@@ -150,14 +150,14 @@ PolicyStack::Decision PolicyStack::ask(const Engine &engine, Look look, bh_polic
   return Gate::from(verdict);
 }
 
-// Adds what one engine says to what those before it have said. False: that ends it.
+// Merges one engine's decision into those of earlier ones. False: the decision is final.
 bool PolicyStack::merge(Progress *progress, Decision decision) {
   Decision &so_far = progress->so_far;
   const auto end = [&](Decision last) {
     so_far = std::move(last);
     return false;
   };
-  // What is no call passes or does not; a result cannot wait for a person.
+  // An event other than a call is allowed or refused; a result cannot wait for approval.
   if (!progress->call && decision.verdict != Verdict::allow) return end(std::move(decision));
   const bool asks = decision.asks && progress->look == Look::decide;
   if (decision.verdict == Verdict::refuse && !asks) return end(std::move(decision));
@@ -185,7 +185,7 @@ bool PolicyStack::merge(Progress *progress, Decision decision) {
   return true;
 }
 
-// ---- what one of several answers later -------------------------------------------------------
+// ---- later answers ---------------------------------------------------------------------------
 
 bool PolicyStack::has_room(const bh_policy_request &request, std::string_view text) const noexcept {
   return kept_bytes_ + size_of(request) + text.size() <= max_kept_bytes_;
@@ -215,8 +215,8 @@ PolicyStack::Decision PolicyStack::answered(std::uint64_t exchange, Decision dec
   kept_.erase(at);
   kept_bytes_ -= kept.cost;
   if (kept.progress.stale) {
-    // Those before it said what they did by rules that may not allow it any more; asked again,
-    // they would count the call twice.
+    // Earlier policies decided by rules that may have changed, and asking them again would count
+    // the call twice.
     if (kept.progress.look != Look::filter)
       return Gate::failed("its rules were replaced while it was being judged; try again");
     decision = {};
@@ -249,12 +249,12 @@ void PolicyStack::forget(std::uint64_t number) {
 
 // ---- the table -------------------------------------------------------------------------------
 
-// A failure is an error, as it was before it came here.
+// Reports a failure as an error, in the form in which the policy reported it.
 bh_status PolicyStack::say(Decision decision, bh_verdict *out, bh_error *error) {
   said_ = std::move(decision);
   if (said_.verdict == Verdict::pending) return BH_PENDING;
   if (said_.verdict == Verdict::refuse && said_.action == 0) {
-    constexpr std::string_view known = "the policy failed: ";  // the gate says it again
+    constexpr std::string_view known = "the policy failed: ";  // the gate adds this prefix again
     std::string_view why = said_.reason;
     if (why.starts_with(known)) why.remove_prefix(known.size());
     return bh::fail(error, BH_E_INTERNAL, why);
@@ -274,7 +274,7 @@ bh_status PolicyStack::say(Decision decision, bh_verdict *out, bh_error *error) 
 struct PolicyStackFunctions {
   using Look = PolicyStack::Look;
   static PolicyStack &stack(void *self) { return *static_cast<PolicyStack *>(self); }
-  // Null: there are several.
+  // Null: there are several policies.
   static const PolicyStack::Engine *only(void *self) {
     return stack(self).engines_.size() == 1 ? &stack(self).engines_.front() : nullptr;
   }

@@ -1,10 +1,10 @@
-// Several policies as one: they are asked one after the other, in the order of the profile. The
-// first that refuses ends it: nothing that another one says lifts a refusal, and those behind it
-// are not asked. Each gets only what it says that it reads, with what those before it have
-// rewritten. When some ask for a person and none refuses, the person is told the rules of all of
-// them. When a person has said yes, only those that asked are told so.
+// Combines several policies into one. They are asked in the order of the profile, and the first
+// refusal is final: later policies are not asked and cannot lift it. Each policy receives only what
+// it reads, as rewritten by earlier policies. If some require approval and none refuses, the
+// approval names the rules of all of them. Once the call is approved, only the policies that
+// required approval see BH_REQUEST_APPROVED.
 //
-// One policy alone is asked as if this were not here. Those of this process are watched.
+// A single policy is asked directly. Policies of this process are watched for hanging.
 //
 // Owner: the Host. Thread: [io].
 #pragma once
@@ -31,57 +31,57 @@ class PolicyStack {
   struct Engine {
     const bh_policy *table = nullptr;
     void *self = nullptr;
-    const std::string *name = nullptr;  // of one in this process: it is watched
+    const std::string *name = nullptr;  // of a policy in this process, which is watched
     std::uint32_t needs = 0;            // filled by use()
   };
 
-  // kept_bytes: the most that questions hold which one of several answers later. Again with the
-  // same engines: what they need may be other now.
+  // kept_bytes: limit of the requests kept while one of several policies answers later. May be
+  // called again with the same engines if their needs have changed.
   void use(std::vector<Engine> engines, std::uint64_t kept_bytes);
-  // Other rules are in force: what waits was begun under those before. When its answer comes, a
-  // call or a result is refused, and an item is asked about anew.
+  // The rules have changed, and pending requests were begun under the former ones. When their
+  // answer arrives, a call or result is refused, and an item is evaluated anew.
   void rules_changed() noexcept;
-  // Null: nobody watches. Outlives the stack.
+  // Null: policies are not watched. Outlives the stack.
   void watch_with(PolicyWatch *watch) noexcept { watch_ = watch; }
 
-  // Who looks at large replacements; its answer comes through answered().
+  // Validates large replacements; the result arrives through answered().
   void read_with(Gate::ReadLater later) { read_later_ = std::move(later); }
 
   std::size_t size() const noexcept { return engines_.size(); }
 
-  // What the gate asks; its `self` is the PolicyStack.
+  // The table for the gate; its `self` is the PolicyStack.
   static const bh_policy &table() noexcept;
 
-  // One policy has answered what was pending; those behind it are asked. `who`: its self, or null
-  // if it is known that this one was asked. pending: another one answers later, or nobody waits for
-  // this.
+  // Receives the answer of one policy to a pending request; the policies after it are asked next.
+  // `who`: its self, or null if it is known to be the policy that was asked. Returns pending if
+  // another policy answers later, or if no such request is pending.
   Decision answered(std::uint64_t exchange, Decision decision, const void *who = nullptr);
   Shown filtered(std::uint64_t question, bool listed, const void *who = nullptr);
-  // Nobody waits for the answer any more, or the call has ended.
+  // The answer is no longer needed, or the call has ended.
   void forget(std::uint64_t number);
 
  private:
   friend struct PolicyStackFunctions;
 
-  using EngineBits = std::uint32_t;  // by place in engines_, as many as a profile may have
+  using EngineBits = std::uint32_t;  // by index in engines_, as many as a profile may have
   enum class Look : std::uint8_t { decide, observe, filter };
-  // How far the policies are with one question.
+  // The progress of one request through the policies.
   struct Progress {
     Look look = Look::decide;
-    bool call = true;             // false: an event that is no call
+    bool call = true;             // false: an event other than a call
     std::size_t next = 0;         // the engine after the one that was asked last
-    const void *asked = nullptr;  // that one's self
-    EngineBits askers = 0;        // those that want a person to allow it
-    EngineBits approved = 0;      // a person has allowed it, which these wanted
+    const void *asked = nullptr;  // self of that engine
+    EngineBits askers = 0;        // those that require approval
+    EngineBits approved = 0;      // those whose required approval was given
     Decision so_far;
-    bool rewritten = false;  // so_far.replacement takes the place of the text
-    bool stale = false;      // other rules have come since
+    bool rewritten = false;  // so_far.replacement replaces the text
+    bool stale = false;      // the rules have changed since it began
   };
-  // One that waits, with what the engines after it will need.
+  // A pending request, with the data that the remaining engines need.
   struct Kept {
     Progress progress;
     bh_policy_request request{};
-    std::string bytes;  // what the request points to, and then the text
+    std::string bytes;  // the data of the request, then the text
     std::size_t text_at = 0;
     std::uint64_t cost = 0;
   };
@@ -101,9 +101,10 @@ class PolicyStack {
   PolicyWatch *watch_ = nullptr;
   Gate::ReadLater read_later_;
   std::vector<Engine> engines_;
-  std::uint32_t needs_ = 0;                       // of all of them
+  std::uint32_t needs_ = 0;                       // of all engines
   std::unordered_map<std::uint64_t, Kept> kept_;  // empty with one engine
-  // Of calls that a person is asked about, until forget(): who wanted that. Empty with one engine.
+  // Calls that require approval, until forget(): the engines that required it. Empty with one
+  // engine.
   std::unordered_map<std::uint64_t, EngineBits> askers_;
   std::uint64_t kept_bytes_ = 0, max_kept_bytes_ = 0;
   Decision said_;  // its texts are borrowed until the next question

@@ -14,7 +14,7 @@ namespace {
 constexpr std::uint32_t all = BH_POLICY_DECIDES | BH_POLICY_READS_ARGUMENTS |
                               BH_POLICY_READS_RESULTS | BH_POLICY_FILTERS_LISTS;
 
-// A policy that is played by the test.
+// A policy played by the test.
 struct Engine {
   std::uint32_t needs = all;
   bh_status status = BH_OK;
@@ -67,7 +67,7 @@ constexpr bh_policy table{
 struct Stack {
   std::deque<Engine> engines;
   PolicyStack stack;
-  Gate gate;  // what the router has of it
+  Gate gate;  // the router's gate
 
   explicit Stack(std::size_t n, std::uint64_t kept_bytes = 1 << 20)
       : engines(n), kept_bytes_(kept_bytes) {
@@ -79,7 +79,7 @@ struct Stack {
     stack.use(std::move(all_of_them), kept_bytes_);
     gate.use(&PolicyStack::table(), &stack);
   }
-  // From texts that are gone when this returns, as messages are.
+  // The texts are destroyed on return, as those of messages are.
   Gate::Decision decide(std::uint64_t exchange = 1, std::uint32_t flags = 0) {
     std::string server = "s", arguments = R"({"n":1})", definition = R"({"name":"t"})";
     bh_policy_request request{};
@@ -120,7 +120,7 @@ TEST_CASE("a call passes when every policy allows it") {
   for (const Engine &one : s.engines) CHECK(one.asked.size() == 1);
 }
 
-TEST_CASE("the first refusal ends it, and nothing behind it is asked or lifts it") {
+TEST_CASE("the first refusal is final: later policies are not asked and cannot lift it") {
   Stack s(3);
   s.engines[0].verdict = BH_VERDICT_BLOCK;
   s.engines[0].rule = "corp";
@@ -132,21 +132,21 @@ TEST_CASE("the first refusal ends it, and nothing behind it is asked or lifts it
   CHECK(s.engines[2].asked.empty());
 }
 
-TEST_CASE("whatever a policy does wrong is a refusal, wherever it stands") {
+TEST_CASE("any failure of a policy is a refusal, at any position") {
   const auto at = GENERATE(0, 1);
   Stack s(2);
   Engine &bad = s.engines[static_cast<std::size_t>(at)];
   SECTION("an error") {
     bad.status = BH_E_INTERNAL;
   }
-  SECTION("no verdict that there is") {
+  SECTION("an unknown verdict") {
     bad.verdict = 99;
   }
-  SECTION("a rewrite that is no JSON") {
+  SECTION("a rewrite that is not JSON") {
     bad.verdict = BH_VERDICT_REWRITE;
     bad.rewrite = "{";
   }
-  SECTION("a rewrite that others could read otherwise") {
+  SECTION("an ambiguous rewrite") {
     bad.verdict = BH_VERDICT_REWRITE;
     bad.rewrite = R"({"a":1,"a":2})";
   }
@@ -155,7 +155,7 @@ TEST_CASE("whatever a policy does wrong is a refusal, wherever it stands") {
   CHECK(decision.rule == Gate::failed_rule);
 }
 
-TEST_CASE("each policy gets what it reads, and what those before it have rewritten") {
+TEST_CASE("each policy gets what it reads, as rewritten by earlier ones") {
   Stack s(3);
   s.engines[0].verdict = BH_VERDICT_REWRITE;
   s.engines[0].rewrite = R"({"n":2})";
@@ -172,7 +172,7 @@ TEST_CASE("each policy gets what it reads, and what those before it have rewritt
   CHECK(s.engines[2].asked[0] == Engine::Asked{"s", R"({"n":2})", R"({"name":"t"})", ""});
 }
 
-TEST_CASE("one that does not decide is not asked to") {
+TEST_CASE("a policy that does not decide is not asked to") {
   Stack s(2);
   s.engines[0].needs = BH_POLICY_READS_RESULTS;
   s.engines[0].verdict = BH_VERDICT_BLOCK;
@@ -181,14 +181,14 @@ TEST_CASE("one that does not decide is not asked to") {
   CHECK(s.observe("{}").verdict == Gate::Verdict::refuse);
 }
 
-TEST_CASE("policies that ask for a person ask together") {
+TEST_CASE("the approvals that several policies require are one approval") {
   Stack s(3);
   s.engines[0].verdict = s.engines[2].verdict = BH_VERDICT_ASK;
   s.engines[0].rule = "a";
   s.engines[0].reason = "because";
   s.engines[1].rule = "b";
   s.engines[2].rule = "c";
-  SECTION("all rules are named") {
+  SECTION("it names all rules") {
     const auto decision = s.decide();
     CHECK(decision.verdict == Gate::Verdict::refuse);
     CHECK(decision.asks);
@@ -196,14 +196,14 @@ TEST_CASE("policies that ask for a person ask together") {
     CHECK(decision.reason == "because");
     CHECK(decision.action == BH_VERDICT_ASK);
   }
-  SECTION("one that blocks spares the person") {
+  SECTION("if one blocks, no approval is requested") {
     s.engines[2].verdict = BH_VERDICT_BLOCK;
     const auto decision = s.decide();
     CHECK(decision.verdict == Gate::Verdict::refuse);
     CHECK_FALSE(decision.asks);
     CHECK(decision.rule == "c");
   }
-  SECTION("none is shown one thing while another runs") {
+  SECTION("the approved text is the executed one") {
     s.engines[1].verdict = BH_VERDICT_REWRITE;
     s.engines[1].rewrite = "{}";
     const auto decision = s.decide();
@@ -212,20 +212,20 @@ TEST_CASE("policies that ask for a person ask together") {
   }
 }
 
-TEST_CASE("only a policy that asked for a person hears that one has allowed it") {
+TEST_CASE("only a policy that required approval is notified that it was given") {
   constexpr std::uint32_t again = BH_REQUEST_AGAIN, yes = BH_REQUEST_AGAIN | BH_REQUEST_APPROVED;
   Stack s(3);
   s.engines[1].verdict = BH_VERDICT_ASK;
   s.engines[1].rule = "b";
   const auto flags = [&](std::size_t i) { return s.engines[i].asked.back().flags; };
-  SECTION("at once") {
+  SECTION("immediately") {
     REQUIRE(s.decide(7).asks);
     REQUIRE(s.decide(7, yes).asks);
     CHECK(flags(0) == again);
     CHECK(flags(1) == yes);
     CHECK(flags(2) == again);
   }
-  SECTION("when it asked later, and is asked again by one that answers later") {
+  SECTION("if it required it later, and is asked again by a policy that answers later") {
     s.engines[0].status = s.engines[1].status = BH_PENDING;
     REQUIRE(s.decide(7).verdict == Gate::Verdict::pending);
     REQUIRE(s.answered(0, 7).verdict == Gate::Verdict::pending);
@@ -237,12 +237,12 @@ TEST_CASE("only a policy that asked for a person hears that one has allowed it")
     CHECK(flags(1) == yes);
     CHECK(flags(2) == again);
   }
-  SECTION("and of no other call") {
+  SECTION("for no other call") {
     REQUIRE(s.decide(7).asks);
     static_cast<void>(s.decide(8, yes));
     CHECK(flags(1) == again);
   }
-  SECTION("and not once the call has ended") {
+  SECTION("not after the call has ended") {
     REQUIRE(s.decide(7).asks);
     s.stack.forget(7);
     static_cast<void>(s.decide(7, yes));
@@ -250,44 +250,44 @@ TEST_CASE("only a policy that asked for a person hears that one has allowed it")
   }
 }
 
-TEST_CASE("answers that come later go on where it stood") {
+TEST_CASE("a later answer resumes the evaluation") {
   Stack s(3);
   s.engines[1].status = s.engines[2].status = BH_PENDING;
   s.engines[0].verdict = BH_VERDICT_REWRITE;
   s.engines[0].rewrite = R"({"n":2})";
   REQUIRE(s.decide().verdict == Gate::Verdict::pending);
   CHECK(s.engines[2].asked.empty());
-  SECTION("to the end") {
+  SECTION("up to the last policy") {
     REQUIRE(s.answered(1).verdict == Gate::Verdict::pending);
     REQUIRE(s.engines[2].asked.size() == 1);
     CHECK(s.engines[2].asked[0] == Engine::Asked{"s", R"({"n":2})", "", ""});
     const auto decision = s.answered(2);
     CHECK(decision.verdict == Gate::Verdict::rewrite);
     CHECK(decision.replacement == R"({"n":2})");
-    CHECK(s.answered(2).verdict == Gate::Verdict::pending);  // nobody waits for a second one
+    CHECK(s.answered(2).verdict == Gate::Verdict::pending);  // a second answer is not expected
   }
   SECTION("until one refuses") {
     s.engines[1].verdict = BH_VERDICT_BLOCK;
     CHECK(s.answered(1).verdict == Gate::Verdict::refuse);
     CHECK(s.engines[2].asked.empty());
   }
-  SECTION("but not by one that was not asked") {
+  SECTION("not by an answer of a policy that was not asked") {
     s.engines[2].status = BH_OK;
     CHECK(s.stack.answered(1, {}, &s.engines[2]).verdict == Gate::Verdict::pending);
     CHECK(s.engines[2].asked.empty());
     CHECK(s.answered(1).verdict == Gate::Verdict::rewrite);
   }
-  SECTION("unless nobody waits") {
+  SECTION("not if the answer is no longer needed") {
     s.stack.forget(1);
     CHECK(s.answered(1).verdict == Gate::Verdict::pending);
     CHECK(s.engines[2].asked.empty());
   }
 }
 
-TEST_CASE("what was begun under other rules does not end under them") {
+TEST_CASE("a request begun under former rules does not end under them") {
   Stack s(2);
   s.engines[1].status = BH_PENDING;
-  SECTION("a call is refused, and counted no second time") {
+  SECTION("a call is refused, and not counted twice") {
     REQUIRE(s.decide().verdict == Gate::Verdict::pending);
     s.stack.rules_changed();
     const auto decision = s.answered(1);
@@ -301,7 +301,7 @@ TEST_CASE("what was begun under other rules does not end under them") {
     s.stack.rules_changed();
     CHECK(s.answered(1).verdict == Gate::Verdict::refuse);
   }
-  SECTION("an item is asked about anew") {
+  SECTION("an item is evaluated anew") {
     bh_policy_request request{};
     request.size = sizeof request;
     request.exchange = 7;
@@ -311,14 +311,14 @@ TEST_CASE("what was begun under other rules does not end under them") {
     CHECK(s.stack.filtered(7, true, &s.engines[1]) == Gate::Shown::no);
     CHECK(s.engines[0].asked.size() == 2);
   }
-  SECTION("and what begins after it is as ever") {
+  SECTION("later requests are not affected") {
     s.stack.rules_changed();
     REQUIRE(s.decide().verdict == Gate::Verdict::pending);
     CHECK(s.answered(1).verdict == Gate::Verdict::allow);
   }
 }
 
-TEST_CASE("results go through all of them, and leave only as the last one has seen them") {
+TEST_CASE("results pass all policies, and the client gets what the last one has evaluated") {
   Stack s(2);
   s.engines[0].verdict = BH_VERDICT_REWRITE;
   s.engines[0].rewrite = R"({"masked":true})";
@@ -331,12 +331,12 @@ TEST_CASE("results go through all of them, and leave only as the last one has se
     CHECK(decision.replacement == R"({"masked":true})");
   }
   SECTION("withheld") {
-    s.engines[1].verdict = BH_VERDICT_ASK;  // a result cannot wait for a person
+    s.engines[1].verdict = BH_VERDICT_ASK;  // a result cannot require approval
     CHECK(s.answered(1).verdict == Gate::Verdict::refuse);
   }
 }
 
-TEST_CASE("an item is listed when nobody hides it") {
+TEST_CASE("an item is listed if no policy hides it") {
   Stack s(2);
   bh_policy_request request{};
   request.size = sizeof request;
@@ -352,7 +352,7 @@ TEST_CASE("an item is listed when nobody hides it") {
   CHECK(s.stack.filtered(7, true, &s.engines[0]) == Gate::Shown::yes);
 }
 
-TEST_CASE("what is kept for those behind has a bound, and then calls are refused") {
+TEST_CASE("requests kept for later policies have a limit; above it calls are refused") {
   Stack s(2, 50);
   s.engines[0].status = BH_PENDING;
   REQUIRE(s.decide(1).verdict == Gate::Verdict::pending);
@@ -367,7 +367,7 @@ TEST_CASE("what is kept for those behind has a bound, and then calls are refused
   CHECK(s.decide(3).verdict == Gate::Verdict::pending);
 }
 
-TEST_CASE("one policy alone is asked as if nothing were between") {
+TEST_CASE("one policy alone is asked without a detour") {
   Stack s(1, 0);  // nothing may be kept
   s.engines[0].status = BH_PENDING;
   REQUIRE(s.decide().verdict == Gate::Verdict::pending);
@@ -376,7 +376,7 @@ TEST_CASE("one policy alone is asked as if nothing were between") {
   CHECK(s.answered(0).asks);
 }
 
-TEST_CASE("what is no call goes to those that judge it, and passes or does not") {
+TEST_CASE("events reach the policies that evaluate them, and pass or are refused") {
   Stack s(2);
   s.engines[0].needs = BH_POLICY_DECIDES;
   s.engines[1].needs = BH_POLICY_JUDGES_INPUT;

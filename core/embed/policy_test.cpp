@@ -1,4 +1,4 @@
-// Calls, results and lists that a policy judges later.
+// Calls, results and lists that a policy decides later.
 #include <catch2/catch.hpp>
 #include <string>
 
@@ -14,7 +14,7 @@ constexpr std::uint32_t filters = BH_POLICY_FILTERS_LISTS;
 
 }  // namespace
 
-TEST_CASE("a call that is decided later goes out then, as it came or rewritten") {
+TEST_CASE("a call that is decided later is then sent, unchanged or rewritten") {
   PolicyWorld w(decides);
   w.start();
   Client c(*w.host);
@@ -25,7 +25,7 @@ TEST_CASE("a call that is decided later goes out then, as it came or rewritten")
   CHECK(w.judge.last().text == R"({"n":1})");
   w.turn(20);
   CHECK_FALSE(w.sent_call());
-  SECTION("as it came") {
+  SECTION("unchanged") {
     w.judge.decided(w.judge.last().number, BH_VERDICT_ALLOW);
     REQUIRE(w.turn_until([&] { return w.sent_call(); }));
     CHECK(w.up.last("a").find(R"("arguments":{"n":1})") != std::string::npos);
@@ -40,7 +40,7 @@ TEST_CASE("a call that is decided later goes out then, as it came or rewritten")
   CHECK(w.record().outcome == BH_OUTCOME_OK);
 }
 
-TEST_CASE("a call that is refused later never goes out and is on record with its rule") {
+TEST_CASE("a call that is refused later is never sent, and recorded with its rule") {
   PolicyWorld w(decides);
   w.start();
   Client c(*w.host);
@@ -51,12 +51,12 @@ TEST_CASE("a call that is refused later never goes out and is on record with its
     REQUIRE(w.turn_until([&] { return c.has("blocked by policy (r1)"); }));
     CHECK(w.record().rule == "r1");
   }
-  SECTION("no verdict that there is") {
+  SECTION("an unknown verdict") {
     w.judge.decided(number, 77);
     REQUIRE(w.turn_until([&] { return c.has("unknown verdict"); }));
     CHECK(w.record().rule == "policy-failed");
   }
-  SECTION("rewritten into what is no JSON") {
+  SECTION("a rewrite that is not JSON") {
     w.judge.decided(number, BH_VERDICT_REWRITE, "{");
     REQUIRE(w.turn_until([&] { return c.has("not JSON"); }));
     CHECK(w.record().rule == "policy-failed");
@@ -64,18 +64,20 @@ TEST_CASE("a call that is refused later never goes out and is on record with its
   CHECK_FALSE(w.sent_call());
   CHECK(w.record().outcome == BH_OUTCOME_REFUSED);
   CHECK(w.record().server == "a");
-  // A second verdict is nobody's.
+  // A second verdict is dropped.
   w.judge.decided(number, BH_VERDICT_ALLOW);
   w.turn(20);
   CHECK_FALSE(w.sent_call());
   CHECK(c.got.size() == 1);
 }
 
-TEST_CASE("a call without arguments gets none from a policy, so that what runs is on record") {
+TEST_CASE(
+    "a policy cannot add arguments to a call without any, so the record matches the executed "
+    "call") {
   PolicyWorld w(decides);
   w.start();
   Client c(*w.host);
-  SECTION("at once") {
+  SECTION("immediately") {
     w.judge.judge = [](const FakeJudge::Asked &, bh_verdict *out) -> bh_status {
       out->verdict = BH_VERDICT_REWRITE;
       out->rule = bh::str("r1");
@@ -93,7 +95,7 @@ TEST_CASE("a call without arguments gets none from a policy, so that what runs i
   CHECK(w.record().outcome == BH_OUTCOME_REFUSED);
 }
 
-TEST_CASE("a policy that never decides is a refusal in its time") {
+TEST_CASE("without a verdict a call is refused after the time-out") {
   PolicyWorld w(decides);
   w.profile.limits.policy_timeout_ms = 60;
   w.start();
@@ -110,7 +112,7 @@ TEST_CASE("a policy that never decides is a refusal in its time") {
   CHECK(c.got.size() == 1);
 }
 
-TEST_CASE("the server has its whole time after a late decision") {
+TEST_CASE("after a late decision the server has its full time-out") {
   PolicyWorld w(decides);
   w.profile.limits.policy_timeout_ms = 60'000;
   w.profile.limits.call_timeout_ms = 100;
@@ -142,7 +144,7 @@ TEST_CASE("a policy that throws or fails refuses") {
   CHECK_FALSE(c.has("secret"));
 }
 
-TEST_CASE("a result waits for its verdict, and nobody else for it") {
+TEST_CASE("a result waits for its verdict, and other calls do not") {
   PolicyWorld w(observes);
   w.profile.servers[0].max_in_flight = 1;
   w.start();
@@ -154,7 +156,7 @@ TEST_CASE("a result waits for its verdict, and nobody else for it") {
   const FakeJudge::Asked first = w.judge.last();
   CHECK(first.text == R"({"secret":1})");
   CHECK(c.got.empty());
-  // The server's place is free again.
+  // The server's slot is free again.
   REQUIRE(w.up.last("a").find(R"("name":"y")") != std::string::npos);
   w.judge.judge = nullptr;
   w.answer(R"({"two":2})");
@@ -177,28 +179,28 @@ TEST_CASE("a result waits for its verdict, and nobody else for it") {
     CHECK(c.has("MCP response blocked by policy (r1)"));
     CHECK_FALSE(c.has("secret"));
   }
-  SECTION("the server falls meanwhile") {
+  SECTION("the connection is lost while it waits") {
     w.up.fall("a", "killed by the test");
     w.turn(20);
     CHECK(c.got.empty());
     w.judge.decided(first.number, BH_VERDICT_ALLOW);
     REQUIRE(w.turn_until([&] { return c.has(R"("secret":1)"); }));
   }
-  SECTION("cancelled meanwhile") {
+  SECTION("cancelled while it waits") {
     c.end->send(R"({"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":1}})");
     w.judge.decided(first.number, BH_VERDICT_ALLOW);
     w.turn(30);
     CHECK(c.got.empty());
     CHECK(w.host->status().in_flight == 0);
   }
-  SECTION("the client has gone meanwhile") {
+  SECTION("the client disconnects while it waits") {
     c.end.reset();
     CHECK(w.host->status().in_flight == 0);
     w.judge.decided(first.number, BH_VERDICT_ALLOW);
     w.turn(30);
     CHECK(c.got.empty());
   }
-  SECTION("its server is taken out by a reload meanwhile") {
+  SECTION("a reload removes its server while it waits") {
     Profile next = w.profile;
     next.servers = {server("b")};
     REQUIRE(w.host->apply(next).has_value());
@@ -208,7 +210,7 @@ TEST_CASE("a result waits for its verdict, and nobody else for it") {
   }
 }
 
-TEST_CASE("a result that is not judged in time is withheld") {
+TEST_CASE("a result without a verdict in time is withheld") {
   PolicyWorld w(observes);
   w.profile.limits.policy_timeout_ms = 60;
   w.start();
@@ -221,7 +223,7 @@ TEST_CASE("a result that is not judged in time is withheld") {
   CHECK(w.record().server == "a");
 }
 
-TEST_CASE("a reload changes how much may wait for several policies") {
+TEST_CASE("a reload changes the limit of data that waits for several policies") {
   PolicyWorld w(decides);
   w.profile.policies.push_back(use("fake-policy"));
   w.profile.policies.back().id = "second";
@@ -238,7 +240,7 @@ TEST_CASE("a reload changes how much may wait for several policies") {
   CHECK(w.judge.asked.size() == 3);
 }
 
-TEST_CASE("what waits for a policy is bounded") {
+TEST_CASE("data that waits for a policy is limited") {
   PolicyWorld w(decides | observes);
   w.profile.limits.policy_waiting_bytes = 1024;
   w.start();
@@ -249,7 +251,7 @@ TEST_CASE("what waits for a policy is bounded") {
   c.call("2", "a__x", large);
   CHECK(c.has("limits.policy_waiting_bytes"));
   c.got.clear();
-  // What has ended takes no room.
+  // Ended requests use no capacity.
   w.judge.decided(w.judge.asked.front().number, BH_VERDICT_BLOCK);
   REQUIRE(w.turn_until([&] { return c.has(R"("id":1)"); }));
   c.got.clear();
@@ -262,7 +264,7 @@ TEST_CASE("what waits for a policy is bounded") {
   CHECK(w.host->status().in_flight == 0);
 }
 
-TEST_CASE("a list waits until each of its items is answered") {
+TEST_CASE("a list waits until each of its items has a verdict") {
   PolicyWorld w(filters);
   w.start();
   Client c(*w.host);
@@ -273,7 +275,7 @@ TEST_CASE("a list waits until each of its items is answered") {
   SECTION("answered out of order") {
     w.judge.filtered(asked[2].number, true);
     w.judge.filtered(asked[1].number, false);
-    w.judge.filtered(asked[1].number, true);  // once is enough
+    w.judge.filtered(asked[1].number, true);  // one verdict per item is enough
     w.turn(20);
     CHECK(c.got.empty());
     w.judge.filtered(asked[0].number, true);
@@ -286,7 +288,7 @@ TEST_CASE("a list waits until each of its items is answered") {
     c.end->send(list_tools);
     CHECK(c.has("a__x"));
     CHECK(w.judge.asked.size() == 3);
-    // Other rules, other questions.
+    // The rules have changed, so all items are evaluated anew.
     c.got.clear();
     w.judge.judge = nullptr;
     w.judge.changed();
@@ -294,11 +296,11 @@ TEST_CASE("a list waits until each of its items is answered") {
     c.end->send(list_tools);
     CHECK(c.has("a__y"));
   }
-  SECTION("the rules change meanwhile") {
+  SECTION("the rules change while it waits") {
     w.judge.filtered(asked[0].number, true);
     w.judge.changed();
     REQUIRE(w.turn_until([&] { return w.judge.asked.size() == 6; }));
-    for (const auto &one : asked) w.judge.filtered(one.number, true);  // of before
+    for (const auto &one : asked) w.judge.filtered(one.number, true);  // for the former rules
     w.turn(20);
     CHECK(c.got.empty());
     for (std::size_t i = 3; i < 6; ++i) w.judge.filtered(w.judge.asked[i].number, i == 4);
@@ -306,18 +308,18 @@ TEST_CASE("a list waits until each of its items is answered") {
     CHECK(c.has("a__y"));
     CHECK_FALSE(c.has("a__x"));
   }
-  SECTION("cancelled meanwhile") {
+  SECTION("cancelled while it waits") {
     c.end->send(R"({"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":9}})");
     for (const auto &one : asked) w.judge.filtered(one.number, true);
     w.turn(20);
     CHECK_FALSE(c.has("\"tools\""));
   }
-  SECTION("the client has gone meanwhile") {
+  SECTION("the client disconnects while it waits") {
     c.end.reset();
     for (const auto &one : asked) w.judge.filtered(one.number, true);
     w.turn(20);
   }
-  SECTION("a number that is none") {
+  SECTION("an unknown number") {
     w.judge.filtered(0, true);
     w.judge.filtered(~0ull, true);
     w.judge.filtered(asked[0].number + 1000, true);
@@ -326,7 +328,7 @@ TEST_CASE("a list waits until each of its items is answered") {
   }
 }
 
-TEST_CASE("items that are not answered in time are hidden, until the next list") {
+TEST_CASE("items without a verdict in time are hidden, until the next list") {
   PolicyWorld w(filters);
   w.profile.limits.policy_timeout_ms = 60;
   w.start();
@@ -343,7 +345,7 @@ TEST_CASE("items that are not answered in time are hidden, until the next list")
   CHECK(c.has("a__x"));
 }
 
-TEST_CASE("a repeated handshake keeps the servers of its session, and the calls on them") {
+TEST_CASE("a repeated handshake keeps the servers of its session and their calls") {
   PolicyWorld w(decides);
   w.profile.servers[0].session = SessionScope::per_client;
   w.start();
@@ -361,7 +363,7 @@ TEST_CASE("a repeated handshake keeps the servers of its session, and the calls 
   CHECK(g.has(R"({"jsonrpc":"2.0","id":1,"result":{}})"));
 }
 
-TEST_CASE("a call whose server is let go before it is decided has an end") {
+TEST_CASE("a call whose server is released before the decision ends") {
   PolicyWorld w(decides);
   w.profile.limits.policy_timeout_ms = 60'000;
   w.profile.limits.idle_view_ms = 30;
@@ -372,7 +374,7 @@ TEST_CASE("a call whose server is let go before it is decided has an end") {
   g.call_x();
   REQUIRE(w.judge.asked.size() == 1);
   const std::uint64_t number = w.judge.last().number;
-  g.initialize("{}");  // other lanes; those that it had are of no use any more
+  g.initialize("{}");  // other lanes; the former ones are released
   REQUIRE(w.turn_until([&] { return g.has("it has not run"); }));
   w.judge.decided(number, BH_VERDICT_ALLOW);
   w.turn(20);

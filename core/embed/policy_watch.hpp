@@ -1,7 +1,7 @@
-// Notices that a policy of this process does not return. Nothing can be done about it from inside:
-// the loop's thread is in the policy's hands, so whoever is told ends the process.
+// Detects a policy of this process that does not return. The process cannot recover, since the
+// policy blocks the loop's thread: the handler ends the process.
 //
-// A thread looks a few times per limit; what it costs a call is two stores.
+// A thread checks a few times per limit; the overhead per request is two stores.
 #pragma once
 
 #include <atomic>
@@ -17,14 +17,14 @@ namespace bulkhead {
 
 class PolicyWatch {
  public:
-  // Called once, from the watch's thread, after limit_ms to 1.25 * limit_ms inside one question.
+  // Called once, from the watch's thread, after limit_ms to 1.25 * limit_ms inside one request.
   using OnHang = std::function<void(std::string_view policy, std::uint64_t limit_ms)>;
 
-  // What the thread sees, look by look.
+  // The state that the thread keeps from check to check.
   class Looks {
    public:
-    // `steps`: grows by one when a question begins and when it ends. True: one is not over, and
-    // was not over for `most` looks before.
+    // `steps` grows by one when a request begins and when it ends. True: the same request was in
+    // progress at `most` earlier checks.
     bool hangs(std::uint64_t steps) noexcept {
       same_ = steps == seen_ && steps % 2 == 1 ? same_ + 1 : 0;
       seen_ = steps;
@@ -42,7 +42,7 @@ class PolicyWatch {
   PolicyWatch(const PolicyWatch &) = delete;
   PolicyWatch &operator=(const PolicyWatch &) = delete;
 
-  // Around each question, on the loop's thread. `watch` may be null. `policy` outlives the watch.
+  // Encloses each request, on the loop's thread. `watch` may be null. `policy` outlives the watch.
   class Question {
    public:
     Question(PolicyWatch *watch, const std::string *policy) noexcept
@@ -69,7 +69,7 @@ class PolicyWatch {
 
   const std::uint64_t limit_ms_;
   const OnHang on_hang_;
-  std::atomic<std::uint64_t> steps_{0};  // odd: inside a question
+  std::atomic<std::uint64_t> steps_{0};  // odd: inside a request
   std::atomic<const std::string *> policy_{nullptr};
   std::mutex mutex_;
   std::condition_variable ended_;
@@ -77,15 +77,15 @@ class PolicyWatch {
   std::thread thread_;
 };
 
-// What ends this process when a policy in it hangs; null: nobody watches. For the whole process, so
-// it is set once, before the first Host.
+// Sets the function that ends this process when one of its policies hangs; null: policies are not
+// watched. It applies to the whole process: set it once, before the first Host is created.
 void set_policy_hang_handler(PolicyWatch::OnHang handler);
 const PolicyWatch::OnHang &policy_hang_handler() noexcept;
 
-// The exit code of a compartment that ended so; its log says which policy it was.
+// The exit code of a compartment that ended because a policy hangs; its log names the policy.
 inline constexpr int exit_policy_hangs = 70;
 
-// For the log of the process that ends because of it.
+// The log message of the process that ends for this reason.
 std::string hang_text(std::string_view policy, std::uint64_t limit_ms);
 
 }  // namespace bulkhead

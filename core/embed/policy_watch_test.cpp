@@ -1,4 +1,4 @@
-// A policy that does not return is noticed, and one that does is not.
+// A policy that does not return is detected, and others are not reported.
 #include "embed/policy_watch.hpp"
 
 #include <catch2/catch.hpp>
@@ -6,7 +6,7 @@
 
 using namespace bulkhead;
 
-TEST_CASE("a question that is not over is reported with its policy") {
+TEST_CASE("a request that does not return is reported with its policy") {
   std::promise<std::string> reported;
   auto report = reported.get_future();
   PolicyWatch watch(20, [&](std::string_view policy, std::uint64_t limit_ms) {
@@ -17,12 +17,13 @@ TEST_CASE("a question that is not over is reported with its policy") {
   CHECK(report.get() == "slow 20");
 }
 
-TEST_CASE("only one question that goes on for all of the looks counts") {
+TEST_CASE("only one request in progress at all checks counts") {
   PolicyWatch::Looks looks;
-  for (int i = 0; i < 100; ++i) CHECK_FALSE(looks.hangs(0));  // nobody was asked
+  for (int i = 0; i < 100; ++i) CHECK_FALSE(looks.hangs(0));  // no request
   for (std::uint64_t steps = 1; steps < 100; ++steps) CHECK_FALSE(looks.hangs(steps));
-  for (int i = 0; i < 100; ++i) CHECK_FALSE(looks.hangs(100));  // between questions
+  for (int i = 0; i < 100; ++i) CHECK_FALSE(looks.hangs(100));  // between requests
   for (int i = 0; i < PolicyWatch::Looks::most; ++i) CHECK_FALSE(looks.hangs(101));
-  for (int i = 0; i < PolicyWatch::Looks::most; ++i) CHECK_FALSE(looks.hangs(103));  // another one
+  // another request
+  for (int i = 0; i < PolicyWatch::Looks::most; ++i) CHECK_FALSE(looks.hangs(103));
   CHECK(looks.hangs(103));
 }

@@ -1,5 +1,4 @@
-// A gateway inside the test whose policy is played by the test, and a client that may repeat its
-// handshake.
+// A gateway inside the test, which plays its policy, and a client that may repeat its handshake.
 #pragma once
 
 #include <catch2/catch.hpp>
@@ -25,7 +24,7 @@ struct PolicyWorld : JudgedWorld {
     up.say("a", R"({"jsonrpc":"2.0","id":)" + FakeUpstreams::id_of(up.last("a")) + R"(,"result":)" +
                     result + "}");
   }
-  // Of the last call.
+  // The record of the last call.
   const FakeJudge::Kept &record() {
     const FakeJudge::Kept *found = nullptr;
     REQUIRE(turn_until([&] {

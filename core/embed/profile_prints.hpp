@@ -1,4 +1,5 @@
-// The credentials that a profile gives its servers, for those who mask them without having them.
+// Fingerprints of the credentials that a profile gives its servers, to mask them without storing
+// them.
 #pragma once
 
 #include <string>
@@ -8,7 +9,7 @@
 
 namespace bulkhead {
 
-// Headers, variables and passwords in URLs, by their names and shapes. key: 32 bytes.
+// Covers headers, variables and passwords in URLs, by their names and shapes. key: 32 bytes.
 SecretPrints prints_of(const Profile &profile, std::string key);
 
 }  // namespace bulkhead

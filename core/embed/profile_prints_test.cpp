@@ -8,7 +8,7 @@ using namespace bulkhead;
 
 namespace {
 
-// How many of these values are known of that server.
+// Returns how many of these values are known for that server.
 bool known(const ServerDef &def, const std::string &value) {
   Profile profile;
   profile.servers.push_back(def);
@@ -21,7 +21,7 @@ bool known(const ServerDef &def, const std::string &value) {
 
 }  // namespace
 
-TEST_CASE("credentials of a server's command line are known, as they are hidden from people") {
+TEST_CASE("credentials of a server's command line are known, as masked_args() hides them") {
   ServerDef def;
   def.args = {"--api-key",
               "canary-one",
@@ -40,7 +40,7 @@ TEST_CASE("credentials of a server's command line are known, as they are hidden 
   CHECK_FALSE(known(def, "--verbose"));
 }
 
-TEST_CASE("credentials of a URL are known: of its user, its path, its query") {
+TEST_CASE("credentials of a URL are known: user, path, query") {
   ServerDef def;
   def.url =
       "https://user:canary-one@host/hooks/T0123456789abcdefghij/x?api_key=canary-two&n=plainvalue";

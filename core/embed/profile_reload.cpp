@@ -34,7 +34,7 @@ std::string summary(const ApplyReport &report) {
 
 }  // namespace
 
-// The tools plugins of the next profile, in its order: those that stay, and new ones.
+// The tools plugins of the next profile, in its order: kept ones and new ones.
 struct ProfileReload::NextTools {
   struct Entry {
     Part *kept = nullptr;
@@ -64,7 +64,7 @@ Result<ApplyReport> ProfileReload::apply(Profile next, std::vector<ServerDef> se
   use_policy_mark(&next, &report);
   report.settings = changed_settings(profile, next);
   const bool other_names = !(profile.naming == next.naming) || !(profile.expose == next.expose);
-  // A change of the servers by a plugin knows no more of their tools than this profile did.
+  // A plugin's change of the servers has the same knowledge of tools as the current profile.
   const bool other_pins = !(profile.pins == next.pins) || profile.pinned != next.pinned;
   const bool other_waits = profile.limits.policy_timeout_ms != next.limits.policy_timeout_ms ||
                            profile.limits.policy_waiting_bytes != next.limits.policy_waiting_bytes;
@@ -122,7 +122,7 @@ void ProfileReload::use_tool_files(Profile *next, ApplyReport *report) const {
   report->files = changed_files(core_.profile.tools, next->tools);
 }
 
-// What `next` has of policies is in force now, but what the report says of them.
+// The policies of `next` are now the current ones, except those that the report names.
 void ProfileReload::use_policy_mark(Profile *next, ApplyReport *report) const {
   const PolicyMark &mark = core_.profile.policy_mark;
   const std::vector<std::string> &left = report->needs_restart;
@@ -132,7 +132,7 @@ void ProfileReload::use_policy_mark(Profile *next, ApplyReport *report) const {
   if (next->policy_mark.generation == 0) {
     next->policy_mark = next_policy_mark(mark, core_.profile.policies, next->policies);
   } else if (kept) {
-    next->policy_mark = mark;  // the caller is notified and makes another
+    next->policy_mark = mark;  // the caller is notified and computes the mark anew
   }
   report->policy_mark = next->policy_mark;
   if (next->policy_mark.generation != mark.generation) report->policy = next->policy_mark.changes;

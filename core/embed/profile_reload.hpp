@@ -1,5 +1,5 @@
-// Hot reload of the profile: what has not changed stays, what is new is made first, and then the
-// router gets the new set of servers in one step.
+// Hot reload of the profile: unchanged parts stay, new ones are created first, and then the router
+// receives the new set of servers in one step.
 #pragma once
 
 #include <string>
@@ -20,8 +20,8 @@ class ProfileReload {
                 Servers &servers)
       : core_(core), plugins_(plugins), remote_(remote), policies_(policies), servers_(servers) {}
 
-  // Makes `next` the profile. `servers`: all that are to run, those that plugins have added
-  // included. On an error nothing was changed.
+  // Makes `next` the current profile. `servers`: all servers to run, including those added by
+  // plugins. On an error nothing has changed.
   Result<ApplyReport> apply(Profile next, std::vector<ServerDef> servers);
 
  private:

@@ -22,7 +22,7 @@ struct RecordWorld : JudgedWorld {
     up.say("a", R"({"jsonrpc":"2.0","id":)" + FakeUpstreams::id_of(up.last("a")) + ",\"" + member +
                     "\":" + json + "}");
   }
-  // The records so far, once there are n.
+  // Returns the records, once there are n.
   const std::vector<FakeJudge::Kept> &records(std::size_t n) {
     turn_until([&] { return judge.records.size() >= n; });
     REQUIRE(judge.records.size() == n);
@@ -82,7 +82,7 @@ TEST_CASE("one record for each request and notification") {
   CHECK(r[5].request_id == "\"four\"");
   CHECK(r[5].outcome == BH_OUTCOME_ERROR);
   CHECK(r[5].response == R"({"code":-32000,"message":"no"})");
-  CHECK(r[5].error == "no");  // what else it says is a text that not everybody wants
+  CHECK(r[5].error == "no");  // the rest is text, which not every plugin wants
 
   CHECK(r[6].method == "tools/call");
   CHECK(r[6].server.empty());
@@ -168,7 +168,7 @@ TEST_CASE("traceparent") {
   CHECK(trace_of(std::string(traceparent) + "x").empty());
 }
 
-TEST_CASE("nobody wants texts: none are kept, their lengths are") {
+TEST_CASE("if no plugin wants texts, only their lengths are kept") {
   RecordWorld w;
   w.judge.telemetry_needs = 0;
   w.start();
@@ -183,7 +183,7 @@ TEST_CASE("nobody wants texts: none are kept, their lengths are") {
   CHECK(r[1].flags == 0);
 }
 
-TEST_CASE("texts are cut on a character boundary, their lengths are not") {
+TEST_CASE("texts are cut at a character boundary; their lengths are complete") {
   RecordWorld w;
   w.start();
   Client c(*w.host);
@@ -265,7 +265,7 @@ TEST_CASE("a refused call is on record without its arguments") {
   CHECK(r.reason == "because");
 }
 
-TEST_CASE("what a policy says of a call that passes is on record, too") {
+TEST_CASE("a policy's verdict on a call that passes is recorded, too") {
   RecordWorld w(decides);
   w.start();
   Client c(*w.host);
@@ -284,7 +284,7 @@ TEST_CASE("what a policy says of a call that passes is on record, too") {
   CHECK(r[2].outcome == BH_OUTCOME_REFUSED);
 }
 
-TEST_CASE("what a policy withholds or replaces of a result is not on record") {
+TEST_CASE("a result that a policy withholds or replaces is not recorded") {
   RecordWorld w(BH_POLICY_READS_RESULTS);
   w.start();
   Client c(*w.host);
@@ -301,12 +301,12 @@ TEST_CASE("what a policy withholds or replaces of a result is not on record") {
   const auto &r = w.records(3);
   CHECK(r[1].outcome == BH_OUTCOME_REFUSED);
   CHECK(r[1].response.find("secret") == std::string::npos);
-  CHECK(r[1].request.find(R"({"n":1})") != std::string::npos);  // these had passed
+  CHECK(r[1].request.find(R"({"n":1})") != std::string::npos);  // the arguments had passed
   CHECK(r[2].response == R"({"public":1})");
   CHECK(r[2].action == BH_VERDICT_REWRITE);
 }
 
-TEST_CASE("calls are refused when their records might find no place, if a plugin wants that") {
+TEST_CASE("calls are refused when the record queue is full, if a plugin requires that") {
   RecordWorld w;
   w.judge.takes = false;
   w.judge.telemetry_needs = BH_TELEMETRY_BLOCKS;
@@ -317,7 +317,7 @@ TEST_CASE("calls are refused when their records might find no place, if a plugin
     c.end->send(R"({"jsonrpc":"2.0","id":1,"method":"ping"})");
   }
   CHECK(c.has("cannot record calls"));
-  // The call that was under way has its place.
+  // The in-flight call has a reserved place.
   w.answer("result", "{}");
   const auto counter = [&](std::string_view name) -> std::uint64_t {
     for (const auto &[key, value] : w.host->status().counters) {
@@ -335,7 +335,7 @@ TEST_CASE("calls are refused when their records might find no place, if a plugin
   CHECK_FALSE(c.has("error"));
 }
 
-TEST_CASE("else records are dropped and counted, and the gap shows") {
+TEST_CASE("otherwise records are dropped and counted, and the gap is visible") {
   RecordWorld w;
   w.judge.takes = false;
   w.start();
@@ -349,7 +349,7 @@ TEST_CASE("else records are dropped and counted, and the gap shows") {
   CHECK(w.records(Recorder::max_waiting + 1).back().number == last + 2);
 }
 
-TEST_CASE("what a client gives up is on record") {
+TEST_CASE("a cancelled call is recorded") {
   RecordWorld w;
   w.start();
   {

@@ -1,5 +1,5 @@
-// Other servers while the gateway runs: what is unchanged must not notice, what goes must not take
-// a call along without an answer.
+// Hot reload of servers: unchanged ones are not disturbed, and each call at a removed one is
+// answered.
 #include <algorithm>
 #include <catch2/catch.hpp>
 #include <random>
@@ -77,7 +77,7 @@ TEST_CASE("reload: unchanged servers keep their connection and the calls on it")
   CHECK(c.has("Tool not found: b__x"));
 }
 
-TEST_CASE("reload: the same profile again changes nothing and tells nobody") {
+TEST_CASE("reload: the same profile again changes nothing and sends no notification") {
   World w;
   w.start();
   Client c(*w.host);
@@ -92,7 +92,7 @@ TEST_CASE("reload: the same profile again changes nothing and tells nobody") {
   w.turn(20);
   CHECK(w.up.lanes.size() == lanes);
   CHECK(c.got.empty());
-  // Another order is another order of the list, and still no new connection.
+  // Another order changes the list's order, and still needs no new connection.
   std::swap(w.profile.servers[0], w.profile.servers[1]);
   CHECK(apply(w).nothing_changed());
   w.turn(20);
@@ -105,7 +105,7 @@ TEST_CASE("reload: the same profile again changes nothing and tells nobody") {
   CHECK(w.up.last("a").find("tools/call") != std::string::npos);
 }
 
-TEST_CASE("reload: a call at a removed server may finish; the server goes after it") {
+TEST_CASE("reload: a call at a removed server may finish; the server ends after it") {
   World w;
   w.start();
   Client c(*w.host);
@@ -124,7 +124,7 @@ TEST_CASE("reload: a call at a removed server may finish; the server goes after 
   CHECK(open_lanes(w, "b") == 0);
 }
 
-TEST_CASE("reload: a call that does not finish is answered at the bound, and cancelled upstream") {
+TEST_CASE("reload: a call that exceeds the drain limit is answered then, and cancelled upstream") {
   World w;
   w.profile.limits.drain_ms = 30;
   w.start();
@@ -157,7 +157,7 @@ TEST_CASE("reload: a changed server is replaced without a gap") {
   CHECK(report.changed == Names{"a"});
   CHECK(report.unchanged == 1);
   CHECK(open_lanes(w, "a") == 2);
-  // At once: the list is what it was, and a call waits for the new connection.
+  // Immediately: the list is unchanged, and a call waits for the new connection.
   c.end->send(list_tools);
   CHECK(c.has("a__x"));
   c.got.clear();
@@ -177,10 +177,10 @@ TEST_CASE("reload: a changed server is replaced without a gap") {
   CHECK(c.has(R"("id":1,"result")"));
   REQUIRE(drained(w));
   CHECK(open_lanes(w, "a") == 1);
-  CHECK_FALSE(c.has("list_changed"));  // it lists what it listed before
+  CHECK_FALSE(c.has("list_changed"));  // the list has not changed
 }
 
-TEST_CASE("reload: a changed server that does not come leaves the list after the grace") {
+TEST_CASE("reload: a changed server that does not start leaves the list after the grace period") {
   World w;
   w.start();
   Client c(*w.host);
@@ -195,14 +195,14 @@ TEST_CASE("reload: a changed server that does not come leaves the list after the
   c.end->send(list_tools);
   CHECK_FALSE(c.has("a__x"));
   CHECK(c.has("b__x"));
-  // And back: the next profile heals it.
+  // The next profile restores it.
   w.up.refuse_open = false;
   w.profile.servers[0].args = {};
   CHECK(apply(w).changed == Names{"a"});
   REQUIRE(w.turn_until([&] { return w.status("a").state == ServerState::ready; }));
 }
 
-TEST_CASE("reload: tool lists and bounds change on the connection that is there") {
+TEST_CASE("reload: tool lists and limits change on the existing connection") {
   World w;
   w.start();
   Client c(*w.host);
@@ -213,14 +213,14 @@ TEST_CASE("reload: tool lists and bounds change on the connection that is there"
   w.profile.servers[0].tool_timeouts_ms["x"] = 60;
   const ApplyReport report = apply(w);
   CHECK(report.adjusted == Names{"a"});
-  // Before the server has been asked for anything:
+  // Before the server has received a request:
   c.call("1", "a__y");
   REQUIRE(c.got.size() == 1);
   CHECK(c.got[0].find("Tool not found") != std::string::npos);
   REQUIRE(w.turn_until([&] { return c.has("list_changed"); }));
   c.call("2", "a__x");
   REQUIRE(w.turn_until([&] { return c.has("within 60 ms"); }));
-  // What is allowed again comes with a new list.
+  // Tools that are allowed again appear in a new list.
   c.end->send(list_tools);
   c.got.clear();
   w.profile.servers[0].deny_tools.clear();
@@ -231,13 +231,13 @@ TEST_CASE("reload: tool lists and bounds change on the connection that is there"
   CHECK(w.up.lanes.size() == lanes);
 }
 
-TEST_CASE("reload: a denied tool is not inherited by a changed server") {
+TEST_CASE("reload: a changed server does not inherit a denied tool") {
   World w;
   w.profile.limits.grace_ms = 5000;
   w.up.answer_initialize = true;
   w.start();
   Client c(*w.host);
-  w.up.answer_initialize = false;  // the new connection stays on its way
+  w.up.answer_initialize = false;  // the new connection stays pending
   w.profile.servers[0].args = {"--new"};
   w.profile.servers[0].deny_tools = {"y"};
   apply(w);
@@ -248,7 +248,7 @@ TEST_CASE("reload: a denied tool is not inherited by a changed server") {
   CHECK(c.got.size() == 1);  // waits
 }
 
-TEST_CASE("reload: a server becomes one per client, and clients that shared part") {
+TEST_CASE("reload: a server becomes per-client, and clients that shared it are separated") {
   World w;
   w.start();
   Client one(*w.host), two(*w.host);
@@ -273,7 +273,7 @@ TEST_CASE("reload: a server becomes one per client, and clients that shared part
     if (lane.server == "b" && all.find("tools/call") != std::string::npos) ++calls;
   }
   CHECK(calls == 2);
-  // And shared again: new clients meet on one connection.
+  // Shared again: new clients use one connection.
   w.profile.servers[1].session = SessionScope::shared;
   w.profile.limits.drain_ms = 20;
   apply(w);
@@ -283,7 +283,7 @@ TEST_CASE("reload: a server becomes one per client, and clients that shared part
   CHECK(open_lanes(w, "b") == 1);
 }
 
-TEST_CASE("reload: subscriptions go over to a changed server, and end with a removed one") {
+TEST_CASE("reload: subscriptions move to a changed server, and end with a removed one") {
   World w;
   w.up.capabilities["a"] = w.up.capabilities["b"] =
       R"({"tools":{},"resources":{"subscribe":true}})";
@@ -306,11 +306,11 @@ TEST_CASE("reload: subscriptions go over to a changed server, and end with a rem
   w.up.say("a", R"({"jsonrpc":"2.0","method":"notifications/resources/updated",)"
                 R"("params":{"uri":"file:///x"}})");
   CHECK(c.has("bulkhead://a/file:///x"));
-  c.end.reset();  // unsubscribes where there is somebody to tell, and only there
+  c.end.reset();  // unsubscribes only where there is a server
   CHECK(w.up.last("a").find("resources/unsubscribe") != std::string::npos);
 }
 
-TEST_CASE("reload: an open question of a server that goes is taken back") {
+TEST_CASE("reload: a pending request of a removed server is cancelled") {
   World w;
   w.profile.limits.drain_ms = 20;
   w.start();
@@ -327,7 +327,7 @@ TEST_CASE("reload: an open question of a server that goes is taken back") {
   CHECK(w.host->status().in_flight == 0);
 }
 
-TEST_CASE("reload: a server that fell and is removed is not connected again") {
+TEST_CASE("reload: a lost and removed server is not connected again") {
   World w;
   w.profile.limits.retry_min_ms = 5;
   w.start();
@@ -341,7 +341,7 @@ TEST_CASE("reload: a server that fell and is removed is not connected again") {
   w.turn(60);
   CHECK(w.up.lanes.size() == lanes);
   CHECK(w.host->drained());
-  // And one that falls while it drains ends its calls.
+  // A server that is lost while it drains ends its calls.
   c.call("1", "a__x");
   w.profile.servers = {server("b")};
   apply(w);
@@ -374,7 +374,7 @@ TEST_CASE("reload: names, and what needs a restart") {
   REQUIRE(w.turn_until([&] { return c.has("within 60 ms"); }));
 }
 
-TEST_CASE("reload: a first list waits for servers that a reload has brought") {
+TEST_CASE("reload: a first list waits for servers that a reload has added") {
   World w;
   w.profile.servers.clear();
   w.profile.limits.first_list_wait_ms = 2000;
@@ -389,7 +389,8 @@ TEST_CASE("reload: a first list waits for servers that a reload has brought") {
   CHECK(c.has("b__x"));
 }
 
-TEST_CASE("reload: who waits for a server's first list goes on when that server is taken out") {
+TEST_CASE(
+    "reload: a request that waits for a server's first list resumes when that server is removed") {
   World w;
   w.profile.limits.first_list_wait_ms = 60'000;
   w.start();
@@ -419,7 +420,7 @@ TEST_CASE("reload: a required tools plugin that does not load changes nothing") 
   CHECK(w.status("a").state == ServerState::ready);
 }
 
-TEST_CASE("reload: while a client has sessions but no server was ever started") {
+TEST_CASE("reload: while a client has sessions and no server was ever started") {
   World w;
   HostOptions options;
   options.eager = false;
@@ -473,7 +474,7 @@ TEST_CASE("reload: under load every call gets exactly one answer") {
     }
     w.turn(pick(3));
   }
-  // Everything goes: what still runs ends at the bound.
+  // All servers are removed: calls that still run end at the limit.
   w.profile.servers.clear();
   apply(w);
   REQUIRE(drained(w));
@@ -491,7 +492,7 @@ TEST_CASE("reload: under load every call gets exactly one answer") {
   for (const FakeLane &lane : w.up.lanes) CHECK_FALSE(lane.open);
 }
 
-TEST_CASE("reload: what a server has listed at first stays the approved definition") {
+TEST_CASE("reload: the first list of a server remains the approved definition") {
   for (const bool kept : {false, true}) {
     INFO(kept);
     World w;
@@ -511,7 +512,7 @@ TEST_CASE("reload: what a server has listed at first stays the approved definiti
     w.up.tools["a"] = R"([{"name":"x","description":"other"},{"name":"y"}])";
     w.up.say("a", R"({"jsonrpc":"2.0","method":"notifications/tools/list_changed"})");
     REQUIRE(w.turn_until([&] { return c.has("list_changed"); }));
-    // Nothing of the profile is another; then a bound is.
+    // The profile is unchanged first; then a limit changes.
     for (int i = 0; i < 2; ++i) {
       c.got.clear();
       c.end->send(list_tools);

@@ -58,7 +58,7 @@ link::ClientStub &RemotePlugins::stub(const std::string &compartment) {
   return *stub;
 }
 
-// A policy or telemetry plugin has a compartment, and so a trunk, to itself.
+// A policy or telemetry plugin has a compartment, and so a trunk, of its own.
 link::PolicyClientStub *RemotePlugins::find_policy(const std::string &compartment) const {
   for (const auto &part : policies_) {
     if (part->compartment == compartment) return part->policy_stub.get();

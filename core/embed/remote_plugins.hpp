@@ -1,5 +1,5 @@
-// Servers and plugins that run in other processes (compartments): their stubs, and what the stubs
-// report to the router.
+// Servers and plugins that run in other processes (compartments): their stubs, and the stubs'
+// events for the router.
 #pragma once
 
 #include <map>
@@ -23,18 +23,18 @@ class RemotePlugins final : private link::ClientStubEvents {
 
   const Uses &uses() const noexcept { return uses_; }
   Uses exchange_uses(Uses next) { return std::exchange(uses_, std::move(next)); }
-  // Null: it runs in this process.
+  // Null: the plugin runs in this process.
   const RemoteUse *find(std::string_view group, const std::string &id) const;
 
-  // The upstream sends through the stub of its compartment. False: it runs in this process.
+  // Connects the upstream to the stub of its compartment. False: it runs in this process.
   bool connect_upstream(Upstream &upstream, bool tools);
-  // The process of this compartment is up (again); see Host::attach().
+  // Connects the started or restarted process of a compartment; see Host::attach().
   void attach(const std::string &compartment, OwnedFd trunk);
   void give_up(const std::string &compartment, const std::string &reason);
   void expect_telemetry(const std::string &compartment, std::uint32_t needs);
-  // For the status of a plugin in a compartment.
+  // The state of a compartment's plugin for the status.
   std::string state(const Part &part) const;
-  // After the router has ended.
+  // Call it after the router has ended.
   void clear() { stubs_.clear(); }
 
  private:

@@ -1,4 +1,4 @@
-// bh.host.resume/1: sessions that go on after the process was started again.
+// bh.host.resume/1: session resumption after a restart of the process.
 #include "bulkhead/cpp/basics.hpp"
 #include "embed/extension_tables.hpp"
 #include "embed/host_parts.hpp"
@@ -11,7 +11,7 @@
 namespace bulkhead {
 namespace {
 
-// Of one transport, which knows whether the session is still open.
+// The context of one transport, which knows whether the session is still open.
 std::string context_of(const Part &part, std::string_view id, std::string_view principal) {
   return std::string(id) + '\n' + part.use.id + '\n' + std::string(principal);
 }

@@ -1,5 +1,5 @@
-// Looks at large texts that policies have put in the place of arguments or results, on the pool:
-// are they valid JSON, without duplicate members? Owner: the Host. Thread: [io].
+// Validates large texts that policies return as replacements for arguments or results, on the pool:
+// valid JSON without duplicate members. Owner: the Host. Thread: [io].
 #pragma once
 
 #include <cstddef>
@@ -14,10 +14,10 @@ namespace bulkhead {
 
 class RewriteChecks {
  public:
-  // Bytes of all texts that are looked at or wait for it.
+  // Limit of all texts that are checked or wait for it, in bytes.
   static constexpr std::size_t most_bytes = std::size_t{256} << 20;
 
-  // Called on the loop, once for each check that was begun; not after the end of this.
+  // Called on the loop, once per check; not after the destructor.
   using Found =
       std::function<void(std::uint64_t exchange, Gate::Decision decision, const void *who)>;
   RewriteChecks(Reactor &reactor, Found found);
@@ -25,7 +25,7 @@ class RewriteChecks {
   RewriteChecks(const RewriteChecks &) = delete;
   RewriteChecks &operator=(const RewriteChecks &) = delete;
 
-  // pending, or a refusal: too much waits. `who`: the policy, handed back.
+  // Returns pending, or a refusal if too much waits. `who`: the policy, passed to `Found`.
   Gate::Decision begin(std::uint64_t exchange, Gate::Decision rewrite, const void *who);
 
  private:
@@ -33,7 +33,7 @@ class RewriteChecks {
   struct Check;
 
   Reactor &reactor_;
-  const std::shared_ptr<State> state_;  // checks under way look whether it is still there
+  const std::shared_ptr<State> state_;  // running checks test whether it still exists
 };
 
 }  // namespace bulkhead

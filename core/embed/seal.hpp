@@ -1,4 +1,4 @@
-// The state of a client session, sealed into text that the client keeps for us.
+// The state of a client session, encrypted and authenticated, as text that the client keeps.
 #pragma once
 
 #include <cstdint>
@@ -9,7 +9,7 @@
 namespace bulkhead {
 
 struct SealedSession {
-  std::uint32_t epoch = 0;  // which life of the gateway's process it is from
+  std::uint32_t epoch = 0;  // the run of the gateway's process that sealed it
   std::uint32_t caps = 0;
   std::uint8_t revision = 0;
   std::uint64_t since_ns = 0;  // when it was sealed, by the machine's monotonic clock
@@ -24,7 +24,7 @@ class Sealer {
   explicit Sealer(std::string key) : key_(std::move(key)) {}
   bool usable() const noexcept { return key_.size() == key_bytes; }
   std::string seal(const SealedSession &session, std::string_view context) const;
-  // Nothing: forged, damaged, or sealed with another key or context.
+  // Returns nothing if the text is forged, damaged, or sealed with another key or context.
   std::optional<SealedSession> open(std::string_view sealed, std::string_view context) const;
 
  private:

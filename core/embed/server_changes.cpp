@@ -79,7 +79,7 @@ void ServerChanges::apply_all() {
     std::vector<std::string> refused;
     std::vector<ServerDef> servers = all_servers(core_.profile, &refused);
     refuse_taken(servers, change.get());
-    // The profile is the one that runs, so no plugin is loaded and this cannot fail.
+    // The profile is unchanged, so no plugin is loaded and apply() cannot fail.
     auto report = reload_.apply(core_.profile, std::move(servers));
     if (report.has_value()) change->report = *std::move(report);
     change->timer = core_.reactor->timer_start(&core_, change->wait_ms,
@@ -92,7 +92,7 @@ void ServerChanges::apply_all() {
   check_later();
 }
 
-// Definitions whose names the profile has, or another plugin has added.
+// Refuses definitions whose names are used by the profile or by another plugin.
 void ServerChanges::refuse_taken(const std::vector<ServerDef> &servers, Change *change) const {
   std::erase_if(change->defined.servers, [&](const ServerDef &def) {
     const auto same = [&](const ServerDef &other) { return other.name == def.name; };
@@ -125,7 +125,7 @@ void ServerChanges::check() {
   }
 }
 
-// Their `done` is not called.
+// Drops all changes; their `done` is not called.
 void ServerChanges::drop() {
   for (const auto &change : changes_) core_.reactor->timer_cancel(change->timer);
   changes_.clear();

@@ -1,4 +1,4 @@
-// Servers that plugins add while the gateway runs (bh.host.control/1), beside those of the profile.
+// Servers that plugins add to those of the profile at run time (bh.host.control/1).
 #pragma once
 
 #include <cstdint>
@@ -26,13 +26,13 @@ class ServerChanges {
   // plugin.
   bh_status replace_servers(Part &part, std::string_view definitions, std::uint64_t wait_ms,
                             bh_control_done done, void *arg, bh_error *error);
-  // The servers of this profile, then those that plugins have added and whose names are free.
-  // `refused`: why others are not among them.
+  // Returns the servers of this profile, then those of plugins whose names are free. `refused`: why
+  // others were left out.
   std::vector<ServerDef> all_servers(const Profile &profile,
                                      std::vector<std::string> *refused) const;
-  // Something has ended that a change may wait for; looked at once, at the end of the turn.
+  // A condition of a pending change may be met; checked once, at the end of the turn.
   void check_later();
-  // The host stops.
+  // Drops pending changes when the host stops.
   void drop();
 
  private:

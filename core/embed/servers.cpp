@@ -23,8 +23,8 @@ const ServerDef *find_server(const std::vector<ServerDef> &servers, std::string_
   return at == servers.end() ? nullptr : &*at;
 }
 
-// Connectors write servers' standard error there, which may hold anything, so it is ours alone.
-// Without the folder they keep a server's last lines in memory only.
+// Connectors write servers' standard error there; since it may contain anything, the folder is
+// private. Without the folder they keep a server's last lines in memory only.
 void Servers::make_log_folder() const {
   const std::string log_folder = core_.profile.state_dir + "/log";
   std::error_code error;
@@ -38,7 +38,7 @@ void Servers::make_log_folder() const {
   }
 }
 
-// With what connectors get beside what the profile says.
+// Adds the values that connectors need beside the profile's.
 ServerDef Servers::complete(const ServerDef &def) const {
   ServerDef copy = def;
   if (core_.profile.state_dir.empty()) return copy;

@@ -1,4 +1,4 @@
-// The servers of the host: upstreams of the router, made from the profile's servers and tools
+// The servers of the host: the router's upstreams, created from the profile's servers and tools
 // plugins.
 #pragma once
 
@@ -19,16 +19,16 @@ class Servers {
   Servers(HostCore &core, HostPlugins &plugins, RemotePlugins &remote)
       : core_(core), plugins_(plugins), remote_(remote) {}
 
-  // Those of the profile. Once, before the start.
+  // Adds the servers of the profile. Call it once, before the start.
   Result<void> add_all();
-  // Servers whose connector did not start become unusable.
+  // Makes servers unusable whose connector did not start.
   void drop_failed_connectors();
 
-  // ---- reload: what becomes of a server or tools plugin ----
+  // ---- reload of a server or tools plugin ----
   NextUpstream next(const ServerDef &def, ApplyReport *report);
   NextUpstream next(Part &tools, bool fresh, ApplyReport *report);
   void set_running(std::vector<ServerDef> servers) { running_ = std::move(servers); }
-  // Connectors write the standard error of servers there.
+  // Creates the folder for the standard error of servers, which connectors write.
   void make_log_folder() const;
 
  private:
@@ -39,7 +39,7 @@ class Servers {
   HostCore &core_;
   HostPlugins &plugins_;
   RemotePlugins &remote_;
-  std::vector<ServerDef> running_;  // of the profile, and those that plugins have added
+  std::vector<ServerDef> running_;  // of the profile, and added by plugins
 };
 
 const ServerDef *find_server(const std::vector<ServerDef> &servers, std::string_view name);

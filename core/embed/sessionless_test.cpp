@@ -1,5 +1,5 @@
-// A transport whose messages need no session: what the host promises to
-// bh_host_transport.deliver_message(), and to transports that know only deliver().
+// A transport whose messages need no session: the guarantees of
+// bh_host_transport.deliver_message(), and transports that know only deliver().
 #define BH_STATIC_PLUGIN
 #include <algorithm>
 #include <catch2/catch.hpp>
@@ -26,12 +26,12 @@ struct Sent {
   std::string text;
 };
 
-// What the plugin below was started with, and what it was sent.
+// The start parameters and received messages of the plugin below.
 struct Wire {
   const bh_host *host = nullptr;
   std::vector<Sent> sent;
   std::vector<bh_session> ended;
-  std::uint64_t gone_in_send = 0;  // stream that is given up from inside send()
+  std::uint64_t gone_in_send = 0;  // stream that is closed from inside send()
 
   const bh_host_transport *table() const {
     return static_cast<const bh_host_transport *>(host->get_ext(host->ctx, BH_EXT_HOST_TRANSPORT));
@@ -153,7 +153,7 @@ struct WireWorld : World {
     CHECK(wire.table()->session_open(wire.host->ctx, &peer, &session, nullptr) == BH_OK);
     return session;
   }
-  // So many requests have been recorded, and may be committed.
+  // Waits until so many requests are recorded and may be committed.
   bool recorded(std::size_t n) {
     return turn_until([&] {
       const auto is_call = [](const auto &one) { return one.kind == BH_RECORD_CALL; };
@@ -209,7 +209,7 @@ TEST_CASE("a sessionless message is answered on its stream and leaves no session
   CHECK(wire.ended.empty());
 }
 
-TEST_CASE("sessionless messages take no place among the sessions, and have a bound of their own") {
+TEST_CASE("sessionless messages use no session slot, and have a limit of their own") {
   WireWorld w(true);
   w.begin();
   w.open();
@@ -229,14 +229,14 @@ TEST_CASE("sessionless messages take no place among the sessions, and have a bou
   CHECK(w.host->status().sessions == 2);
 }
 
-TEST_CASE("a stream that is gone cancels its sessionless message") {
+TEST_CASE("a closed stream cancels its sessionless message") {
   WireWorld w(true);
   w.begin();
   CHECK(w.deliver(1, discover).status == BH_OK);
   CHECK(w.deliver(2, discover).status == BH_OK);
   w.gone(1);
   w.gone(1);   // again
-  w.gone(99);  // none
+  w.gone(99);  // unknown
   REQUIRE(w.recorded(2));
   w.judge.commit();
   REQUIRE(w.turn_until([&] { return !wire.sent.empty(); }));
@@ -244,7 +244,7 @@ TEST_CASE("a stream that is gone cancels its sessionless message") {
   REQUIRE(wire.sent.size() == 1);
   CHECK(wire.sent[0].stream == 2);
 
-  // From inside send(), where another one's answer is being sent.
+  // From inside send() for another message.
   CHECK(w.deliver(3, discover).status == BH_OK);
   CHECK(w.deliver(4, discover).status == BH_OK);
   wire.gone_in_send = 4;
@@ -257,7 +257,7 @@ TEST_CASE("a stream that is gone cancels its sessionless message") {
   CHECK(w.deliver(4, discover).status == BH_OK);  // the number is free
 }
 
-TEST_CASE("a message that begins a session is left for one") {
+TEST_CASE("a message that begins a session is refused as sessionless") {
   WireWorld w;
   w.begin();
   const Delivered d = w.deliver(1, initialize);
@@ -287,7 +287,7 @@ TEST_CASE("a message that begins a session is left for one") {
   CHECK(w.host->status().sessions == 1);
 }
 
-TEST_CASE("what a transport delivers wrongly is refused, and the log says why") {
+TEST_CASE("an invalid delivery of a transport is refused, and logged with the reason") {
   WireWorld w(true);
   w.begin();
   const bh_peer peer = some_peer();
@@ -324,7 +324,7 @@ TEST_CASE("what a transport delivers wrongly is refused, and the log says why") 
   CHECK(w.deliver(WireWorld::incoming(5, initialize, &peer, session)).status == BH_OK);
 }
 
-TEST_CASE("a host that stops answers sessionless messages") {
+TEST_CASE("a stopping host answers sessionless messages") {
   WireWorld w(true);
   w.begin();
   CHECK(w.deliver(1, discover).status == BH_OK);

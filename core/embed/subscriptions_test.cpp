@@ -1,4 +1,5 @@
-// Subscriptions: whom the upstream hears of, who is told, and what is left when something ends.
+// Subscriptions: what the upstream receives, which clients are notified, and what remains after an
+// end.
 #include <algorithm>
 #include <catch2/catch.hpp>
 #include <string>
@@ -25,7 +26,7 @@ void offer_subscriptions(World &w) {
   w.up.capabilities["a"] = R"({"tools":{},"resources":{"subscribe":true}})";
 }
 
-// Requests of this method that the newest connection to "a" has got, or all of them.
+// Requests of this method that the newest connection to "a", or all of them, received.
 std::vector<std::string> sent(World &w, const std::string &method, bool every_lane = false) {
   std::vector<std::string> found;
   for (const FakeLane &lane : w.up.lanes) {
@@ -45,7 +46,7 @@ constexpr const char *refusal = R"("error":{"code":-32002,"message":"no such res
 
 }  // namespace
 
-TEST_CASE("nobody is told of a subscription that the upstream has not agreed to") {
+TEST_CASE("no client is notified of a subscription that the upstream has not accepted") {
   World w;
   offer_subscriptions(w);
   w.start();
@@ -55,7 +56,7 @@ TEST_CASE("nobody is told of a subscription that the upstream has not agreed to"
   CHECK(two.got.empty());
   const std::vector<std::string> asked = sent(w, "subscribe");
   REQUIRE(asked.size() == 2);
-  SECTION("it refuses") {
+  SECTION("the upstream refuses") {
     answer(w, asked[0], refusal);
     answer(w, asked[1], refusal);
     CHECK(one.has(R"("id":1,"error":{"code":-32002)"));
@@ -64,7 +65,7 @@ TEST_CASE("nobody is told of a subscription that the upstream has not agreed to"
     three.end->send(request("3", "subscribe", composed));
     CHECK(sent(w, "subscribe").size() == 3);
   }
-  SECTION("the first one gives up; the second goes on") {
+  SECTION("the first one cancels; the second continues") {
     one.end->send(
         R"({"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":1}})");
     CHECK(sent(w, "unsubscribe").empty());
@@ -77,24 +78,24 @@ TEST_CASE("nobody is told of a subscription that the upstream has not agreed to"
     CHECK(three.has(R"("id":3,"result":{})"));
     CHECK(sent(w, "subscribe").size() == 2);
   }
-  SECTION("both give up: what the upstream may have begun is ended") {
+  SECTION("both cancel: a subscription that the upstream may have begun is ended") {
     for (Client *c : {&one, &two}) {
       c->end->send(R"({"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":)" +
                    std::string(c == &one ? "1" : "2") + "}}");
     }
     CHECK(sent(w, "unsubscribe").size() == 1);
   }
-  SECTION("it agrees once") {
+  SECTION("the upstream accepts once") {
     answer(w, asked[0]);
     one.end.reset();
     CHECK(sent(w, "unsubscribe").empty());
     answer(w, asked[1], refusal);
-    // Nobody is left, and the upstream still thinks of the first one.
+    // No client is left, and the upstream still serves the first one.
     CHECK(sent(w, "unsubscribe").size() == 1);
   }
 }
 
-TEST_CASE("a resource is one subscription, however its URI is spelled") {
+TEST_CASE("spellings of one URI are one subscription") {
   World w;
   offer_subscriptions(w);
   w.start();
@@ -118,7 +119,7 @@ TEST_CASE("a resource is one subscription, however its URI is spelled") {
   CHECK(sent(w, "unsubscribe").size() == 1);
 }
 
-TEST_CASE("a part of what is watched is reported to whoever watches the whole") {
+TEST_CASE("an update of a part is reported to subscribers of the whole") {
   World w;
   offer_subscriptions(w);
   w.start();
@@ -139,7 +140,7 @@ TEST_CASE("a part of what is watched is reported to whoever watches the whole") 
   CHECK(c.got.size() == 1);
 }
 
-TEST_CASE("a client may unsubscribe, and others with it, while it is told") {
+TEST_CASE("a client may unsubscribe itself and others inside a notification") {
   World w;
   offer_subscriptions(w);
   w.start();
@@ -169,7 +170,7 @@ TEST_CASE("a client may unsubscribe, and others with it, while it is told") {
   CHECK_FALSE(two.has("resources/updated"));
 }
 
-TEST_CASE("a lost connection's subscriptions are made again, those that stood") {
+TEST_CASE("subscriptions of a lost connection are renewed if they were accepted") {
   World w;
   offer_subscriptions(w);
   w.start();
@@ -183,14 +184,14 @@ TEST_CASE("a lost connection's subscriptions are made again, those that stood") 
   CHECK(sent(w, "subscribe")[0].find(R"("uri":"m://1")") != std::string::npos);
 }
 
-TEST_CASE("a subscription that was decided late is made where it belongs, or not at all") {
+TEST_CASE("a subscription that was decided late reaches its current lane, or none") {
   PolicyWorld w(BH_POLICY_DECIDES);
   offer_subscriptions(w);
   w.profile.limits.policy_timeout_ms = 60'000;
   w.profile.limits.idle_view_ms = 30'000;
   w.start();
   Guest g(*w.host);
-  SECTION("its server is there") {
+  SECTION("its server is available") {
     g.initialize("{}");
     g.say(request("1", "subscribe", composed));
     w.judge.decided(w.judge.last().number, BH_VERDICT_ALLOW);
@@ -198,7 +199,7 @@ TEST_CASE("a subscription that was decided late is made where it belongs, or not
     w.answer("{}");
     CHECK(g.has(R"({"jsonrpc":"2.0","id":1,"result":{}})"));
   }
-  SECTION("its server has gone") {
+  SECTION("its server was removed") {
     g.initialize("{}");
     g.say(request("1", "subscribe", composed));
     w.profile.servers = {server("b")};
@@ -223,12 +224,12 @@ TEST_CASE("a subscription that was decided late is made where it belongs, or not
     CHECK(g.has("send it again"));
     CHECK(sent(w, "subscribe", true).empty());
   }
-  // What is left of the session is taken away with it.
+  // The end of the session ends the rest.
   g.initialize(R"({"elicitation":{}})");
   w.turn(20);
 }
 
-TEST_CASE("other rules end the subscriptions that they would refuse, and no rule keeps one") {
+TEST_CASE("changed rules end the subscriptions that they refuse, and no rule prevents an end") {
   PolicyWorld w(BH_POLICY_DECIDES);
   offer_subscriptions(w);
   w.profile.limits.policy_timeout_ms = 200;
@@ -272,7 +273,7 @@ TEST_CASE("other rules end the subscriptions that they would refuse, and no rule
     REQUIRE(w.turn_until([&] { return sent(w, "unsubscribe").size() == 2; }));
     return;
   }
-  SECTION("the client ends one that is blocked itself") {
+  SECTION("a client ends a blocked one itself") {
     w.judge.judge = blocks_first;
     c.end->send(request("3", "unsubscribe", composed));
     CHECK(sent(w, "unsubscribe").size() == 1);
@@ -302,7 +303,7 @@ TEST_CASE("subscriptions end with their lane") {
   answer(w, asked);  // the call may finish
   CHECK(g.has(R"({"jsonrpc":"2.0","id":1,"result":{}})"));
   REQUIRE(w.turn_until([&] { return w.host->drained(); }));
-  // Its place is free: another server's resource can be watched.
+  // Its slot is free: another server's resource can be subscribed.
   w.up.capabilities["c"] = R"({"tools":{},"resources":{"subscribe":true}})";
   w.up.tools["c"] = R"([{"name":"z"}])";
   w.profile.servers = {server("b"), server("c")};
@@ -312,7 +313,7 @@ TEST_CASE("subscriptions end with their lane") {
   CHECK(w.up.last("c").find("resources/subscribe") != std::string::npos);
 }
 
-TEST_CASE("a subscription that its server has not answered yet goes over to the server's heir") {
+TEST_CASE("an unanswered subscription moves to the server's replacement") {
   World w;
   offer_subscriptions(w);
   w.start();

@@ -1,4 +1,4 @@
-// The telemetry plugins of the host as receivers of the router's records.
+// Makes the host's telemetry plugins the receivers of the router's records.
 #pragma once
 
 #include <string>
@@ -13,7 +13,7 @@ class TelemetrySinks final : public link::TelemetryEvents {
   // `parts`: the telemetry plugins.
   TelemetrySinks(HostCore &core, const Parts &parts) : core_(core), parts_(parts) {}
 
-  // Connects the started plugins with the recorder. Once.
+  // Connects the started plugins with the recorder. Call it once.
   void use();
   // Flushes the recorder. True: all records were accepted, or there is no receiver.
   bool idle();

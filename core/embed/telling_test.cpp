@@ -1,5 +1,5 @@
-// While one client is told something, it may do anything, such as bringing others along: those who
-// were there are told, each once.
+// A client may do anything inside a notification, such as connecting other clients: those present
+// at the start are notified, once each.
 #include <algorithm>
 #include <catch2/catch.hpp>
 #include <memory>
@@ -21,12 +21,12 @@ std::size_t count(const Client &c, std::string_view what) {
                     [&](const std::string &m) { return m.find(what) != std::string::npos; }));
 }
 
-// When `c` is told this, once: many more clients, of every kind.
+// When `c` receives this, once: connects many more clients, of every kind.
 void bring_others(World &w, Client &c, std::string_view when,
                   std::vector<std::unique_ptr<Client>> &others) {
   c.on_message = [&w, &c, when, &others] {
     if (c.got.back().find(when) == std::string::npos) return;
-    const auto once = std::exchange(c.on_message, nullptr);  // this, which is running
+    const auto once = std::exchange(c.on_message, nullptr);  // the function that is running
     for (const char *caps : {"{}", R"({"sampling":{}})", R"({"elicitation":{}})",
                              R"({"sampling":{},"elicitation":{}})", R"({"sampling":{"tools":{}}})",
                              R"({"sampling":{"context":{}}})"}) {
@@ -42,7 +42,7 @@ void bring_others(World &w, Client &c, std::string_view when,
 
 }  // namespace
 
-TEST_CASE("a server's log of nobody's call, while clients come") {
+TEST_CASE("a server's log without a call, while clients connect") {
   World w;
   w.up.capabilities["a"] = R"({"tools":{},"logging":{}})";
   w.start();
@@ -61,7 +61,7 @@ TEST_CASE("a server's log of nobody's call, while clients come") {
   for (const auto &c : others) CHECK(count(*c, "hello") == 0);
 }
 
-TEST_CASE("changed lists, while clients come that see others") {
+TEST_CASE("changed lists, while clients with other lists connect") {
   World w;
   w.start();
   std::vector<std::unique_ptr<Client>> others;
@@ -77,7 +77,7 @@ TEST_CASE("changed lists, while clients come that see others") {
   for (const Client *c : {&one, &two, &three}) CHECK(count(*c, changed) == 1);
 }
 
-TEST_CASE("changed rules, while clients come that see others") {
+TEST_CASE("changed rules, while clients with other lists connect") {
   PolicyWorld w(BH_POLICY_DECIDES);
   w.judge.judge = nullptr;
   w.start();

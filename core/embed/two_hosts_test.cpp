@@ -29,7 +29,7 @@ std::unique_ptr<Host> make_host(const std::vector<std::string> &grants,
 
 }  // namespace
 
-TEST_CASE("hosts: two in one process do not see each other's tables and grants") {
+TEST_CASE("hosts: two in one process do not share tables and grants") {
   seen().clear();
   const auto granted = make_host({"control"}, 1'000'000);
   auto plain = make_host({}, 2'000'000);
