@@ -106,10 +106,10 @@ std::string line_of(const SignedPlace &place) {
          std::to_string(place.seq) + " head " + place.head + "\n";
 }
 
-// What is left when a list is full.
+// Thins a full list: keeps the first place of each period, and the last, for each chain.
 std::vector<SignedPlace> thinned(const std::vector<SignedPlace> &all, std::uint64_t period_s) {
   std::vector<SignedPlace> out;
-  std::map<std::uint32_t, std::size_t> last;  // of each chain: where
+  std::map<std::uint32_t, std::size_t> last;  // index of each chain's last place
   for (std::size_t i = 0; i < all.size(); ++i) last[all[i].chain] = i;
   std::map<std::uint32_t, std::uint64_t> periods;
   for (std::size_t i = 0; i < all.size(); ++i) {
@@ -126,7 +126,7 @@ std::string text_of(const std::vector<SignedPlace> &places) {
   return out;
 }
 
-// The list in one piece again, at most half as long as it may be.
+// Rewrites the list, with at most half of the maximum length.
 Result<void> thin_list(const std::string &folder, const std::string &path,
                        const std::vector<SignedPlace> &all) {
   std::string text = text_of(thinned(all, 3'600));
@@ -147,14 +147,14 @@ Result<void> thin_list(const std::string &folder, const std::string &path,
   return {};
 }
 
-// A line of its own, on the disk, or nothing of it.
+// Appends a complete line and syncs it to disk, or nothing.
 Result<void> append_line(const std::string &path, std::string line) {
   const OwnedFd fd(
       ::open(path.c_str(), O_RDWR | O_CREAT | O_APPEND | O_CLOEXEC | O_NOFOLLOW, 0600));
   struct stat status{};
   if (!fd || ::fstat(fd.get(), &status) != 0) return failed(path);
   char last = '\n';
-  // What was cut off by a power cut ends here.
+  // An incomplete line after a power failure is ended here.
   if (status.st_size > 0 && ::pread(fd.get(), &last, 1, status.st_size - 1) == 1 && last != '\n') {
     line.insert(0, 1, '\n');
   }
@@ -187,7 +187,7 @@ std::vector<SignedPlace> places_in(std::string_view text) {
   return out;
 }
 
-// The last one of this chain; seq 0: there is none.
+// The last signed place of this chain; seq 0: none.
 SignedPlace last_signed(const std::string &path, std::uint32_t chain) {
   for (const std::uint64_t most : {std::uint64_t{64} << 10, 2 * max_audit_list_bytes}) {
     bool all = false;
@@ -200,7 +200,8 @@ SignedPlace last_signed(const std::string &path, std::uint32_t chain) {
   return {};
 }
 
-// Nothing is signed for a place that was passed: what was signed there stays the only word on it.
+// A place before the last signed one is not signed again: the existing signature must stay the only
+// one.
 Result<void> enlist(const std::string &state_dir, const std::string &instance,
                     const SignedPlace &place) {
   const auto folder = private_folder(state_dir, "audit", "signed");
@@ -228,7 +229,7 @@ Result<void> enlist(const std::string &state_dir, const std::string &instance,
   return append_line(path, line);
 }
 
-// What verification starts from.
+// Publishes the public key, from which verification starts.
 Result<void> publish(const std::string &state_dir, const AuditSignature &made) {
   const auto folder = private_folder(state_dir, "audit", "supervisor");
   if (!folder) return std::unexpected(folder.error());

@@ -1,7 +1,7 @@
-// The gateway's key for what its telemetry keeps: made when first used, in
-// <state_dir>/secrets/@audit, where no plugin's secrets are (no instance has such a name). Its
-// public half is in <state_dir>/audit/supervisor, and the lists of what was signed for the chains
-// of each instance in <state_dir>/audit/signed.
+// The gateway's key that signs telemetry's audit chains. It is created at first use in
+// <state_dir>/secrets/@audit, which holds no plugin's secrets (no instance has such a name). The
+// public key is in <state_dir>/audit/supervisor, and the signed statements of each instance in
+// <state_dir>/audit/signed.
 //
 // Thread: any; blocks on files.
 #pragma once
@@ -18,10 +18,10 @@
 namespace bulkhead {
 
 inline constexpr std::size_t max_statement_bytes = 512;
-// Of one instance's list; then it is thinned: of its older lines only the first of each hour stays,
-// of each day if that is not enough.
+// Limit of one instance's list. A full list is thinned: of its older lines only the first of each
+// hour is kept, or of each day if that is not enough.
 inline constexpr std::uint64_t max_audit_list_bytes = 8u << 20;
-inline constexpr std::uint32_t max_audit_chains = 64;  // of one instance
+inline constexpr std::uint32_t max_audit_chains = 64;  // per instance
 
 struct AuditSignature {
   std::uint64_t unix_s = 0;
@@ -33,10 +33,11 @@ void archive(Ar &ar, AuditSignature &v) {
   ar(unix_s, public_key, signature);
 }
 
-// Signs and, if it is about a chain ("chain C seq N head HASH"), puts it on the instance's list.
-// For a chain no place is signed that is not behind the one signed last, but that one again.
-// BH_E_DENIED then; BH_E_INVALID: the statement is too long, is not printable ASCII, or speaks of a
-// chain in another form. A list that cannot be written is an error, too: nothing is signed then.
+// Signs a statement. If it is about a chain ("chain C seq N head HASH"), it is added to the
+// instance's list. For a chain, a place is signed only if it is after the last signed one, or equal
+// to it; else BH_E_DENIED. BH_E_INVALID: the statement is too long, is not printable ASCII, or is
+// about a chain in another form. If the list cannot be written, nothing is signed and the error is
+// returned.
 Result<AuditSignature> sign_for_audit(const std::string &state_dir, const std::string &instance,
                                       std::string_view statement);
 
@@ -46,8 +47,9 @@ struct SignedPlace {
   std::uint32_t chain = 0;
   std::string head;  // 64 hex digits
 };
-std::optional<SignedPlace> parse_signed_line(std::string_view line);  // without its end
-// Of one instance, as they were signed. A line that was cut off is left out. Empty: there is none.
+std::optional<SignedPlace> parse_signed_line(std::string_view line);  // without the line end
+// The list of an instance, in the order of signing. An incomplete line is left out. Empty: there is
+// no list.
 std::vector<SignedPlace> signed_places(const std::string &state_dir, const std::string &instance);
 // The instances that have a list.
 std::vector<std::string> signed_instances(const std::string &state_dir);

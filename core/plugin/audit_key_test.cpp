@@ -56,7 +56,7 @@ TEST_CASE("a statement is signed with the instance's name and the time, and list
   CHECK(again->public_key == made->public_key);
 }
 
-TEST_CASE("what is no line of text is not signed") {
+TEST_CASE("a statement that is not a line of text is not signed") {
   testing::TestFolder folder;
   CHECK(sign_for_audit(folder.path(), "book", "").error().code == BH_E_INVALID);
   CHECK(sign_for_audit(folder.path(), "book", "a\nb").error().code == BH_E_INVALID);
@@ -69,14 +69,14 @@ TEST_CASE("what is no line of text is not signed") {
   CHECK(sign_for_audit(folder.path(), "../book", place(1, 1)).error().code == BH_E_INVALID);
 }
 
-TEST_CASE("what was passed is not signed again, in no chain of no instance") {
+TEST_CASE("a place before the last signed one is not signed again, in any chain of any instance") {
   testing::TestFolder folder;
   const auto sign = [&](const char *instance, unsigned chain, std::uint64_t seq, char digit = 'a') {
     const auto made = sign_for_audit(folder.path(), instance, place(chain, seq, digit));
     return made ? BH_OK : made.error().code;
   };
   CHECK(sign("book", 1, 10) == BH_OK);
-  CHECK(sign("book", 1, 10) == BH_OK);  // the signature did not arrive
+  CHECK(sign("book", 1, 10) == BH_OK);  // a retry: the signature did not arrive
   CHECK(sign("book", 1, 10, 'b') == BH_E_DENIED);
   CHECK(sign("book", 1, 9) == BH_E_DENIED);
   CHECK(sign("book", 2, 3) == BH_OK);
@@ -90,7 +90,7 @@ TEST_CASE("what was passed is not signed again, in no chain of no instance") {
   CHECK(refused.error().text.find("signed up to seq 11") != std::string::npos);
 }
 
-TEST_CASE("a line that was cut off is left aside, and the next is whole") {
+TEST_CASE("an incomplete line is ignored, and the next one is complete") {
   testing::TestFolder folder;
   REQUIRE(sign_for_audit(folder.path(), "book", place(1, 10)).has_value());
   const std::string whole = text_of(folder / "audit/signed/book");
@@ -104,7 +104,7 @@ TEST_CASE("a line that was cut off is left aside, and the next is whole") {
   }
 }
 
-TEST_CASE("a full list is thinned: what was signed long ago stays, by the hour") {
+TEST_CASE("a full list is thinned: old signatures are kept by the hour") {
   testing::TestFolder folder;
   REQUIRE(sign_for_audit(folder.path(), "book", place(2, 7)).has_value());
   std::string list;
@@ -126,7 +126,7 @@ TEST_CASE("a full list is thinned: what was signed long ago stays, by the hour")
   CHECK(places.back().seq == seq);
 }
 
-TEST_CASE("gateways that start at once have one key") {
+TEST_CASE("gateways that start at the same time create one key") {
   testing::TestFolder folder;
   std::vector<std::string> keys(8);
   std::vector<std::thread> threads;
@@ -137,7 +137,7 @@ TEST_CASE("gateways that start at once have one key") {
   for (const std::string &key : keys) CHECK(key == keys.front());
 }
 
-TEST_CASE("a damaged key is said, not replaced") {
+TEST_CASE("a damaged key is reported, not replaced") {
   testing::TestFolder folder;
   REQUIRE(sign_for_audit(folder.path(), "book", "x").has_value());
   folder.write("secrets/@audit/ed25519", "short");

@@ -16,7 +16,7 @@ namespace bulkhead {
 namespace {
 
 constexpr std::size_t max_config_bytes = 1u << 20;
-// What a policy gets of the profile's rules (profile/rule_sections.hpp).
+// The profile's rules in a policy's configuration (profile/rule_sections.hpp).
 constexpr const char *rules_member = "profile_rules";
 constexpr std::size_t max_number_length = 64;
 constexpr std::size_t max_exponent_digits = 4;
@@ -28,12 +28,12 @@ bool is_digit(char c) noexcept {
   return c >= '0' && c <= '9';
 }
 
-// What is refused before RapidJSON sees it: numbers beyond any use, because 1.1.0 computes
+// Refuses texts before RapidJSON reads them: numbers with huge exponents, because 1.1.0 computes
 // exponents in an int that can overflow (CVE-2024-38517), and deep nesting, because its validator
-// looks at every open level for every value. Null: nothing.
+// visits every open level for every value. Null: no error.
 const char *beyond_bounds(std::string_view json) noexcept {
   bool in_string = false, exponent = false;
-  std::size_t length = 0, digits = 0, depth = 0;  // of the number that goes on here, and of nesting
+  std::size_t length = 0, digits = 0, depth = 0;  // of the current number, and of nesting
   for (std::size_t i = 0; i < json.size(); ++i) {
     const char c = json[i];
     if (in_string) {
@@ -69,7 +69,7 @@ std::string text_of(const Pointer &pointer) {
   return bh::one_line({buffer.GetString(), buffer.GetSize()}, 200);
 }
 
-// The members that a schema knows, for people.
+// The member names of a schema, for error texts.
 std::string known_members(const rapidjson::Value *schema) {
   std::string known;
   if (schema != nullptr && schema->IsObject()) {
@@ -90,7 +90,7 @@ const rapidjson::Value *find(const rapidjson::Value *object, std::string_view na
   return at == object->MemberEnd() ? nullptr : &at->value;
 }
 
-// A policy that does not know the member would leave rules out without a word, so its schema must
+// A policy that does not know the member would silently ignore rules, so its schema must name it.
 // name it.
 bool leaves_rules_out(const rapidjson::Value *schema, const rapidjson::Value &config) {
   return find(&config, rules_member) != nullptr &&
@@ -101,7 +101,7 @@ constexpr const char *rules_left_out =
     "the profile has rules, and this plugin does not judge by them: name \"policy-rules\" in its "
     "place, or as another policy beside it, and write rules = false here";
 
-// What is asked for where `keyword` has failed. `rule`: the schema that has it.
+// The allowed values where `keyword` has failed. `rule`: the schema that contains it.
 std::string allowed(const std::string &keyword, const rapidjson::Value *rule) {
   if (keyword == "additionalProperties") {
     return "is unknown here; known are " + known_members(rule);
@@ -122,7 +122,7 @@ std::string explain(const rapidjson::SchemaValidator &validator,
                  validator.GetInvalidSchemaPointer().Get(schema));
 }
 
-// "a.b[0]" of a pointer into this document.
+// Converts a pointer into this document to "a.b[0]".
 template <class Pointer>
 std::string path_of(const Pointer &pointer, const rapidjson::Value &root) {
   std::string path;
@@ -141,8 +141,8 @@ std::string path_of(const Pointer &pointer, const rapidjson::Value &root) {
   return path;
 }
 
-// Looks for one fault after the other: what has been found is taken out of the configuration, or
-// out of the schema where something is missing.
+// Finds one error after the other: each error's member is removed from the configuration, or from
+// the schema if a member is missing.
 class FaultFinder {
  public:
   FaultFinder(rapidjson::Document &schema, rapidjson::Document &config)
@@ -157,7 +157,7 @@ class FaultFinder {
   }
 
  private:
-  // False: nothing more can be found.
+  // False: no further error can be found.
   bool find_one() {
     const rapidjson::SchemaDocument compiled(schema_);
     rapidjson::SchemaValidator validator(compiled);
@@ -194,8 +194,8 @@ class FaultFinder {
     return text;
   }
 
-  // The member that the fault is in. Of an array nothing is taken out: what comes behind would have
-  // other numbers.
+  // The member that contains the error. Array elements are not removed: the indexes of later
+  // elements would change.
   template <class Pointer>
   bool take_out(const Pointer &where) {
     std::size_t depth = 0, tokens = where.GetTokenCount();
@@ -213,7 +213,7 @@ class FaultFinder {
   rapidjson::Document &schema_;
   rapidjson::Document &config_;
   std::vector<ConfigFault> out_;
-  std::vector<std::string> taken_;  // paths of what was wrong
+  std::vector<std::string> taken_;  // paths of the errors
 };
 
 }  // namespace

@@ -1,4 +1,4 @@
-// Is a plugin's configuration what its descriptor's config_schema asks for?
+// Checks a plugin's configuration against its descriptor's config_schema.
 //
 // Thread: control.
 #pragma once
@@ -11,20 +11,19 @@
 
 namespace bulkhead {
 
-// Checks against JSON Schema draft 4; an empty schema allows any object. But a schema
-// whose properties do not name "profile_rules", and an empty one, refuse the rules of the profile:
-// they would not be in force. The error says where and
-// what is allowed, never the value that was given: it may be a credential. BH_E_INVALID: the
-// configuration is wrong; BH_E_ABI: the schema itself is no schema.
+// Checks against JSON Schema draft 4; an empty schema allows any object. But if the schema is empty
+// or its properties do not name "profile_rules", a configuration with rules of the profile is
+// refused, since the plugin would ignore them. The error contains the path and the allowed values,
+// never the given value, which may be a credential. BH_E_INVALID: the configuration is invalid;
+// BH_E_ABI: the schema itself is invalid.
 Result<void> check_config(std::string_view schema_json, std::string_view config_json);
 
-// One thing that is wrong: where, as a path ("guests[0].port"; empty: the object itself), and what
-// is allowed there.
+// One error: its path ("guests[0].port"; empty: the object itself), and the allowed values.
 struct ConfigFault {
   std::string path, what;
 };
-// All that is wrong, at most 64; of an array the first fault only. Empty: nothing, or the schema is
-// no schema, which check_config() says.
+// Returns all errors, at most 64, and only the first of each array. Empty: no error, or an invalid
+// schema, which check_config() reports.
 std::vector<ConfigFault> config_faults(std::string_view schema_json, std::string_view config_json);
 
 }  // namespace bulkhead

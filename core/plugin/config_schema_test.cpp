@@ -24,14 +24,14 @@ std::string why(std::string_view config, std::string_view with = schema) {
   return checked ? std::string() : checked.error().text;
 }
 
-TEST_CASE("a configuration that fits is accepted") {
+TEST_CASE("a valid configuration is accepted") {
   CHECK(why(R"({"path":"/x"})").empty());
   CHECK(why(R"({"path":"/x","limits":{"bytes":1000},"mode":"read","list":["a","b"],"token":"abc"})")
             .empty());
   CHECK(why(R"({"anything":[1e300,{"deep":null}]})", "").empty());
 }
 
-TEST_CASE("what is wrong is said with its place and what is allowed") {
+TEST_CASE("an error contains the path and the allowed values") {
   CHECK_THAT(why(R"({})"), Contains("must match required [\"path\"]"));
   CHECK_THAT(why(R"({"path":1})"), Contains("config/path: must match type \"string\""));
   CHECK_THAT(why(R"({"path":""})"), Contains("config/path: must match minLength 1"));
@@ -47,7 +47,7 @@ TEST_CASE("what is wrong is said with its place and what is allowed") {
              Contains("config/limits/byte: is unknown here; known are bytes"));
 }
 
-TEST_CASE("rules of the profile are refused by a plugin that does not name them") {
+TEST_CASE("rules of the profile are refused if the plugin's schema does not name them") {
   const std::string rules = R"({"profile_rules":[]})";
   const auto refused = Contains("does not judge by them: name \"policy-rules\"");
   CHECK_THAT(why(rules, R"({"type":"object","additionalProperties":false})"), refused);
@@ -66,7 +66,7 @@ TEST_CASE("the value itself is never in the error") {
   CHECK_THAT(why(R"({"path":"x","token":"S3CR3T"})"), !Contains("S3CR3T"));
 }
 
-TEST_CASE("what is no object, no JSON, too large or too wild is refused") {
+TEST_CASE("text that is not an object, not JSON, too large or extreme is refused") {
   CHECK_THAT(why("[]"), Contains("not a JSON object"));
   CHECK_THAT(why("{\"path\":\"x\"} x"), Contains("not a JSON object"));
   CHECK_THAT(why("{\"path\":\"\xff\"}"), Contains("not a JSON object"));
@@ -79,7 +79,7 @@ TEST_CASE("what is no object, no JSON, too large or too wild is refused") {
   CHECK(check_config("{", "{}").error().code == BH_E_ABI);
 }
 
-TEST_CASE("nesting is bounded") {
+TEST_CASE("nesting is limited") {
   const auto nested = [](std::size_t n) {
     return "{\"a\":" + std::string(n, '[') + std::string(n, ']') + "}";
   };
@@ -103,7 +103,7 @@ std::string faults_of(std::string_view schema, std::string_view config) {
 
 }  // namespace
 
-TEST_CASE("all faults are found, each with its place") {
+TEST_CASE("all errors are found, each with its path") {
   constexpr std::string_view wanted = R"({"type":"object","additionalProperties":false,
     "required":["name","size"],"properties":{
     "name":{"type":"string"}, "size":{"type":"integer","minimum":1},
@@ -124,7 +124,7 @@ TEST_CASE("all faults are found, each with its place") {
         "list[0].id: is missing; it is required\n");
 }
 
-TEST_CASE("looking for faults ends, whatever the configuration is") {
+TEST_CASE("the search for errors terminates for any configuration") {
   std::string many = "{";
   for (int i = 0; i < 500; ++i) many += (i == 0 ? "\"k" : ",\"k") + std::to_string(i) + "\":1";
   CHECK(bulkhead::config_faults(R"({"type":"object","additionalProperties":false})", many + "}")

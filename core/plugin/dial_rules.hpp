@@ -1,5 +1,5 @@
-// Where plugins may connect to through the host: addresses of this machine that were announced
-// before the first byte from outside was read.
+// Local addresses to which plugins may connect through the host. They are announced before the
+// first byte from outside is read.
 #pragma once
 
 #include <set>
@@ -19,8 +19,8 @@ class DialRules {
   // BH_E_LIMIT.
   Result<void> announce(std::string_view address);
 
-  // A non-blocking stream socket, connected or being connected. BH_E_DENIED: not announced. Any
-  // thread, while nothing is announced.
+  // Returns a non-blocking stream socket, connected or connecting. BH_E_DENIED: the address was not
+  // announced. Any thread, while nothing is announced.
   Result<OwnedFd> dial(std::string_view address) const;
 
  private:

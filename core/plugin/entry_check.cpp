@@ -70,7 +70,7 @@ Result<void> check_abi(std::uint32_t major, std::uint32_t minor_needed) {
 Result<std::vector<PluginDescription>> check_entry(const bh_entry *entry) {
   if (entry == nullptr) return fail(BH_E_ABI, "gave no entry");
   if (!BH_HAS(bh_entry, entry, abi_minor_needed)) return fail(BH_E_ABI, "has too short an entry");
-  // Versions first: an entry of another major may look different from here on.
+  // Versions first: the layout of an entry of another major may differ after them.
   if (const auto abi = check_abi(entry->abi_major, entry->abi_minor_needed); !abi) {
     return std::unexpected(abi.error());
   }

@@ -1,4 +1,4 @@
-// Is what a plugin's entry function returned something that this host can use?
+// Checks the value that a plugin's entry function returned.
 #pragma once
 
 #include <cstdint>
@@ -10,18 +10,18 @@
 
 namespace bulkhead {
 
-// What the host keeps of a descriptor: copied, members that an older plugin lacks are empty.
+// The host's copy of a descriptor; members that an older plugin lacks are empty.
 struct PluginDescription {
   std::string id, name, version, vendor, config_schema;
   std::vector<std::string> provides;
 };
 
-// Refuses a plugin of another ABI major, or one that needs a newer minor than `host_minor`; the
-// text names both versions and what to do.
+// Refuses a plugin of another ABI major, or one that needs a newer minor than `host_minor`. The
+// error contains both versions and the remedy.
 Result<void> check_abi(std::uint32_t major, std::uint32_t minor_needed);
 
-// Checks sizes, versions, functions and every descriptor. Errors are written to follow the plugin's
-// name: "is not ...". Members beyond what this host knows are not looked at.
+// Checks sizes, versions, functions and every descriptor. Error texts continue the plugin's name:
+// "is not ...". Members that this host does not know are ignored.
 Result<std::vector<PluginDescription>> check_entry(const bh_entry *entry);
 
 }  // namespace bulkhead

@@ -180,7 +180,7 @@ std::uint64_t HostFunctions::mask(void *ctx, bh_str text, bh_buf *out) noexcept 
     if (count != 0) *out = bh::buf(std::move(masked));
     return count;
   } catch (const std::exception &) {
-    *out = bh_buf{};  // no text rather than one that was not looked at
+    *out = bh_buf{};  // no text, since an unmasked one might contain secrets
     return 1;
   }
 }

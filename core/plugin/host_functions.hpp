@@ -1,4 +1,4 @@
-// The functions behind an instance's bh_host: the common services every plugin is offered.
+// The functions of an instance's bh_host: the common services for all plugins.
 #pragma once
 
 #include "bulkhead/abi/ext/draft/mask.h"
@@ -9,7 +9,7 @@
 namespace bulkhead {
 
 struct HostFunctions {
-  // The bh_host of `instance`, which must not move afterwards.
+  // Returns the bh_host of `instance`, which must not move afterwards.
   static bh_host host_of(Instance &instance);
 
   // bh_host

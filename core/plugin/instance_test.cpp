@@ -52,7 +52,7 @@ bh_host host_of(Instance &instance) {
   return HostFunctions::host_of(instance);
 }
 
-TEST_CASE("an instance walks through its life, each step once") {
+TEST_CASE("an instance passes its states, each once") {
   World world;
   {
     auto instance = world.good();
@@ -66,7 +66,7 @@ TEST_CASE("an instance walks through its life, each step once") {
     instance->drain(0);
     CHECK(instance->state() == InstanceState::draining);
     instance->stop();
-    instance->stop();  // again: nothing
+    instance->stop();  // no effect the second time
     CHECK(instance->state() == InstanceState::stopped);
   }
   CHECK(world.lines == std::vector<std::string>{"1 mine: configure", "1 mine: start",
@@ -99,14 +99,14 @@ TEST_CASE("destroying a running instance stops it first") {
   CHECK(world.lines[3] == "1 mine: destroy");
 }
 
-TEST_CASE("after a refused configuration or start only destroying is left") {
+TEST_CASE("after a refused configuration or start the instance can only be destroyed") {
   World world;
   {
     auto instance = world.good();
     const auto refused = instance->configure(R"({"refuse":true})");
     REQUIRE_FALSE(refused.has_value());
     CHECK(refused.error().code == BH_E_INVALID);
-    // The plugin's escape sequence has lost its escape.
+    // The plugin's escape sequence has lost its ESC character.
     CHECK_THAT(refused.error().text,
                Contains("plugin good, instance mine") && Contains("an object [31m is wanted"));
     CHECK_FALSE(instance->start().has_value());
@@ -127,7 +127,7 @@ TEST_CASE("after a refused configuration or start only destroying is left") {
   CHECK(world.logged("1 other: destroy"));
 }
 
-TEST_CASE("what a plugin holds after stop() is named and taken away") {
+TEST_CASE("resources held after stop() are logged and removed") {
   World world;
   auto instance = world.make("leaks", "leaks").value();
   REQUIRE(instance->configure("{}").has_value());
@@ -138,7 +138,7 @@ TEST_CASE("what a plugin holds after stop() is named and taken away") {
   CHECK(held.watches + held.timers + held.posted + held.blocking == 0);
 }
 
-TEST_CASE("a clean stop is not complained about, and the host is closed afterwards") {
+TEST_CASE("a clean stop logs no complaint, and the host is closed afterwards") {
   World world;
   auto instance = world.good();
   REQUIRE(instance->configure("{}").has_value());
@@ -186,7 +186,7 @@ TEST_CASE("timers, watches and pool work arrive through the instance's host") {
   CHECK(world.logged("5 mine: fd.watch was called with wrong arguments"));
 }
 
-TEST_CASE("an instance whose blocking work still runs is left in memory, host included") {
+TEST_CASE("an instance with running blocking work stays in memory, together with its host") {
   World world;
   static std::atomic<bool> go{false};
   static bool done = false;
@@ -231,7 +231,7 @@ TEST_CASE("log lines are cut, cleaned and filtered") {
   CHECK(world.lines[2] == "1 mine: " + std::string(4095, 'x'));
 }
 
-TEST_CASE("extensions: the common ones, the host's extra ones, and nothing else") {
+TEST_CASE("extensions: the common ones, the host's additional ones, and no others") {
   World world;
   static const int extra = 0;
   world.context.extra_ext = [](Instance &instance, std::string_view id) -> const void * {
@@ -248,7 +248,7 @@ TEST_CASE("extensions: the common ones, the host's extra ones, and nothing else"
   CHECK(raw.get_ext(raw.ctx, nullptr) == nullptr);
 }
 
-TEST_CASE("secrets are private to an instance, bounded, and replaced in one step") {
+TEST_CASE("secrets are private to an instance, limited, and replaced in one step") {
   World world;
   auto instance = world.good();
   auto other = world.make("good", "other").value();
@@ -286,7 +286,7 @@ TEST_CASE("secrets are private to an instance, bounded, and replaced in one step
   CHECK(std::filesystem::is_empty(world.context.state_dir + "/secrets/mine"));
 }
 
-TEST_CASE("the storage folder is private and its own") {
+TEST_CASE("the storage folder is private to its instance") {
   World world;
   auto instance = world.good();
   const bh_host raw = host_of(*instance);
@@ -309,7 +309,7 @@ TEST_CASE("the storage folder is private and its own") {
   CHECK(store->folder(raw_without.ctx).n == 0);
 }
 
-TEST_CASE("counters are found again, bounded and added to") {
+TEST_CASE("counters are found by name, limited and incremented") {
   World world;
   auto instance = world.good();
   const bh_host raw = host_of(*instance);
@@ -330,7 +330,7 @@ TEST_CASE("counters are found again, bounded and added to") {
   CHECK(metrics->counter(raw.ctx, bh::str("one.more")) == 0);
 }
 
-TEST_CASE("instance ids that could leave their folder are refused") {
+TEST_CASE("instance ids that could escape their folder are refused") {
   World world;
   for (const char *id : {"", ".", "..", "a/b", "a b"}) {
     CHECK_FALSE(world.make("good", id).has_value());
@@ -338,7 +338,7 @@ TEST_CASE("instance ids that could leave their folder are refused") {
   CHECK(world.make("good", "..a").has_value());
 }
 
-TEST_CASE("tables of an older or newer plugin work as far as they go") {
+TEST_CASE("tables of an older or newer plugin are used as far as both sides know them") {
   World world;
   CHECK(world.make("shorter", "s").value()->ext<char>("test.ext/1") == nullptr);
   CHECK(world.make("bigger", "b").value()->ext<char>("test.ext/1") != nullptr);

@@ -22,11 +22,11 @@ namespace {
 
 enum class Phase : std::uint8_t { constructors, entry, init };
 
-// What the helper thread and the waiting one share. A thread that does not come back keeps it, so
-// nothing in here may point to what the waiting side owns once `abandoned` is set.
+// State shared by the helper thread and the waiting thread. A helper thread that does not return
+// keeps it, so no pointer in it may refer to the waiting side's data once `abandoned` is set.
 struct Attempt {
   std::string plugin;
-  OwnedFd fd;  // of a file; unset for a linked-in plugin
+  OwnedFd fd;  // of the file; unset for a linked-in plugin
   struct stat status{};
   bh_plugin_entry_fn entry_fn = nullptr;
   std::string host_name, host_version;
@@ -34,7 +34,7 @@ struct Attempt {
 
   std::mutex mutex;
   std::condition_variable changed;
-  const bh_host *outer = nullptr;  // for log lines, while somebody waits
+  const bh_host *outer = nullptr;  // for log lines, until the attempt is abandoned
   Phase phase = Phase::constructors;
   bool finished = false, abandoned = false;
   std::optional<Error> error;
@@ -70,7 +70,7 @@ void give_host(Attempt &a, const bh_host *outer) {
   a.host.log_enabled = log_enabled_in_init;
 }
 
-// False when nobody waits any more: then no more of the plugin's code is to run.
+// False if the attempt was abandoned: no further code of the plugin may run.
 bool enter(Attempt &a, Phase phase) {
   const std::lock_guard lock(a.mutex);
   if (a.abandoned && a.phase == Phase::constructors) set_stuck({});  // it was only slow
@@ -78,7 +78,7 @@ bool enter(Attempt &a, Phase phase) {
   return !a.abandoned;
 }
 
-// The part that runs the plugin's code. Any step may hang.
+// Runs the plugin's code; each step may hang.
 std::optional<Error> run_steps(Attempt &a) {
   if (a.fd.get() >= 0) {
     const auto fn = map_library(std::move(a.fd), a.status);
@@ -121,7 +121,7 @@ void run_attempt(Attempt &a) {
 }
 
 Result<void> start_helper(const std::shared_ptr<Attempt> &a) {
-  // Signals belong to the program's own thread.
+  // Signals are handled by the program's own threads.
   sigset_t all, before;
   sigfillset(&all);
   pthread_sigmask(SIG_SETMASK, &all, &before);
@@ -189,7 +189,7 @@ Result<Place> place_of(const std::string &plugin, const LoadOptions &options) {
   for (const std::string &dir : options.dirs) {
     Place place{plugin, dir};
     struct stat status{};
-    // Not followed: a symbolic link is found here and refused later, never passed over.
+    // Not followed: a symbolic link is found here and refused later, never skipped.
     if (::lstat(place.path().c_str(), &status) == 0) return place;
     looked += (looked.empty() ? "" : ", ") + bh::one_line(dir, 256);
   }
@@ -230,7 +230,7 @@ Result<void> check_digest(int fd, std::string wanted) {
                                ", the profile has " + bh::one_line(wanted, 64));
 }
 
-// Everything that is known without running the plugin's code.
+// Checks everything that is known without running the plugin's code.
 Result<CheckedLibrary> open_and_check(const Place &place, const LoadOptions &options) {
   CheckedLibrary checked;
   checked.path = place.path();
@@ -274,8 +274,8 @@ struct LibraryMaker {
                                       " still hold the dynamic linker's lock");
   }
 
-  // The library of a finished attempt; `id` says which of its plugins is meant. A library that is
-  // refused here has been initialised, and going out of scope de-initialises it.
+  // The library of a finished attempt; `id` selects one of its plugins. A library that is refused
+  // here was initialized, and its destructor de-initializes it.
   static Result<std::shared_ptr<Library>> make(const std::shared_ptr<Attempt> &a,
                                                const std::string &id) {
     std::shared_ptr<Library> library(new Library);
@@ -357,7 +357,7 @@ Result<std::shared_ptr<Library>> Library::load(CheckedLibrary checked, const bh_
 
 Result<std::shared_ptr<Library>> Library::load(const std::string &plugin, const bh_host *host,
                                                const LoadOptions &options) {
-  // Asked first: what cannot be mapped need not be looked for.
+  // Checked first: if no library can be mapped, the file need not be searched.
   if (auto ok = LibraryMaker::check_linker(); !ok) return about(plugin, {}, ok.error());
   auto checked = check(plugin, options);
   if (!checked) return std::unexpected(checked.error());
@@ -393,7 +393,7 @@ Library::~Library() {
   try {
     entry_->deinit();
   } catch (...) {
-    // Nobody is left to be told; the code stays mapped, so nothing dangles.
+    // The attempt was abandoned; the code stays mapped, so no pointer dangles.
   }
 }
 

@@ -4,8 +4,10 @@
 
 using Catch::Contains;
 
-// The test has a second half that no assertion states: the process must end.
-TEST_CASE("a plugin that hangs in a static constructor is named, and so is why no other loads") {
+// No assertion covers the second half of the test: the process must end.
+TEST_CASE(
+    "a plugin that hangs in a static constructor is reported, and why no other plugin can be "
+    "loaded") {
   bulkhead::LoadOptions options;
   options.dirs = {TEST_PLUGINS};
   REQUIRE(bulkhead::Library::load("good", nullptr, options).has_value());

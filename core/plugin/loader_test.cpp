@@ -21,7 +21,7 @@ LoadOptions from(const std::string &dir) {
   return options;
 }
 
-// The error of a load that must fail.
+// Returns the error of a load that must fail.
 Error refusal(const std::string &plugin, const LoadOptions &options) {
   auto library = Library::load(plugin, nullptr, options);
   REQUIRE_FALSE(library.has_value());
@@ -36,7 +36,7 @@ std::string digest(const std::string &path) {
   return sha256_of(fd.get()).value();
 }
 
-// An ABI version of this host's major, as errors have it.
+// An ABI version of this host's major, in the format of errors.
 std::string version(unsigned minor) {
   return std::to_string(BH_ABI_MAJOR) + "." + std::to_string(minor);
 }
@@ -61,7 +61,7 @@ TEST_CASE("a plugin is found by name and by path") {
   }
 }
 
-TEST_CASE("what was checked is what is mapped, though its path is gone") {
+TEST_CASE("the checked file is mapped, even if its path no longer exists") {
   testing::TestFolder folder;
   folder.copy("good");
   auto checked = Library::check("good", from(folder.path()));
@@ -77,14 +77,14 @@ TEST_CASE("what was checked is what is mapped, though its path is gone") {
   CHECK((*library)->manifest().version == "1.2.3");
 }
 
-TEST_CASE("checking runs no code of the plugin, so one that hangs passes") {
+TEST_CASE("checking runs no code of the plugin, so a plugin that hangs passes") {
   CHECK(Library::check("hangs-in-constructor", from(TEST_PLUGINS)).has_value());
   const auto other = Library::check("other-entry", from(TEST_PLUGINS));
   REQUIRE_FALSE(other.has_value());
   CHECK(other.error().code == BH_E_ABI);
 }
 
-TEST_CASE("the first folder that has the file wins, missing folders are passed over") {
+TEST_CASE("the first folder with the file wins, and missing folders are skipped") {
   testing::TestFolder folder;
   folder.copy("good");
   LoadOptions options;
@@ -94,7 +94,7 @@ TEST_CASE("the first folder that has the file wins, missing folders are passed o
   CHECK((*library)->path() == folder / "good.so");
 }
 
-TEST_CASE("a missing plugin is named, with the folders that were searched") {
+TEST_CASE("a missing plugin is reported with the searched folders") {
   const Error error = refusal("absent");
   CHECK(error.code == BH_E_NOT_FOUND);
   CHECK_THAT(error.text, Contains("absent.so") && Contains(TEST_PLUGINS));
@@ -103,7 +103,7 @@ TEST_CASE("a missing plugin is named, with the folders that were searched") {
   CHECK(refusal("Good").code == BH_E_INVALID);
 }
 
-TEST_CASE("a plugin of another ABI is refused with both versions and what to do") {
+TEST_CASE("a plugin of another ABI is refused with both versions and the remedy") {
   Error error = refusal("wrong-major");
   CHECK(error.code == BH_E_ABI);
   CHECK_THAT(error.text, Contains("wrong-major") && Contains("ABI 9") &&
@@ -129,11 +129,11 @@ TEST_CASE("the manifest alone is enough to refuse another ABI") {
   CHECK_THAT(error.text, Contains("ABI 3"));
 }
 
-TEST_CASE("a library that exports two majors is loaded through ours") {
+TEST_CASE("a library that exports two majors is loaded through this host's") {
   CHECK(Library::load("two-entries", nullptr, from(TEST_PLUGINS)).has_value());
 }
 
-TEST_CASE("a library that is no plugin is refused") {
+TEST_CASE("a library that is not a plugin is refused") {
   testing::TestFolder folder;
   folder.copy("good");
   std::filesystem::rename(folder / "good.so", folder / "kept");
@@ -150,7 +150,7 @@ TEST_CASE("a library that is no plugin is refused") {
   CHECK_THAT(text.text, Contains("not a shared library"));
 }
 
-TEST_CASE("a truncated library is refused, wherever it was cut") {
+TEST_CASE("a library truncated at any position is refused") {
   testing::TestFolder folder;
   folder.copy("good");
   const auto whole = std::filesystem::file_size(folder / "good.so");
@@ -178,7 +178,7 @@ TEST_CASE("a damaged header is refused") {
   CHECK_THAT(refusal("good", from(folder.path())).text, Contains("another kind of machine"));
 }
 
-TEST_CASE("what others could change is refused") {
+TEST_CASE("a file that other users could change is refused") {
   testing::TestFolder folder;
   folder.copy("good");
   ::chmod((folder / "good.so").c_str(), 0664);
@@ -197,7 +197,7 @@ TEST_CASE("what others could change is refused") {
   CHECK(Library::load("good", nullptr, from(folder.path())).has_value());
 }
 
-TEST_CASE("somebody else's file is refused") {
+TEST_CASE("another user's file is refused") {
   if (::geteuid() != 0) return;  // only root can give files away
   testing::TestFolder folder;
   folder.copy("good");
@@ -207,7 +207,7 @@ TEST_CASE("somebody else's file is refused") {
   CHECK_THAT(error.text, Contains("12345"));
 }
 
-TEST_CASE("symbolic links and special files are refused, not followed and not passed over") {
+TEST_CASE("symbolic links and special files are refused, neither followed nor skipped") {
   testing::TestFolder folder;
   LoadOptions options;
   options.dirs = {folder.path(), TEST_PLUGINS};
@@ -222,7 +222,7 @@ TEST_CASE("symbolic links and special files are refused, not followed and not pa
   CHECK_THAT(error.text, Contains("not a regular file"));
 }
 
-TEST_CASE("a manifest that is missing, unreadable or another plugin's is refused") {
+TEST_CASE("a manifest that is missing, unreadable or of another plugin is refused") {
   testing::TestFolder folder;
   folder.copy("good");
   const std::string manifest = "good.plugin.toml";
@@ -281,14 +281,14 @@ TEST_CASE("a pinned digest must be the file's") {
   CHECK_THAT(error.text, Contains("sha256"));
 }
 
-TEST_CASE("SHA-256 is SHA-256") {
+TEST_CASE("SHA-256 of known texts") {
   testing::TestFolder folder;
   folder.write("abc", "abc");
   CHECK(digest(folder / "abc") ==
         "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad");
 }
 
-TEST_CASE("init may log; what it refuses or throws names the plugin") {
+TEST_CASE("init may log; its errors and exceptions name the plugin") {
   std::string logged;
   bh_host host{};
   host.size = sizeof host;
@@ -305,7 +305,7 @@ TEST_CASE("init may log; what it refuses or throws names the plugin") {
   CHECK_THAT(refusal("throws").text, Contains("throws") && Contains("out of init"));
 }
 
-TEST_CASE("a plugin that hangs in init is named and left behind") {
+TEST_CASE("a plugin that hangs in init is reported and abandoned") {
   LoadOptions options = from(TEST_PLUGINS);
   options.init_timeout_ms = 50;
   const Error error = refusal("hangs-in-init", options);
@@ -315,7 +315,7 @@ TEST_CASE("a plugin that hangs in init is named and left behind") {
   CHECK(Library::load("good", nullptr, from(TEST_PLUGINS)).has_value());
 }
 
-TEST_CASE("structs that are longer or shorter than ours are read as far as both know them") {
+TEST_CASE("longer or shorter structs are read as far as both sides know them") {
   for (const char *plugin : {"bigger", "shorter"}) {
     auto library = Library::load(plugin, nullptr, from(TEST_PLUGINS));
     if (!library) FAIL(library.error().text);
@@ -323,7 +323,7 @@ TEST_CASE("structs that are longer or shorter than ours are read as far as both 
   }
 }
 
-TEST_CASE("loading the same file again opens nothing that stays open") {
+TEST_CASE("loading the same file again leaves no descriptor open") {
   CHECK(Library::load("good", nullptr, from(TEST_PLUGINS)).has_value());
   const std::size_t before = open_descriptors();
   for (int i = 0; i < 20; ++i)
@@ -331,7 +331,7 @@ TEST_CASE("loading the same file again opens nothing that stays open") {
   CHECK(open_descriptors() == before);
 }
 
-TEST_CASE("two versions of one plugin live side by side") {
+TEST_CASE("two versions of one plugin are loaded side by side") {
   testing::TestFolder folder;
   folder.copy("good");
   auto first = Library::load("good", nullptr, from(folder.path()));
@@ -343,7 +343,7 @@ TEST_CASE("two versions of one plugin live side by side") {
   CHECK(&(*first)->entry() != &(*second)->entry());
 }
 
-TEST_CASE("a linked-in plugin takes the same way") {
+TEST_CASE("a linked-in plugin is loaded like a file") {
   static const char *const provides[] = {"bh.tools/1", nullptr};
   static const bh_descriptor descriptor{
       sizeof(bh_descriptor), 0, "linked", provides, {}, {}, {}, {}};
@@ -374,7 +374,7 @@ TEST_CASE("a linked-in plugin takes the same way") {
   CHECK_FALSE(Library::from_entry("other", fn, nullptr, {}).has_value());
 }
 
-TEST_CASE("list_plugins shows good ones and says what is wrong with others") {
+TEST_CASE("list_plugins lists valid plugins and the errors of others") {
   testing::TestFolder folder;
   folder.copy("good");
   folder.write(

@@ -1,4 +1,4 @@
-// NAME.plugin.toml: what a library says of itself before any of its code runs.
+// NAME.plugin.toml: the description of a library, read before any of its code runs.
 #include <fcntl.h>
 #include <unistd.h>
 
@@ -37,7 +37,7 @@ Result<std::string> read_all(int fd, const std::string &path) {
   }
 }
 
-// Reads a text or a whole number of 0..2^32-1; false if it is missing or something else.
+// Reads a text or a whole number of 0..2^32-1; false if it is missing or of another type.
 bool take(const toml::table &table, const char *key, std::string *out) {
   const auto *value = table[key].as_string();
   if (value == nullptr) return false;
@@ -51,7 +51,7 @@ bool take(const toml::table &table, const char *key, std::uint32_t *out) {
   return true;
 }
 
-// A truth value that may be missing.
+// Reads an optional boolean.
 bool take_optional(const toml::table &table, const char *key, bool *out) {
   const auto value = table[key];
   if (!value) return true;

@@ -1,6 +1,6 @@
-// The libraries that this process has mapped. Nothing is ever unmapped: a plugin may have left
-// thread-locals, callbacks or static objects behind (see docs/plugins.md), and the descriptor stays
-// open because glibc knows a mapping by its /proc/self/fd name.
+// The libraries that this process has mapped. A library is never unmapped: thread-locals, callbacks
+// or static objects of the plugin may remain (see docs/plugins.md). The descriptor stays open
+// because glibc identifies a mapping by its /proc/self/fd name.
 //
 // Thread: any.
 #pragma once
@@ -15,14 +15,14 @@
 
 namespace bulkhead {
 
-// Maps the checked file behind `fd` (or finds that it is mapped already) and returns its entry
-// function. Runs the library's static constructors, so it may hang or be slow. Error texts are
-// written to follow the plugin's name.
+// Maps the checked file behind `fd`, unless it is already mapped, and returns its entry function.
+// Runs the library's static constructors, so it may be slow or hang. Error texts continue the
+// plugin's name.
 Result<bh_plugin_entry_fn> map_library(OwnedFd fd, const struct stat &status);
 
-// A static constructor that hangs holds the dynamic linker's lock: no other library can be mapped
-// any more, and exit() would wait for ever. set_stuck() remembers that and makes exit() end the
-// process all the same; set_stuck({}) is for a constructor that was only slow.
+// A hanging static constructor holds the dynamic linker's lock: no other library can be mapped, and
+// exit() would block forever. set_stuck() records this and makes exit() end the process anyway.
+// set_stuck({}) clears it if the constructor was only slow.
 void set_stuck(std::string plugin);
 std::string stuck();
 

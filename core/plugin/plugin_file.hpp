@@ -1,4 +1,4 @@
-// A plugin's file, opened once: the descriptor that is checked is the one that is mapped.
+// A plugin's file, opened once: the checked descriptor is the mapped one.
 //
 // Thread: any; every function is self-contained.
 #pragma once
@@ -15,23 +15,24 @@
 
 namespace bulkhead {
 
-// A folder that nobody but root and us can change (symbolic links on the way to it are followed).
+// Opens a folder that only root and the own user can change (symbolic links in its path are
+// followed).
 Result<OwnedFd> open_trusted_folder(const std::string &folder);
 
-// A regular file in it, not a symbolic link, that nobody but root and us can change. `status` gets
-// its fstat. BH_E_NOT_FOUND when there is none.
+// Opens a regular file in it, not a symbolic link, that only root and the own user can change.
+// `status` gets its fstat. BH_E_NOT_FOUND if there is none.
 Result<OwnedFd> open_trusted_file(int folder_fd, const std::string &folder, const std::string &name,
                                   struct stat *status);
 
-// Is this a whole shared library for this machine? A truncated one would end the process with
-// SIGBUS when its pages are first touched, long after dlopen().
+// Checks that it is a complete shared library for this machine. A truncated file would end the
+// process with SIGBUS when its pages are first accessed, long after dlopen().
 Result<void> check_elf(int fd, std::uint64_t size);
 
-// Names that the library exports, read without running anything of it. After check_elf().
+// The names that the library exports, read without running its code. Call after check_elf().
 Result<std::vector<std::string>> read_exports(int fd);
 
-// What a section holds, empty if there is none of that name. After check_elf(). BH_E_LIMIT: more
-// than `most` bytes.
+// The content of a section, empty if there is none of that name. Call after check_elf().
+// BH_E_LIMIT: more than `most` bytes.
 Result<std::string> read_section(int fd, std::string_view name, std::size_t most);
 
 // Lower-case hex SHA-256 of the whole file.

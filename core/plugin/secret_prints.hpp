@@ -1,8 +1,8 @@
-// Finds the gateway's own credentials in texts without having them: by keyed hashes of their
-// values.
+// Finds the gateway's own credentials in texts without storing them, by keyed hashes of their
+// values. The process that keeps records uses it, since it must not hold the credentials that it
+// masks.
 //
-// For the process that keeps records: it must not hold what it is to mask. Immutable once it is
-// made; mask() from any thread.
+// Immutable after construction; mask() may be called on any thread.
 #pragma once
 
 #include <array>
@@ -18,27 +18,27 @@ namespace bulkhead {
 
 class SecretPrints {
  public:
-  // Shorter ones would be found in texts that have nothing to do with them.
+  // Shorter values would also match unrelated text.
   static constexpr std::size_t least_bytes = 8, most_bytes = 4096;
-  static constexpr std::size_t max_prints = 2'048;  // one to three a value; further ones are not
-                                                    // looked for
-  // A text for which more bytes would have to be hashed, since it was made to look like credentials
-  // nearly everywhere, is masked as a whole.
+  static constexpr std::size_t max_prints = 2'048;  // one to three per value; further values are
+                                                    // ignored
+  // A text that matches nearly everywhere, so that more bytes would have to be hashed, is masked as
+  // a whole.
   static constexpr std::uint64_t hashed_per_byte = 32, hashed_at_least = 64 << 10;
 
   SecretPrints() = default;
   explicit SecretPrints(std::string key) : key_(std::move(key)) {}  // 32 bytes
 
-  // How deep escapes may lie in one another: JSON in a string of JSON, a URL in it. What lies
-  // deeper is not looked at.
+  // How many layers of escapes are removed, such as JSON in a JSON string, with a URL in it. Deeper
+  // layers are not searched.
   static constexpr unsigned max_layers = 8;
 
   void add(std::string_view value);
   bool empty() const noexcept { return prints_.empty(); }
-  // The text with "***" in place of each of them; *count grows by how many there were. Found as it
-  // is and behind escapes of JSON (\u003d, \/) and of URLs (%3D), whoever has written them and in
-  // which case of letters. A pass over the text for each layer of escapes in it, however many
-  // values there are, and a bounded number of bytes hashed.
+  // Returns the text with "***" in place of each value; adds their number to *count. Values are
+  // found unescaped and behind escapes of JSON (\u003d, \/) and URLs (%3D), in any form and letter
+  // case. The cost is one pass for each layer of escapes in the text, regardless of the number of
+  // values, and a limited number of bytes hashed.
   std::string mask(std::string_view text, std::uint64_t *count) const;
 
   bool operator==(const SecretPrints &) const = default;
@@ -48,7 +48,8 @@ class SecretPrints {
 
   struct Print {
     std::uint32_t bytes = 0;
-    std::uint16_t begin = 0, end = 0;  // of its first and last 8 bytes; what fits is hashed
+    std::uint16_t begin = 0, end = 0;  // its first and last 8 bytes; only candidates that match are
+                                       // hashed
     std::string hash;
     bool operator==(const Print &) const = default;
   };
@@ -73,7 +74,8 @@ class SecretPrints {
 
   std::string key_;
   std::vector<Print> prints_;                  // by begin, then length, the longest first
-  std::array<std::uint64_t, 1'024> begins_{};  // which there are: one look for each place of a text
+  std::array<std::uint64_t, 1'024> begins_{};  // a set of all `begin`s: one test for each position
+                                               // of a text
 };
 
 }  // namespace bulkhead

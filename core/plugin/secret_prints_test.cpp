@@ -22,7 +22,7 @@ std::string masked(const SecretPrints &prints, std::string_view text, std::uint6
 
 }  // namespace
 
-TEST_CASE("values are found wherever they stand, and nothing else is") {
+TEST_CASE("values are found at any position, and no other text is masked") {
   SecretPrints prints(key);
   prints.add("tango-7-foxtrot");
   prints.add("another one of 30 characters..");
@@ -35,7 +35,7 @@ TEST_CASE("values are found wherever they stand, and nothing else is") {
   CHECK(masked(prints, "<another one of 30 characters..><tango-7-foxtrot>", 2) == "<***><***>");
 }
 
-TEST_CASE("values in JSON strings, and such that overlap") {
+TEST_CASE("values in JSON strings, and overlapping values") {
   SecretPrints prints(key);
   prints.add("with \"quotes\"\nand lines");
   prints.add("abcdefgh");
@@ -45,7 +45,7 @@ TEST_CASE("values in JSON strings, and such that overlap") {
   CHECK(masked(prints, "-abcdefghijkl-", 1) == "-***-");
 }
 
-TEST_CASE("prints do not hold the values, and go from process to process") {
+TEST_CASE("prints do not contain the values, and can be passed to another process") {
   SecretPrints prints(key);
   prints.add("tango-7-foxtrot");
   const std::string bytes = to_bytes(prints);
@@ -58,7 +58,7 @@ TEST_CASE("prints do not hold the values, and go from process to process") {
   CHECK(masked(SecretPrints(), "tango-7-foxtrot", 0) == "tango-7-foxtrot");
 }
 
-TEST_CASE("of values that begin alike each is found, the longest first") {
+TEST_CASE("of values with the same beginning each is found, the longest first") {
   SecretPrints prints(key);
   for (const char *value : {"password-one", "password-one-and-more", "password-two", "password"}) {
     prints.add(value);
@@ -71,14 +71,14 @@ TEST_CASE("of values that begin alike each is found, the longest first") {
   }
 }
 
-TEST_CASE("a bounded number of values") {
+TEST_CASE("the number of values is limited") {
   SecretPrints prints(key);
   for (int i = 1000; i < 4000; ++i) prints.add("a value of number " + std::to_string(i));
   CHECK(masked(prints, "a value of number 1010", 1) == "***");
   CHECK(masked(prints, "a value of number 3999", 0) == "a value of number 3999");
 }
 
-TEST_CASE("values as other writers of JSON escape them") {
+TEST_CASE("values in the escapes of other JSON writers") {
   SecretPrints prints(key);
   prints.add("q7/Zk+9w&L<T>2X'v8==");
   for (const char *written :
@@ -89,7 +89,7 @@ TEST_CASE("values as other writers of JSON escape them") {
   }
 }
 
-TEST_CASE("texts that look like credentials nearly everywhere") {
+TEST_CASE("texts that match nearly everywhere") {
   const auto repeated = [](std::string_view what) {
     std::string text;
     while (text.size() < 256 << 10) text += what;
@@ -99,9 +99,9 @@ TEST_CASE("texts that look like credentials nearly everywhere") {
   for (std::size_t n = 0; n < 20; ++n) {
     tokens.add("eyJhbGci" + std::string(4'000 - n, static_cast<char>('a' + n)));
   }
-  const std::string begins = repeated("eyJhbGci");  // what anybody can write: nothing to hash
+  const std::string begins = repeated("eyJhbGci");  // known to an attacker: no bytes to hash
   CHECK(masked(tokens, begins, 0) == begins);
-  // Whoever made the credential can write what fits it at both ends.
+  // The author of a credential can write text that matches at both ends.
   SecretPrints made(key);
   made.add(std::string(2'000, 'a') + "b" + std::string(2'000, 'a'));
   CHECK(masked(made, repeated("aaaaaaaa"), 1) == "***");
@@ -110,7 +110,7 @@ TEST_CASE("texts that look like credentials nearly everywhere") {
 
 namespace {
 
-// As a JSON string has it, with \u for all that `escape` says.
+// Formats as a JSON string, with \u for all characters that `escape` selects.
 template <class F>
 std::string json(std::string_view text, F escape) {
   std::string out;
@@ -143,7 +143,7 @@ std::string percent(std::string_view text) {
 
 }  // namespace
 
-TEST_CASE("values behind escapes are found, whichever characters are escaped") {
+TEST_CASE("values behind escapes are found, regardless of the escaped characters") {
   for (const std::string value :
        {"tango-7/foxtrot==", "with \"quotes\" and \\ two", "p%41ss%2Bword", "back\\u0041slash",
         "new\nline-and-\xC3\xBC", "of four bytes \xF0\x9F\x98\x80!", "ends with one\\"}) {
@@ -161,7 +161,7 @@ TEST_CASE("values behind escapes are found, whichever characters are escaped") {
   }
 }
 
-TEST_CASE("one escape anywhere in a value hides it from nobody") {
+TEST_CASE("one escape anywhere in a value does not hide it") {
   const std::string value = "tango-7/fox+trot==";
   SecretPrints prints(key);
   prints.add(value);
@@ -177,7 +177,7 @@ TEST_CASE("one escape anywhere in a value hides it from nobody") {
   CHECK(masked(prints, R"(tango-7\/fox\u002gtrot)", 0) == R"(tango-7\/fox\u002gtrot)");
 }
 
-TEST_CASE("characters of more than one byte, and halves of one") {
+TEST_CASE("multibyte characters, and incomplete ones") {
   SecretPrints prints(key);
   prints.add("tango-\xC3\xBC-\xF0\x9F\x98\x80-foxtrot");
   CHECK(masked(prints, R"("tango-\u00fc-\ud83d\ude00-foxtrot")", 1) == R"("***")");
@@ -187,14 +187,14 @@ TEST_CASE("characters of more than one byte, and halves of one") {
         R"(tango-\u00fc-\ud83d\u0041-foxtrot \ud83d)");
 }
 
-TEST_CASE("values with spaces as forms write them") {
+TEST_CASE("values with spaces in the encoding of forms") {
   SecretPrints prints(key);
   prints.add("correct horse+battery");
   CHECK(masked(prints, "p=correct+horse%2Bbattery&q=1", 1) == "p=***&q=1");
   CHECK(masked(prints, "p=correct%20horse%2bbattery&q=1", 1) == "p=***&q=1");
 }
 
-TEST_CASE("layers of escapes are looked through up to a bound") {
+TEST_CASE("layers of escapes are removed up to a limit") {
   SecretPrints prints(key);
   prints.add("tango-7=foxtrot");
   std::string text = "tango-7=foxtrot";

@@ -1,6 +1,6 @@
-// What a host does for its plugins that another process may do for it: a compartment has neither
-// the secrets' folder nor the right to bind, and can reach a storage folder only if it was made
-// before the process was confined.
+// Host services for plugins that another process may provide: a compartment has neither the
+// secrets' folder nor the right to bind, and can access a storage folder only if it was created
+// before the confinement.
 #pragma once
 
 #include <cstdint>
@@ -15,11 +15,10 @@
 
 namespace bulkhead {
 
-// Who may connect to a Unix socket by its file.
+// The users who may connect to a Unix socket by its file.
 enum class SocketFile : std::uint8_t { own_user, everybody };  // 0600, 0666
 
-// Empty functions: this process does it itself. Thread: control, and any for dial and
-// sign.
+// Empty functions: this process provides the service itself. Thread: control; dial and sign: any.
 struct HostServices {
   std::function<Result<std::string>(const std::string &instance, std::string_view name)> get_secret;
   std::function<Result<void>(const std::string &instance, std::string_view name,
@@ -37,10 +36,11 @@ struct HostServices {
   std::function<Result<OwnedFd>(std::string_view address)> dial;
 };
 
-// Binds and listens. Removes the file of a Unix socket that nobody listens on any more.
+// Binds and listens. Removes a Unix socket's file on which no process listens.
 Result<OwnedFd> open_listener(std::string_view address, std::string_view as_configured,
                               SocketFile file);
-// The path, if that was a Unix socket: whoever opened it removes it when it is done.
+// Adds the path if the address is a Unix socket. The caller of open_listener() removes the file at
+// the end.
 void remember_socket_file(std::string_view address, std::vector<std::string> *paths);
 
 }  // namespace bulkhead

@@ -1,4 +1,4 @@
-// A folder for one test case, with copies of the test plugins in it.
+// A folder for one test case, with copies of the test plugins.
 #pragma once
 
 #include <stdlib.h>

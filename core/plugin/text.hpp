@@ -1,4 +1,4 @@
-// Text that came from outside (a plugin, a file name), made fit for a log line or an error.
+// Cleans text from outside (a plugin, a file name) for a log line or an error.
 #pragma once
 
 #include <cstddef>
@@ -10,7 +10,7 @@
 
 namespace bulkhead {
 
-// The text of a plugin's error, cleaned, or `fallback` when it gave none.
+// The cleaned text of a plugin's error, or `fallback` if it is empty.
 std::string error_text(const bh_error &error, std::string_view fallback);
 
 // A name that is safe as a part of a file name: 1..64 of [a-z0-9-].

@@ -1,6 +1,6 @@
 // The plugins of a host that loads them: from a library to a started instance and back. The runtime
 // owns what all instances of one host share: the bh_host services, the spawner for child processes,
-// the fingerprints of secrets. Which tables a host offers is its own choice (host_tables).
+// the fingerprints of secrets. The host selects its tables (host_tables).
 //
 // Owner: HostImpl, or the PluginHost of a compartment. Thread: the reactor's, except prints().
 #pragma once
@@ -22,7 +22,7 @@
 
 namespace bulkhead {
 
-// What a host knows of one plugin instance. Instance::user points here.
+// The host's state of one plugin instance. Instance::user points here.
 struct PluginPart {
   PluginUse use;
   bool starts_children = false;  // has bh.host.spawn/1: the connector of stdio servers
@@ -38,15 +38,15 @@ struct PluginPart {
 struct PluginRuntimeOptions {
   // Plugins linked into the program, by name; preferred to files.
   std::vector<std::pair<std::string, bh_plugin_entry_fn>> static_plugins;
-  // Files that were opened and checked before the process was confined, by the plugin's name in the
-  // profile; preferred to the profile's folders.
+  // Files opened and checked before the process was confined, by the plugin's name in the profile;
+  // preferred to the profile's folders.
   std::map<std::string, CheckedLibrary> checked_plugins;
   HostServices services;
   std::function<void(std::int32_t level, std::string_view component, std::string_view text)> log;
   std::int32_t log_level = 1;
-  // The table of the host for an extension, or null.
+  // Returns the host's table for an extension, or null.
   std::function<const void *(const PluginPart &part, std::string_view id)> find_table;
-  bool spawns = false;  // parts may start children; what the spawner does:
+  bool spawns = false;  // parts may start children; the next members configure the spawner
   bool adopt_orphans = false;
   std::shared_ptr<ServerGroups> groups;
   std::function<void()> on_servers_missing;
@@ -72,7 +72,7 @@ class PluginRuntime {
     for (auto part = parts.rbegin(); part != parts.rend(); ++part) stop(**part);
   }
 
-  // What bh.host.mask/1 masks from now on.
+  // Sets the secrets that bh.host.mask/1 masks from now on.
   void set_prints(std::shared_ptr<const SecretPrints> prints) { prints_ = std::move(prints); }
   std::shared_ptr<const SecretPrints> prints() const { return prints_.load(); }
   // See Spawner::missing().
@@ -89,7 +89,7 @@ class PluginRuntime {
   HostContext context_;
 };
 
-// The HTTP client of the first part that runs and provides one, or null.
+// The HTTP client of the first running part that provides one, or null.
 const bh_http_service *http_service_of(const PluginPart &part, void **self);
 template <class Parts>
 const bh_http_service *find_http_service(const Parts &parts, void **self) {

@@ -1,4 +1,4 @@
-// A plugin linked into tests of hosts: it notes its steps and has what the host gave it.
+// A plugin linked into tests of hosts: it records its steps and the host's tables.
 #pragma once
 
 #define BH_STATIC_PLUGIN
@@ -26,7 +26,7 @@ inline std::vector<Seen> &seen() {
   return all;
 }
 
-// Its configuration: {}, or one of those below.
+// Its configuration: {}, or one of these.
 inline const std::string refuse_config = R"({"refuse":true})";  // in configure()
 inline const std::string fail_config = R"({"fail":true})";      // in start()
 
