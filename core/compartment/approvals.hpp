@@ -1,5 +1,5 @@
-// What waits for a person, asked of the endpoint from another process: values as bytes. Whoever is
-// between passes them on and looks at none.
+// Serialized requests of another process to the endpoint about pending approvals. Processes between
+// them forward the bytes without reading them.
 #pragma once
 
 #include <cstdint>
@@ -20,11 +20,11 @@ struct ApprovalWatch {
   std::uint64_t watch_ms = 0;  // see Host::approvals()
 };
 
-// Answers a request that may come from a process that was taken over: its value, or an error.
+// Answers a request from a process that may be compromised: with its value, or an error.
 Result<std::string> answer_approval_request(Host &host, std::uint32_t request,
                                             std::string_view value);
 
-// ---- as bytes --------------------------------------------------------------------------------
+// ---- serialization ---------------------------------------------------------------------------
 
 template <class Ar>
 void archive(Ar &ar, ApprovalWatch &v) {

@@ -29,18 +29,17 @@ namespace {
 
 constexpr int slice_timeout_ms = 10'000;
 
-// ServerStub more than is ever needed: what hostile code in one compartment can take from the
-// machine.
+// Far more than a compartment needs: limits of the resources that hostile code in one can use.
 constexpr std::uint64_t most_memory = 4ULL << 30, most_threads = 512;
 
-// What a program that is started, or a library that calls out, may find in its environment.
+// Environment variables for started programs, or for a library that opens connections.
 constexpr const char *kept_variables[] = {
     "HOME",      "LANG",       "LOGNAME",    "PATH",          "SHELL",        "TERM",
     "USER",      "http_proxy", "HTTP_PROXY", "https_proxy",   "HTTPS_PROXY",  "all_proxy",
     "ALL_PROXY", "no_proxy",   "NO_PROXY",   "SSL_CERT_FILE", "SSL_CERT_DIR", "CURL_CA_BUNDLE"};
 
-// One packet on a socket: whole or not at all, from any thread, and a full queue loses log lines,
-// never time.
+// Writes one packet to a socket: completely or not at all, from any thread. If the queue is full,
+// the line is lost; the call never blocks.
 void send_log(std::int32_t level, std::string_view component, std::string_view text) {
   control::LogLine line{level, std::string(component.substr(0, 256)),
                         std::string(text.substr(0, control::max_log_bytes - 1024))};
@@ -54,21 +53,21 @@ void send_failure(std::string_view text) {
   send_frame(control::control_fd, frame, text);
 }
 
-// Killed with the supervisor. A change of user clears this, so it is said again afterwards.
+// Killed with the supervisor. A change of user clears this setting, so it is set again afterwards.
 bool die_with_parent(pid_t parent) {
   ::prctl(PR_SET_PDEATHSIG, SIGKILL);
   return ::getppid() == parent;
 }
 
-// Files that a library will open by a variable's path: opened now, and the variable says where.
-// That works for another user, too, whom the folders on the way keep out.
+// Opens files that a library finds by an environment variable's path, and sets the variable to the
+// descriptor's path. This also works for another user who cannot traverse the folders.
 std::vector<OwnedFd> open_certificates() {
   std::vector<OwnedFd> opened;
   for (const char *name : {"SSL_CERT_FILE", "SSL_CERT_DIR", "CURL_CA_BUNDLE"}) {
     const char *path = std::getenv(name);
     if (path == nullptr) continue;
     OwnedFd fd(::open(path, O_RDONLY | O_CLOEXEC));
-    if (!fd) continue;  // the library says so, with the path
+    if (!fd) continue;  // the library reports the error with the path
     ::setenv(name, ("/proc/self/fd/" + std::to_string(fd.get())).c_str(), 1);
     opened.push_back(std::move(fd));
   }
@@ -98,9 +97,9 @@ Confinement confinement_of(const Slice &slice, const std::map<std::string, Check
   wish.hide = may.hide;
   wish.mode = may.required ? ConfineMode::require : ConfineMode::best_effort;
   if (may.uid != 0) wish.ids = {may.uid, may.gid};
-  if (may.exec) return wish;  // its children get file rules and limits of their own
+  if (may.exec) return wish;  // its children get their own file rules and limits
   wish.memory_bytes = most_memory;
-  // The kernel never refuses root a thread.
+  // Root's limit of threads is not enforced by the kernel.
   if (wish.ids || ::geteuid() != 0) wish.processes = most_threads;
   if (slice.service) return wish;  // maps no library: it opens nothing
   wish.paths = library_paths();
@@ -122,7 +121,7 @@ Confinement confinement_of(const Slice &slice, const std::map<std::string, Check
   return wish;
 }
 
-// Plugins that cannot be opened fail later, where it is known whether the profile can do without.
+// A plugin that cannot be opened fails later, where its `required` is known.
 std::map<std::string, CheckedLibrary> open_plugins(const Slice &slice) {
   std::map<std::string, CheckedLibrary> checked;
   const auto open = [&](const PluginUse &use) {
@@ -148,8 +147,8 @@ std::map<std::string, CheckedLibrary> open_plugins(const Slice &slice) {
   return checked;
 }
 
-// A telemetry plugin's own folder, made while that is possible; then it may write there, and
-// nowhere else.
+// Creates a telemetry plugin's storage folder while that is possible; afterwards it may write only
+// there.
 Result<std::map<std::string, std::string>> make_folders(Slice *slice) {
   std::map<std::string, std::string> folders;
   for (const SlicePlugin &plugin : slice->plugins) {
@@ -209,8 +208,7 @@ class Runner final : public link::Channel::Receiver {
     frame.value = value;
     channel_->send(frame, payload);
   }
-  // At once, before anything that a client has sent is looked at: from then on nothing may be
-  // opened.
+  // Immediately, before any byte of a client is processed: from then on no file may be opened.
   void say_ready() {
     say(control::ready, to_bytes(ready_));
     channel_->flush();
@@ -381,7 +379,7 @@ class Runner final : public link::Channel::Receiver {
   }
 
   control::Ready ready_;
-  std::shared_ptr<ServerGroups> groups_;  // on their way to plugins_
+  std::shared_ptr<ServerGroups> groups_;  // until plugins_ takes it
   HostServices services_;
   std::unique_ptr<Reactor> reactor_;  // of plugins; a Host has its own
   std::unique_ptr<Host> host_;
@@ -395,7 +393,8 @@ class Runner final : public link::Channel::Receiver {
 int run_compartment(const MakeService &make_service) {
   const pid_t parent = ::getppid();
   ::signal(SIGPIPE, SIG_IGN);
-  ::signal(SIGINT, SIG_IGN);  // of the terminal's group; the supervisor says when to stop
+  ::signal(SIGINT, SIG_IGN);  // sent to the terminal's process group; the supervisor decides when
+                              // to stop
   ::signal(SIGHUP, SIG_IGN);
   if (!die_with_parent(parent)) return EXIT_FAILURE;
   for (const int fd : {control::control_fd, control::request_fd, control::log_fd}) {
@@ -403,7 +402,8 @@ int run_compartment(const MakeService &make_service) {
   }
   link::Frame frame;
   std::string bytes;
-  OwnedFd passed;  // of control: the service socket; of the endpoint: what sessions need
+  OwnedFd passed;  // of control: the service socket; of the endpoint: the resources of session
+                   // resumption
   Slice slice;
   if (!receive_frame(control::control_fd, slice_timeout_ms, control::max_frame_bytes, &frame,
                      &bytes, &passed) ||
@@ -417,7 +417,7 @@ int run_compartment(const MakeService &make_service) {
     send_failure(folders.error().text);
     return EXIT_FAILURE;
   }
-  // A launcher's programs get the variable as it is.
+  // A launcher's programs get the variable unchanged.
   const bool calls_out = slice.privileges.network && !slice.privileges.exec;
   const auto certificates = calls_out ? open_certificates() : std::vector<OwnedFd>();
   std::vector<int> keep{control::control_fd, control::request_fd, control::log_fd};
@@ -432,7 +432,7 @@ int run_compartment(const MakeService &make_service) {
   }
   close_other_descriptors(keep);
   take_variables_over(slice.privileges.network || slice.privileges.exec);
-  // Afterwards not even root may make them where it is not the owner.
+  // Afterwards even root cannot create them where it is not the owner.
   auto groups = slice.privileges.exec ? std::make_shared<ServerGroups>() : nullptr;
   auto enforced = confine(confinement_of(slice, checked, certificates));
   if (!enforced) {

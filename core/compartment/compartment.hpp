@@ -1,5 +1,6 @@
-// The life of one compartment's process: it takes its slice, opens what it will need, gives up
-// everything else, and only then lets plugins and bytes from outside in.
+// The process of one compartment, from its slice to its shutdown: it receives its slice, opens the
+// resources that it needs, confines itself, and only then runs plugins and reads bytes from
+// outside.
 #pragma once
 
 #include <functional>
@@ -10,17 +11,17 @@
 
 namespace bulkhead {
 
-// Makes what serves the service socket; it goes with the result. `requests` is the socket to the
-// supervisor, `end` ends the process. Called once, in the compartment that has the socket, when it
-// is confined.
+// Creates the server of the service socket, which ends with the result. `requests` is the socket to
+// the supervisor; `end` ends the process. Called once, after the confinement, in the compartment
+// that has the service socket.
 using MakeService = std::function<std::shared_ptr<void>(
     Reactor &reactor, OwnedFd listener, OwnedFd requests, std::function<void()> end)>;
 
-// Runs until the supervisor says stop, or has gone; with the descriptors of control.hpp. Returns
-// the process's exit code; errors have gone to the supervisor.
+// Runs until the supervisor sends stop or has ended, with the descriptors of control.hpp. Returns
+// the process's exit code; errors were sent to the supervisor.
 int run_compartment(const MakeService &make_service);
 
-// HostOptions::approval_hint of a gateway that people reach by its service socket.
+// HostOptions::approval_hint of a gateway that has a service socket.
 inline constexpr const char *approval_hint =
     "`bulkhead approvals watch` in a terminal would be asked";
 

@@ -149,8 +149,8 @@ Result<void> PluginHost::bring_up(Part &part) {
   return started;
 }
 
-// An error if the profile requires the plugin. A connector without its plugin has servers that
-// fail.
+// Returns an error if the profile requires the plugin. If a connector's plugin is missing, its
+// servers fail.
 Result<void> PluginHost::note_failure(Part &part, const Error &error, const std::string &text) {
   plugins_[part.number].failure = error.text;
   const bool connector = slice_.plugins[part.number].kind == PluginKind::connector;
@@ -176,7 +176,7 @@ Result<void> PluginHost::start() {
   return {};
 }
 
-// What it is not, if it is not what the profile takes it for; else null.
+// The missing kind if the plugin is not of the kind that the profile expects; else null.
 const char *PluginHost::find_tables(std::uint32_t number) {
   const Instance &instance = *parts_[number]->instance;
   link::ServedPlugin &plugin = plugins_[number];
@@ -199,7 +199,7 @@ const char *PluginHost::find_tables(std::uint32_t number) {
 
 const bh_http_service *PluginHost::http_service(void **self) {
   if (!services_loaded_ && !stopped_) {
-    services_loaded_ = true;  // also on failure: not for each request
+    services_loaded_ = true;  // also on failure, so that it is not repeated for each request
     for (const auto &part : parts_) {
       if (slice_.plugins[part->number].kind != PluginKind::service) continue;
       if (auto up = bring_up(*part); !up) {
@@ -222,12 +222,11 @@ void PluginHost::wait_for(std::uint64_t timeout_ms, const std::function<bool()> 
 void PluginHost::stop() {
   if (stopped_) return;
   stopped_ = true;
-  // Calls that were begun end here; a gateway that stops has cancelled them, or has closed the
-  // trunk.
+  // Remaining calls end here; a stopping gateway has cancelled them or closed the trunk.
   stub_->drain();
   wait_for(slice_.profile.limits.drain_ms, [this] { return stub_->drained(); });
   stub_->close_lanes();
-  // Children get their grace twice: for the closed stdin and for SIGTERM.
+  // Children get their grace period twice: for the closed stdin and for SIGTERM.
   wait_for(2 * slice_.profile.limits.shutdown_grace_ms + 1'000,
            [this] { return stub_->lanes() == 0; });
   PluginRuntime::stop_all(parts_);

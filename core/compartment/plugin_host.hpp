@@ -1,5 +1,5 @@
-// A process that has plugins but no router: connectors, tools and services behind the server stub
-// of a link, or one policy or telemetry plugin behind that of its own kind.
+// A process with plugins and without a router: connectors, tools and services behind the server
+// stub of a link, or one policy or telemetry plugin behind a stub of its own kind.
 //
 // Owner: the compartment. Thread: the reactor's.
 #pragma once
@@ -22,30 +22,30 @@ namespace bulkhead {
 
 class PluginHost {
  public:
-  // `options`: log, log_level, services, and what this process has for plugins and the programs
-  // that it may start; the rest is set here.
+  // `options`: log, log_level, services, and this process's resources for plugins and their child
+  // programs; other members are set here.
   PluginHost(Slice slice, Reactor &reactor, PluginRuntimeOptions options);
   ~PluginHost();
   PluginHost(const PluginHost &) = delete;
   PluginHost &operator=(const PluginHost &) = delete;
 
-  // Maps and starts the plugins. An error: one that the profile requires cannot.
+  // Maps and starts the plugins. An error: a required plugin cannot start.
   Result<void> start();
-  // What the sandboxes of its servers lack so far (see Spawner::missing()), and who is told when
-  // that grows.
+  // What the sandboxes of its servers lack so far (see Spawner::missing()), and a function that is
+  // called when that grows.
   std::vector<std::string> servers_missing() const;
   std::function<void()> on_servers_missing;
   // See ServerStub::attach().
   void attach(OwnedFd trunk, std::function<void()> on_lost);
-  // For lanes that are opened from now on.
+  // Applies to lanes that are opened from now on.
   void set_definitions(std::map<std::string, std::string> definitions) {
     slice_.definitions = std::move(definitions);
   }
-  // Lanes end in good order, then plugins; turns the loop meanwhile, at most for the profile's
-  // shutdown grace.
+  // Closes lanes in order, then stops plugins. Runs the loop for at most the profile's shutdown
+  // grace period.
   void stop();
 
-  // BH_TELEMETRY_... of the plugin; 0: it is not of that kind, or has failed.
+  // BH_TELEMETRY_... of the plugin; 0: it is not a telemetry plugin, or has failed.
   std::uint32_t telemetry_needs() const;
 
  private:
@@ -53,7 +53,7 @@ class PluginHost {
     PluginHost *host = nullptr;
     std::uint32_t number = 0;
   };
-  // What the plugins call. There is no client here, so no transport's table.
+  // Receives calls of the plugins. This process has no clients, so it offers no transport table.
   struct Receiver;
   using Tables = host_tables::TableSet<
       host_tables::ConnectorTable<Receiver>, host_tables::ToolsTable<Receiver>,
@@ -76,12 +76,12 @@ class PluginHost {
   const Tables tables_;
   const decltype(PluginRuntimeOptions::log) log_;
   PluginRuntime runtime_;
-  std::vector<std::unique_ptr<Part>> parts_;  // by the slice's numbers
+  std::vector<std::unique_ptr<Part>> parts_;  // by the numbers in the slice
   std::vector<link::ServedPlugin> plugins_;
   std::unique_ptr<link::ServerStub> stub_;
   std::unique_ptr<link::PolicyServerStub> policy_stub_;
   std::unique_ptr<link::TelemetryServerStub> telemetry_stub_;
-  bool services_loaded_ = false;  // when asked for first
+  bool services_loaded_ = false;  // at the first use
   bool stopped_ = false;
 };
 

@@ -36,7 +36,7 @@ struct Compartment {
 
 }  // namespace
 
-TEST_CASE("compartment: two hosts in one process have tables of their own") {
+TEST_CASE("compartment: two hosts in one process have separate tables") {
   seen().clear();
   Compartment one(PluginKind::connector, 1'000);
   Compartment two(PluginKind::connector, 2'000);
@@ -53,7 +53,7 @@ TEST_CASE("compartment: two hosts in one process have tables of their own") {
   CHECK(second->limits->message_bytes == 2'000);
 }
 
-TEST_CASE("compartment: no client connects there, so there is no transport's table") {
+TEST_CASE("compartment: no client connects there, so no transport table is offered") {
   seen().clear();
   Compartment compartment(PluginKind::tools, 1'000);
   REQUIRE(compartment.host->start().has_value());

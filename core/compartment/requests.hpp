@@ -1,6 +1,6 @@
-// A compartment's requests to its supervisor: asked and waited for, one at a time.
+// A compartment's blocking requests to its supervisor, one at a time.
 //
-// Thread: any. All but `dial` only while plugins start and configure, never on the request path;
+// Thread: any. All except `dial` only while plugins start and configure, never on the request path;
 // `sign` never on the reactor's thread.
 #pragma once
 

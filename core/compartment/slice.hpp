@@ -1,4 +1,4 @@
-// What the supervisor hands a compartment: its part of the profile, and nothing of the others'.
+// The slice: a compartment's part of the profile, as the supervisor sends it.
 #pragma once
 
 #include <cstdint>
@@ -39,15 +39,15 @@ void archive(Ar &ar, RemoteUse &v) {
   ar(compartment, plugin);
 }
 
-// What the compartment may do; becomes a Confinement.
+// The permissions of the compartment, converted to a Confinement.
 struct SlicePrivileges {
   bool network = false, exec = false;
   bool required = false;          // the kernel must be able to enforce all of it
-  std::vector<std::string> dial;  // Unix sockets that the supervisor connects it to, by their paths
-  bool stores = false;            // its telemetry plugins have a folder
+  std::vector<std::string> dial;  // paths of Unix sockets to which the supervisor connects it
+  bool stores = false;            // its telemetry plugins have a storage folder
   std::vector<std::string> read, write;
-  std::vector<std::string> hide;   // with exec: from the programs
-  std::uint32_t uid = 0, gid = 0;  // 0: stay who we are
+  std::vector<std::string> hide;   // with exec: hidden from the programs
+  std::uint32_t uid = 0, gid = 0;  // 0: unchanged
   // With `network`: TCP to these ports only; empty: to any.
   std::vector<std::uint16_t> ports;
   bool operator==(const SlicePrivileges &) const = default;
@@ -60,20 +60,20 @@ void archive(Ar &ar, SlicePrivileges &v) {
 
 struct Slice {
   std::string name;      // of the compartment
-  bool router = false;   // the endpoint: it has a Host; the others have plugins behind a link
-  bool service = false;  // the control compartment: no plugins and no link, but the service socket,
-                         // which comes with the slice
+  bool router = false;   // the endpoint: it has a Host; other compartments have plugins behind a
+                         // link
+  bool service = false;  // the control compartment: no plugins and no link; its slice comes with
+                         // the service socket
   std::int32_t log_level = 1;
-  bool eager = true;                               // router
-  std::string sealing_key;                         // router; see HostOptions
-  std::uint32_t epoch = 0;                         // router
-  std::map<std::string, RemoteUse> remote;         // router: what runs elsewhere
-  Profile profile;                                 // router: without credentials; others: bounds,
-                                                   // folders
-  std::vector<SlicePlugin> plugins;                // others
+  bool eager = true;                        // router
+  std::string sealing_key;                  // router; see HostOptions
+  std::uint32_t epoch = 0;                  // router
+  std::map<std::string, RemoteUse> remote;  // router: plugins and servers in other processes
+  Profile profile;                          // router: without credentials; others: limits, folders
+  std::vector<SlicePlugin> plugins;         // others
   std::map<std::string, std::string> definitions;  // others: server -> definition, with credentials
   SlicePrivileges privileges;
-  SecretPrints prints;  // telemetry: what it is to mask
+  SecretPrints prints;  // telemetry: the credentials to mask
 };
 template <class Ar>
 void archive(Ar &ar, Slice &v) {
@@ -83,7 +83,7 @@ void archive(Ar &ar, Slice &v) {
      definitions, privileges, prints);
 }
 
-// Another profile for the router while it runs; see Host::apply().
+// A changed profile for the running router; see Host::apply().
 struct Apply {
   Profile profile;
   std::map<std::string, RemoteUse> remote;

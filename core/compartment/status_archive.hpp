@@ -1,4 +1,4 @@
-// What the endpoint tells the supervisor to show, as bytes.
+// Serialization of the status that the endpoint sends to the supervisor.
 #pragma once
 
 #include "base/archive.hpp"
