@@ -8,7 +8,7 @@
 namespace bulkhead::pipe {
 namespace {
 
-// Deeper than a host accepts: it is the one that refuses.
+// deeper than a host accepts; the host refuses such messages
 constexpr std::uint32_t max_depth = 1024;
 constexpr std::size_t max_method_bytes = 100;
 

@@ -1,11 +1,11 @@
-// A linked-in plugin and the small bh_host that it sees: the reactor, the log, and the tables that
-// its owner gives (host_tables).
+// A linked-in plugin and its small bh_host: the reactor, the log, and its owner's tables
+// (host_tables).
 //
-// Why not plugin/Instance: that one brings secrets, folders, sockets, children and the check of
-// configurations along, which is most of a program that has to be small. Nothing here is loaded or
+// plugin/Instance is not used here: its secrets, folders, sockets, children and configuration check
+// are most of a program that has to be small. Nothing is loaded or replaced at run time.
 // replaced while it runs.
 //
-// Owner: pipe::Host. Thread: the reactor's, but for what the ABI allows on any.
+// Owner: pipe::Host. Thread: the reactor's, except where the ABI allows any.
 #pragma once
 
 #include <cstdint>
@@ -25,8 +25,8 @@ class LinkedPlugin {
  public:
   using Log = std::function<void(std::int32_t level, std::string_view text)>;
 
-  // `tables`: a host_tables::TableSet. Its functions get the LinkedPlugin as ctx, and find `owner`
-  // with owner_of().
+  // `tables`: a host_tables::TableSet. Its functions get the LinkedPlugin as ctx, and call
+  // owner_of() for `owner`.
   template <class Set>
   LinkedPlugin(Reactor &reactor, Log log, const Set &tables, void *owner)
       : LinkedPlugin(reactor, std::move(log), &tables, find_in<Set>, owner) {}
@@ -34,7 +34,7 @@ class LinkedPlugin {
   LinkedPlugin(const LinkedPlugin &) = delete;
   LinkedPlugin &operator=(const LinkedPlugin &) = delete;
 
-  // Makes the library's first plugin, configures and starts it. Once.
+  // Creates, configures and starts the library's first plugin. Call it once.
   Result<void> start(const bh_entry &entry, std::string_view config_json);
   void stop();
 
@@ -44,7 +44,8 @@ class LinkedPlugin {
   }
   void *self() const noexcept { return plugin_->self; }
 
-  // For host_tables::ReactorTables. Arguments are not checked: the plugin is a part of the program.
+  // For host_tables::ReactorTables. Arguments are not validated: the plugin is a part of the
+  // program.
   static LinkedPlugin &of(void *ctx) noexcept { return *static_cast<LinkedPlugin *>(ctx); }
   Reactor &reactor() const noexcept { return reactor_; }
   static bh_status check_call(bool, const char *) noexcept { return BH_OK; }

@@ -1,4 +1,4 @@
-// Bounds the log lines of something that may repeat fast: a burst, then one per interval.
+// Limits repeated log lines: a burst, then one per interval.
 #pragma once
 
 #include <algorithm>
@@ -11,7 +11,8 @@ class LogBudget {
   static constexpr std::uint32_t burst = 10;
   static constexpr std::uint64_t interval_ns = 2'000'000'000;
 
-  // May a line be written now? If so, *left_out is how many were not since the last one.
+  // Returns whether a line may be written. If so, *left_out is the number of lines omitted since
+  // the last one.
   bool take(std::uint64_t now_ns, std::uint32_t *left_out) noexcept {
     const std::uint64_t earned = (now_ns - earned_at_ns_) / interval_ns;
     if (earned > 0) {

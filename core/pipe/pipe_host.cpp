@@ -44,7 +44,7 @@ struct PipeHost::Receiver {
     return status == BH_OK ? BH_OK : bh::fail(error, status, "a pipe has one client");
   }
   bh_status deliver_message(const bh_incoming &in, bh_delivery *out) const {
-    if (in.session == 0) return BH_E_UNSUPPORTED;  // a pipe has one conversation
+    if (in.session == 0) return BH_E_UNSUPPORTED;  // a pipe has one session
     if (in.session != only_session || !host.session_open_) return BH_STALE;
     host.deliver(bh::view(in.message), out);
     return BH_OK;
@@ -76,7 +76,7 @@ PipeHost::PipeHost(Options options)
       transport_tables_(relay_limits) {}
 
 PipeHost::~PipeHost() {
-  // The transport first: it still writes what waits for the client.
+  // The transport first: it still writes pending output for the client.
   transport_.reset();
   connector_.reset();
   route_.reset();
@@ -163,13 +163,13 @@ void PipeHost::to_client(std::string_view message) {
   const bh_str part = bh::str(message);
   bh_outgoing out{};
   out.size = sizeof out;
-  out.kind = BH_OUT_EVENT;  // on a general stream all kinds are lines
+  out.kind = BH_OUT_EVENT;  // a general stream carries all kinds as lines
   out.session = only_session;
   out.part_count = 1;
   out.parts = &part;
   const bh_status status = transport_table_->send(transport_->self(), &out);
   if (status == BH_E_LIMIT) {
-    // The bounds of what may be under way keep it from coming to this.
+    // The limits of in-flight requests prevent this.
     failure_ = Error{status, "no room for what waits for the client (8 MiB, or no memory)"};
   }
 }

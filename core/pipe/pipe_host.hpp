@@ -1,7 +1,7 @@
 // The host of a pipe: one transport, one connector, a Route between them. Both plugins are linked
-// in; there is no profile, no policy and no catalogue here. The relay in a guest is this.
+// in; there is no profile, policy or catalogue. The guest's relay is such a host.
 //
-// Thread: one, but for request_stop().
+// Thread: one, except for request_stop().
 #pragma once
 
 #include <atomic>
@@ -22,9 +22,9 @@ namespace bulkhead::pipe {
 struct Options {
   bh_plugin_entry_fn transport = nullptr, connector = nullptr;
   std::string transport_config = "{}", connector_config = "{}";
-  std::string endpoint;  // the other side's name, for texts
-  // The connector's definition of it, a JSON object, made when the client is there. process_name is
-  // as the transport states it.
+  std::string endpoint;  // the other side's name in messages
+  // Returns the connector's definition of the endpoint, a JSON object; called when the client is
+  // connected. process_name is the transport's.
   std::function<std::string(std::string_view process_name)> definition;
   RouteLimits limits;
   LinkedPlugin::Log log;
@@ -37,14 +37,14 @@ class PipeHost final : private Ends {
   PipeHost(const PipeHost &) = delete;
   PipeHost &operator=(const PipeHost &) = delete;
 
-  // Until what the client asked is answered and it has taken the answers, or it has gone, or
-  // request_stop(). The error: why it could not do its work.
+  // Runs until the client's requests are answered and the answers are written, the client has
+  // disconnected, or request_stop() was called. Returns an error if it could not do its work.
   Result<void> run();
-  // From any thread or a signal handler.
+  // Any thread, or a signal handler.
   void request_stop() noexcept;
 
  private:
-  // What the two plugins call.
+  // Receives calls of the two plugins.
   struct Receiver;
   using ConnectorTables = host_tables::TableSet<host_tables::ConnectorTable<Receiver>,
                                                 host_tables::WireTable<Receiver>>;
@@ -80,9 +80,10 @@ class PipeHost final : private Ends {
   const bh_wire *wire_ = nullptr;
   std::unique_ptr<Route> route_;
   std::string definition_;
-  void *lane_ = nullptr;  // the connector's, of the open one
+  void *lane_ = nullptr;  // the connector's handle of the open lane
   bool session_open_ = false, client_full_ = false;
-  bool done_ = false;  // everything is said; the client may not have taken it yet
+  bool done_ = false;  // all answers are written to the transport; the client may not have read
+                       // them yet
   std::optional<Error> failure_;
   std::atomic<bool> stopping_{false};
 };

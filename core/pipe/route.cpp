@@ -60,7 +60,7 @@ bool Route::request(const Line &line, std::string_view text) {
   return true;
 }
 
-// Messages leave in the order in which they came.
+// Messages are sent in the order of their arrival.
 void Route::pass(std::uint32_t kind, std::uint64_t exchange, std::string_view text) {
   if (wire_ == Wire::up && backlog_.waiting() == 0) {
     send_now(kind, exchange, text);
@@ -85,7 +85,7 @@ void Route::send_now(std::uint32_t kind, std::uint64_t exchange, std::string_vie
 
 void Route::send_failed(const Error &error, std::uint32_t kind, std::uint64_t exchange,
                         std::string_view text) {
-  // The connection is ending, nothing of this message has left: it waits for the next one.
+  // The connection is ending and none of this message was sent: it waits for the next one.
   const bool next_connection = error.code == BH_E_UNAVAILABLE || error.code == BH_E_SESSION_LOST;
   if (next_connection && kind != BH_LANE_RESPONSE) keep(kind, exchange, text);
   if (error.code == BH_E_SESSION_LOST) return lost(error);
@@ -138,7 +138,7 @@ void Route::exchange_failed(bh_lane lane, std::uint64_t exchange, const Error &e
   check_end();
 }
 
-// ---- answers of our own ------------------------------------------------------------------------
+// ---- answers created here ----------------------------------------------------------------------
 
 void Route::fail(std::uint64_t exchange, std::string_view reason) {
   const Backlog::Pending *pending = backlog_.find(exchange);
@@ -149,8 +149,8 @@ void Route::fail(std::uint64_t exchange, std::string_view reason) {
   answer(text);
 }
 
-// Nobody but the client can be held for these. Counted within one turn of the loop, and on while
-// the client does not take them.
+// Only the client can be held for these. They are counted within one turn of the loop, and beyond
+// it while the client does not read them.
 void Route::answer(std::string_view text) {
   if (hold_.add_own_answer(text.size())) {
     reactor_.defer(this, bh::callback<&Route::own_answers_taken>(this));
@@ -164,7 +164,7 @@ void Route::own_answers_taken() {
   hold_as_needed();
 }
 
-// Those that wait for a connection stay. In the order in which they were asked.
+// Unsent requests stay. The others are answered in the order of their arrival.
 std::size_t Route::fail_pending(std::string_view reason) {
   const std::vector<std::uint64_t> sent = backlog_.sent();
   for (const std::uint64_t exchange : sent) fail(exchange, reason);
@@ -175,7 +175,7 @@ void Route::fail_waiting(std::string_view reason) {
   for (const auto &message : backlog_.take_waiting()) fail(message.exchange, reason);
 }
 
-// ---- one side waits for the other --------------------------------------------------------------
+// ---- backpressure ------------------------------------------------------------------------------
 
 void Route::client_full(bool full) {
   if (std::exchange(client_full_, full) == full || ended_) return;
@@ -183,7 +183,7 @@ void Route::client_full(bool full) {
   if (full) return;
   own_answers_taken();
   if (end_timer_ == 0) return;
-  cancel(&end_timer_);  // it still reads: the wait for the rest begins anew
+  cancel(&end_timer_);  // it still reads: the time-out for the rest begins anew
   check_end();
 }
 

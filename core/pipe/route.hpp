@@ -1,14 +1,15 @@
-// route = "pipe": joins the one client session of a transport to one lane of a connector. It knows
-// which lines await an answer and which answer is whose, and nothing else of MCP's methods but the
-// handshake, which it repeats on a new connection.
+// route = "pipe": connects the one client session of a transport to one lane of a connector. It
+// matches answers to requests. Of MCP's methods it knows only the handshake, which it repeats on a
+// new connection.
 //
-// A request that was sent when its connection is lost is answered with error -32001 and never sent
-// again: it may have run. One that was not sent waits, in the first outage_wait_ms of an outage
-// (and until the first connection stands); after that requests are answered at once.
+// If the connection is lost, each request already sent is answered with error -32001 and never sent
+// again, since it may have been executed. An unsent request waits during the first outage_wait_ms
+// of an outage (and until the first connection is open); after that, requests are answered
+// immediately.
 //
-// Either side waits for the other. While the client does not take what it gets, the lane is held,
-// so that the endpoint finds its socket full. While the endpoint does not take what it is sent, or
-// as much as the limits allow has no answer or no connection, the client is held.
+// Backpressure works in both directions. While the client does not read, the lane is held, so that
+// the endpoint's socket fills up. While the endpoint does not read, or the limits of unanswered or
+// unsent messages are reached, the client is held.
 //
 // Owner: the Host. Thread: the reactor's. The functions of Ends may call back from inside.
 #pragma once
@@ -34,7 +35,7 @@ namespace bulkhead::pipe {
 
 class Route {
  public:
-  // endpoint: the other side's name for texts.
+  // endpoint: the other side's name in messages.
   Route(Reactor &reactor, Ends &ends, std::string endpoint, RouteLimits limits = {});
   ~Route();
   Route(const Route &) = delete;
@@ -42,14 +43,14 @@ class Route {
 
   void start();
 
-  // From the client. True: exactly one answer comes (or came already).
+  // Receives a message of the client. True: exactly one answer follows (or has been sent already).
   bool from_client(std::string_view text);
   void input_ended();
   void client_gone();
-  // Something waits that it does not take; or it has taken everything.
+  // The client has unread output, or has read all of it.
   void client_full(bool full);
 
-  // From the connector; those of another lane than the present one are ignored.
+  // Events of the connector; those of a lane other than the current one are ignored.
   void connected(bh_lane lane);
   void message(bh_lane lane, std::uint64_t exchange, std::string_view text);
   void exchange_failed(bh_lane lane, std::uint64_t exchange, const Error &error);

@@ -57,7 +57,7 @@ void Route::lane_down(bh_lane lane, const Error &error) {
   attempt_failed(error);
 }
 
-// What was sent may have run.
+// Messages already sent may have been executed.
 void Route::lost(const Error &error) {
   ends_.close_lane();
   wire_ = Wire::none;
@@ -93,7 +93,7 @@ void Route::give_up(const Error &error) {
 
 // ---- the end -----------------------------------------------------------------------------------
 
-// Once the client has said everything: the other half is closed, and answers are awaited.
+// Called at the end of the client's input: closes the other half and waits for answers.
 void Route::check_end() {
   if (!input_ended_ || ended_) return;
   const bool idle = backlog_.idle();

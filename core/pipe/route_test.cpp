@@ -68,7 +68,7 @@ struct World {
   }
   bh_lane lane() const { return ends.opened.back(); }
   void connect() { route.connected(lane()); }
-  // Turns the loop until it holds; the test's own time-out ends a test that fails.
+  // Turns the loop until the condition holds; the test's own time-out ends a failing test.
   template <class F>
   void until(F holds) {
     while (!holds()) reactor->poll(5);
@@ -85,7 +85,7 @@ struct World {
   std::unique_ptr<Reactor> reactor = std::move(*Reactor::create());
   FakeEnds ends;
   Route route;
-  std::size_t opened_before = 0;  // lanes, when the last one was lost
+  std::size_t opened_before = 0;  // number of lanes when the last one was lost
 };
 
 std::string request(int id, const char *method) {
@@ -98,7 +98,7 @@ std::string error_of(const std::string &text) {
 
 }  // namespace
 
-TEST_CASE("answers find their request, notifications await none") {
+TEST_CASE("answers match their requests, and notifications await none") {
   World w;
   w.connect();
   CHECK(w.route.from_client(request(1, "tools/call")));
@@ -118,7 +118,7 @@ TEST_CASE("answers find their request, notifications await none") {
         std::vector<std::string>{request(9, "ping"), "second", "first", "pushed"});
 }
 
-TEST_CASE("what is asked before the connection stands is sent then, in order") {
+TEST_CASE("requests made before the connection is open are sent then, in order") {
   World w;
   w.route.from_client(request(1, "initialize"));
   w.route.from_client(R"({"method":"notifications/initialized"})");
@@ -147,7 +147,7 @@ TEST_CASE("a lost connection answers each pending request once and repeats none"
   CHECK(w.ends.closes == 1);
 }
 
-TEST_CASE("what comes in a short outage waits, what comes in a long one is answered at once") {
+TEST_CASE("in a short outage requests wait, in a long one they are answered immediately") {
   World w;
   w.connect();
   w.lose();
@@ -170,7 +170,7 @@ TEST_CASE("what comes in a short outage waits, what comes in a long one is answe
   }
 }
 
-TEST_CASE("a new connection gets the client's handshake again, its answer is swallowed") {
+TEST_CASE("a new connection gets the client's handshake again, and its answer is dropped") {
   World w;
   w.connect();
   w.route.from_client(request(0, "initialize"));
@@ -191,7 +191,7 @@ TEST_CASE("a new connection gets the client's handshake again, its answer is swa
   CHECK(w.ends.printed.size() == 1);
 }
 
-TEST_CASE("an initialize that was refused or never answered is not repeated") {
+TEST_CASE("an initialize that was refused or unanswered is not repeated") {
   World w;
   w.connect();
   w.route.from_client(request(0, "initialize"));
@@ -205,7 +205,7 @@ TEST_CASE("an initialize that was refused or never answered is not repeated") {
   CHECK(w.ends.sent.empty());
 }
 
-TEST_CASE("a message that fits no frame is answered here, and the next one goes") {
+TEST_CASE("a message too large for a frame is answered here, and the next one is sent") {
   World w;
   w.connect();
   w.ends.send_status = BH_E_INVALID;
@@ -218,7 +218,7 @@ TEST_CASE("a message that fits no frame is answered here, and the next one goes"
   CHECK(w.ends.sent.size() == 1);
 }
 
-TEST_CASE("used up stream numbers: a new connection, and the message goes there") {
+TEST_CASE("exhausted stream numbers: the message is sent on a new connection") {
   World w;
   w.connect();
   w.route.from_client(request(1, "tools/call"));
@@ -246,7 +246,7 @@ TEST_CASE("without any connection in time it answers and fails") {
   CHECK(w.ends.opened.size() > 3);
 }
 
-TEST_CASE("after the first connection it tries for ever, with few log lines") {
+TEST_CASE("after the first connection it retries forever, with few log lines") {
   World w;
   w.connect();
   w.lose();
@@ -256,7 +256,7 @@ TEST_CASE("after the first connection it tries for ever, with few log lines") {
   CHECK(w.ends.logged.size() == 1);
 }
 
-TEST_CASE("a connection that falls at once does not flood the log") {
+TEST_CASE("a connection that fails at once does not flood the log") {
   World w;
   w.connect();
   for (int i = 0; i < 50; ++i) {
@@ -266,7 +266,7 @@ TEST_CASE("a connection that falls at once does not flood the log") {
   CHECK(w.ends.logged.size() <= 11);
 }
 
-TEST_CASE("end of input: half-close, the answers, the end") {
+TEST_CASE("end of input: half-close, answers, end") {
   World w;
   w.connect();
   w.route.from_client(request(1, "tools/call"));
@@ -286,7 +286,7 @@ TEST_CASE("end of input: half-close, the answers, the end") {
   CHECK(w.ends.opened.size() == 1);
 }
 
-TEST_CASE("end of input: the wait begins anew with each answer") {
+TEST_CASE("end of input: each answer restarts the time-out") {
   constexpr std::uint64_t ms = 1'000'000, drain_ms = 60;
   RouteLimits limits = quick();
   limits.drain_ms = drain_ms;
@@ -298,17 +298,17 @@ TEST_CASE("end of input: the wait begins anew with each answer") {
     w.route.input_ended();
     std::this_thread::sleep_for(std::chrono::milliseconds(drain_ms / 2));
     w.reactor->poll(0);
-    if (w.ends.dones == 1) continue;  // a slow machine: the answer would come too late
+    if (w.ends.dones == 1) continue;  // a slow machine: the answer would be late
     const std::uint64_t answered = w.reactor->now_ns();
     w.route.message(w.lane(), w.ends.sent[0].exchange, "answer");
     w.until([&] { return w.ends.dones == 1; });
-    CHECK(w.reactor->now_ns() - answered >= drain_ms * ms);  // longer is no matter
+    CHECK(w.reactor->now_ns() - answered >= drain_ms * ms);  // no upper limit
     return;
   }
   WARN("this machine was too slow to see it");
 }
 
-TEST_CASE("a connection that falls while the waiting is sent fails nothing that was not sent") {
+TEST_CASE("a connection lost while unsent messages are written fails only those already sent") {
   World w;
   w.route.from_client(request(1, "a"));
   w.route.from_client(request(2, "b"));
@@ -325,7 +325,7 @@ TEST_CASE("a connection that falls while the waiting is sent fails nothing that 
   CHECK(w.ends.printed.empty());
 }
 
-TEST_CASE("end of input before the connection stands: what was asked is still asked") {
+TEST_CASE("end of input before the connection is open: requests are still sent") {
   World w;
   w.route.from_client(request(1, "tools/list"));
   w.route.input_ended();
@@ -335,7 +335,7 @@ TEST_CASE("end of input before the connection stands: what was asked is still as
   CHECK(w.ends.finishes == 1);
 }
 
-TEST_CASE("a request that the client has cancelled ends without a line") {
+TEST_CASE("a request that the client has cancelled ends without output") {
   World w;
   w.connect();
   w.route.from_client(request(1, "tools/call"));
@@ -344,26 +344,26 @@ TEST_CASE("a request that the client has cancelled ends without a line") {
   CHECK(w.ends.printed.empty());
 }
 
-TEST_CASE("the bounds are answered") {
+TEST_CASE("messages above the limits are answered with errors") {
   RouteLimits limits = quick();
   limits.max_pending = 2;
   limits.max_waiting_bytes = 200;
   World w(limits);
-  SECTION("requests under way") {
+  SECTION("in-flight requests") {
     w.connect();
     for (int i = 0; i < 3; ++i) w.route.from_client(request(i, "x"));
     CHECK(w.ends.sent.size() == 2);
     REQUIRE(w.ends.printed.size() == 1);
     CHECK(error_of(w.ends.printed[0]).find("too many requests") != std::string::npos);
   }
-  SECTION("bytes that wait") {
+  SECTION("bytes of unsent messages") {
     w.route.from_client(request(1, std::string(300, 'm').c_str()));
     REQUIRE(w.ends.printed.size() == 1);
     CHECK(error_of(w.ends.printed[0]).find("too much waits") != std::string::npos);
   }
 }
 
-TEST_CASE("what an earlier lane says later is not heard") {
+TEST_CASE("messages of a former lane are ignored") {
   World w;
   w.connect();
   const bh_lane old = w.lane();
@@ -375,7 +375,7 @@ TEST_CASE("what an earlier lane says later is not heard") {
   CHECK(w.ends.closes == 1);
 }
 
-TEST_CASE("an answer goes back only to the connection that has asked") {
+TEST_CASE("an answer is sent only to the connection of its request") {
   World w;
   w.connect();
   const std::string question = request(7, "elicitation/create");
@@ -394,12 +394,12 @@ TEST_CASE("an answer goes back only to the connection that has asked") {
   CHECK(w.ends.sent.size() == 1);
 }
 
-TEST_CASE("a client that does not take its answers holds the lane, and the next one") {
+TEST_CASE("a client that does not read its answers holds the lane, and the next one") {
   World w;
   w.connect();
   w.route.client_full(true);
   CHECK(w.ends.lane_held);
-  CHECK_FALSE(w.ends.client_held);  // it may still cancel, and answer questions
+  CHECK_FALSE(w.ends.client_held);  // it may still cancel and answer requests
   w.lose();
   w.ends.lane_held = false;
   w.reconnect();
@@ -408,12 +408,12 @@ TEST_CASE("a client that does not take its answers holds the lane, and the next 
   CHECK_FALSE(w.ends.lane_held);
 }
 
-TEST_CASE("the client is held while the endpoint does not take what it is sent") {
+TEST_CASE("the client is held while the endpoint does not read") {
   World w;
   w.connect();
   w.route.lane_full(w.lane(), true);
   CHECK(w.ends.client_held);
-  SECTION("until it does") {
+  SECTION("until it reads") {
     w.route.lane_full(w.lane(), false);
   }
   SECTION("or is lost") {
@@ -422,7 +422,7 @@ TEST_CASE("the client is held while the endpoint does not take what it is sent")
   CHECK_FALSE(w.ends.client_held);
 }
 
-TEST_CASE("the client is held at the number of requests, until half of them have their answer") {
+TEST_CASE("the client is held at the limit of requests, until half of them are answered") {
   RouteLimits limits = quick();
   limits.max_pending = 4;
   World w(limits);
@@ -440,7 +440,7 @@ TEST_CASE("the client is held at the number of requests, until half of them have
   CHECK(w.ends.printed.size() == 3);
 }
 
-TEST_CASE("what has held the client once does not lower the other bounds") {
+TEST_CASE("a former hold of the client does not lower other limits") {
   RouteLimits limits = quick();
   limits.max_pending = 4;
   World w(limits);
@@ -451,7 +451,7 @@ TEST_CASE("what has held the client once does not lower the other bounds") {
   CHECK_FALSE(w.ends.client_held);
 }
 
-TEST_CASE("the client is held while as much as may waits for a connection") {
+TEST_CASE("the client is held at the limit of messages that wait for a connection") {
   RouteLimits limits = quick();
   limits.max_waiting_bytes = 400;
   World w(limits);
@@ -463,7 +463,7 @@ TEST_CASE("the client is held while as much as may waits for a connection") {
   CHECK(w.ends.sent.size() == 1);
 }
 
-TEST_CASE("the client is held when it does not take the errors that are made here") {
+TEST_CASE("the client is held when it does not read the errors created here") {
   RouteLimits limits = quick();
   limits.max_own_bytes = 300;
   World w(limits);
