@@ -1,4 +1,4 @@
-// A profile as bytes, from the supervisor to its compartments (see base/archive.hpp).
+// Serialization of a profile, from the supervisor to its compartments (see base/archive.hpp).
 #pragma once
 
 #include "base/archive.hpp"

@@ -27,10 +27,10 @@ std::vector<std::string> changed_files(const std::vector<PluginUse> &was,
 std::vector<std::string> keep_files(const std::vector<PluginUse> &now, std::vector<PluginUse> *next,
                                     const std::function<bool(const PluginUse &)> &here);
 
-// What `next` would change and a running gateway cannot, as lines for people ("transports.http:
-// needs a restart"); those parts of `next` are put back to what runs. For a policy the line also
-// states which policy decides until then. reload_policies: a policy that differs in its
-// configuration alone is left as it is to be.
+// Returns the changes in `next` that a running gateway cannot apply, as text ("transports.http:
+// needs a restart"), and resets those parts of `next` to the running ones. For a policy the line
+// also states which policy decides until then. reload_policies: policies that differ in their
+// configuration alone are not reset.
 std::vector<std::string> keep_fixed(const Profile &now, Profile *next,
                                     bool reload_policies = false);
 

@@ -1,4 +1,4 @@
-// The documents must name what the code reads.
+// The documentation must name the keys and limits of the code.
 #include <catch2/catch.hpp>
 #include <fstream>
 #include <sstream>
@@ -21,7 +21,7 @@ std::string document(const char *name) {
   return text.str();
 }
 
-// "1800000" as "1,800,000"; bytes as KiB or MiB.
+// Formats "1800000" as "1,800,000"; bytes as KiB or MiB.
 std::string default_text(std::string_view name, std::uint64_t value) {
   if (name.find("bytes") != name.npos)
     return value % (1u << 20) == 0 ? std::to_string(value >> 20) + " MiB"
@@ -50,7 +50,7 @@ TEST_CASE("docs/limits.md has every limit with its default, once") {
 }
 
 TEST_CASE("every member of Limits has its key") {
-  // As many names as Limits has members; a new member does not compile until it is here too.
+  // Has as many names as Limits has members; a new member does not compile until it is added here.
   const auto &[a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p, q, r, s, t, u, v, w, x, y, z, aa, ab,
                ac, ad, ae, af, ag, ah, ai] = Limits{};
   (void)std::tie(a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p, q, r, s, t, u, v, w, x, y, z, aa,

@@ -1,4 +1,4 @@
-// Every way to get a profile wrong: the place, the code and the words of the message.
+// Every kind of error in a profile: the place, the code and the message.
 #include <catch2/catch.hpp>
 
 #include "layers/load.hpp"
@@ -12,7 +12,7 @@ namespace {
 struct Case {
   const char *text;   // as a.toml, or as a.json when it begins with '{'
   const char *start;  // "line:column: path: " of the first error
-  const char *part;   // of what it says
+  const char *part;   // of its message
   const char *code;
 };
 
@@ -62,7 +62,7 @@ TEST_CASE("texts that are not JSON or TOML") {
   CHECK(bad({{"file", "a.toml", std::string(kProfileBytes + 1, ' ')}})[0].code == "too_large");
 }
 
-TEST_CASE("where metrics are read is an address") {
+TEST_CASE("the address of /metrics is validated") {
   for (const char *wrong : {"9464", "localhost:9464", "127.0.0.1", "127.0.0.1:0", "127.0.0.1:70000",
                             "[::1:9464", "unix:/x"}) {
     const auto errors =
@@ -140,7 +140,7 @@ TEST_CASE("wrong types and values") {
   for (const Case &c : cases) check(c);
 }
 
-TEST_CASE("servers: what must fit together") {
+TEST_CASE("servers: conflicting members") {
   const Case cases[] = {
       {"{\"mcpServers\": []}", "1:16: mcpServers: ", "a table is needed", kSchema},
       {"{\"mcpServers\": {\"a\": 1}}", "1:22: mcpServers.a: ", "a table", kSchema},
@@ -348,7 +348,7 @@ TEST_CASE("another program's settings without servers get one message") {
   CHECK(has(errors[0].what, "bulkhead import"));
 }
 
-TEST_CASE("clients' own files give their servers, and one note about the rest") {
+TEST_CASE("other clients' files provide their servers, and one note about the rest") {
   std::string code = "{\"mcp\": {\"servers\": {\"a\": {\"command\": \"x\"}}, \"discovery\": true}";
   for (int i = 0; i < 50; ++i) code += ",\n\"editor.x" + std::to_string(i) + "\": 1";
   const std::pair<const char *, std::string> files[] = {
@@ -372,7 +372,7 @@ TEST_CASE("clients' own files give their servers, and one note about the rest") 
   }
 }
 
-TEST_CASE("mistakes in our own sections stay errors beside servers") {
+TEST_CASE("errors in the profile's own sections stay errors beside servers") {
   CHECK(bad({{"f", "a.json", R"({"namig": {}, "mcpServers": {}})"}})[0].code == "unknown_key");
   CHECK(bad({{"f", "a.json", R"({"limits": {"sesions": 1}, "mcpServers": {}})"}})[0].code ==
         "unknown_key");
@@ -382,7 +382,7 @@ TEST_CASE("mistakes in our own sections stay errors beside servers") {
   CHECK(bad({{"f", "a.toml", "theme = 1\n[mcpServers.a]\ncommand = \"x\""}}).size() == 1);
 }
 
-TEST_CASE("depth and number of values are bounded") {
+TEST_CASE("depth and number of values are limited") {
   std::string deep = "{\"transports\": {\"x\": {\"plugin\": \"p\", \"v\": ";
   deep += std::string(70, '[') + std::string(70, ']') + "}}}";
   CHECK(bad({{"f", "a.json", deep}})[0].code == "too_large");
@@ -406,9 +406,9 @@ TEST_CASE("files: missing, unreadable, a folder, too large") {
   CHECK(empty->name == "user");
 }
 
-// TOML lets a multi-line string end with one or two quotes of its own. Whoever takes them for the
-// begin of another string does not see what follows in the line.
-TEST_CASE("no text of a project file gets past the bound for dotted keys") {
+// A TOML multi-line string may end with one or two quotes of its own. A parser that takes them for
+// the start of another string ignores the rest of the line.
+TEST_CASE("no text of a project file bypasses the limit of dotted keys") {
   std::string key = "b";
   for (int i = 0; i < 400'000; ++i) key += ".b";
   for (const char *before :
@@ -424,7 +424,7 @@ TEST_CASE("no text of a project file gets past the bound for dotted keys") {
     CHECK(has(bad({{"file", "p.toml", text}}).at(0).what, "more than 100 dots"));
 }
 
-TEST_CASE("a server without a variable that it needs is disabled, and no other") {
+TEST_CASE("a server is disabled if a variable that it needs is not set") {
   const struct {
     const char *definition, *why;
   } cases[] = {
@@ -439,7 +439,7 @@ TEST_CASE("a server without a variable that it needs is disabled, and no other")
       {"url = 'https://h'\nbearerToken = '${unset_x}'", "unset_x is not set; "},
       {"url = 'https://h'\nbearer_token_env_var = 'unset_x'",
        "the environment variable unset_x is not set; set it, or write bearerToken"},
-      // Set to what cannot be used.
+      // Set to an unusable value.
       {"command = 'c'\nenv.K = '${LATIN}'", "the environment variable LATIN is not UTF-8 text"},
       {"url = '${PLAIN}'", "url, which the environment gives: "},
       {"url = 'https://h'\nheaders.X = '${LINES}'",
@@ -470,13 +470,13 @@ TEST_CASE("a server without a variable that it needs is disabled, and no other")
     CHECK(profile.notes[0] ==
           "a.toml:1: server \"a\" is disabled: " + profile.servers[0].disabled_reason);
   }
-  // What is wrong in the file is wrong with any environment.
+  // An error in the file does not depend on the environment.
   const auto both = bad({{"file", "a.toml",
                           "[mcpServers.a]\nurl = 'https://h'\nheaders.X = '${unset_x}'\n"
                           "timeout = -1\n"}});
   REQUIRE(both.size() == 1);
   CHECK(both[0].path == "mcpServers.a.timeout");
-  // One that is disabled anyway needs nothing.
+  // A server that is disabled anyway needs no variables.
   const Profile off =
       good({{"file", "a.toml",
              "[mcpServers.a]\nurl = '${unset_x}'\nbearer_token_env_var = 'unset_y'\n"
@@ -486,7 +486,7 @@ TEST_CASE("a server without a variable that it needs is disabled, and no other")
   CHECK(off.notes.empty());
 }
 
-TEST_CASE("variables of plugins and of the corporation's servers must be set where they are used") {
+TEST_CASE("variables of plugins and of the corporation's servers must be set if they are used") {
   const auto load = [](ProfileUse use, const std::vector<ProfileLayer> &layers) {
     ProfileEnvironment some = environment();
     some.use = use;
@@ -528,7 +528,7 @@ TEST_CASE("variables of plugins and of the corporation's servers must be set whe
   CHECK(profile.policies.at(0).config_json == R"({"headers":{"A":"Bearer ${env:unset_2}"}})");
   CHECK(profile.notes.size() == 7);
   CHECK(has(profile.notes[0], "a.toml:3: transports.t.token: the environment variable unset_1"));
-  // A mistake is one for whoever looks, too.
+  // An error in the file is also one if the profile is only shown.
   CHECK(errors(ProfileUse::none, {{"f", "a.toml", "[tools.o]\nplugin = 'x'\nk = '${env:1}'\n"}}) ==
         "tools.o.k invalid_schema\n");
 }

@@ -15,7 +15,7 @@
 
 namespace bulkhead::profiles {
 
-// One member of a table that is read.
+// One member of a table while it is read.
 struct KeyValue {
   const Member &member;
   const std::string &path;  // "naming.prefix"
@@ -32,7 +32,7 @@ struct KeyValue {
   }
 };
 
-// T: what the table is read into.
+// T: the target of the table.
 template <class T>
 struct Key {
   std::string_view name;
@@ -42,7 +42,8 @@ struct Key {
   void (*copy)(const T &from, T &to) = nullptr;  // of a number
   std::uint64_t least = 0, most = 0;             // of a number; `most` entries of a list
   std::span<const Word> words = {};              // of a choice
-  std::string (*refused)(const std::string &text) = nullptr;  // of a text: why; empty: it is valid
+  std::string (*refused)(const std::string &text) = nullptr;  // of a text: why it is invalid;
+                                                              // empty: it is valid
 };
 
 template <class T>
@@ -145,7 +146,7 @@ constexpr Key<T> texts(std::string_view name, std::size_t most) {
   return key;
 }
 
-// Everything else.
+// Any other value.
 template <class T>
 constexpr Key<T> custom(std::string_view name,
                         void (*read)(const Key<T> &key, const KeyValue &input, T &target)) {

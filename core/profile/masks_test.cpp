@@ -1,5 +1,4 @@
-// A credential must never be in what is shown to people: not in `shown`, not in notes, not in
-// errors.
+// No credential may appear in output for users: `shown`, notes, errors.
 #include <catch2/catch.hpp>
 
 #include "layers/load.hpp"
@@ -61,7 +60,7 @@ oauth = { clientSecret = "canary-8d1f0c" }
   CHECK(shown(profile, "mcpServers.a.args[3]").value == "x");
   CHECK(shown(profile, "transports.http.token").value == "***");
   CHECK(shown(profile, "transports.http.listen").value == "127.0.0.1:1");
-  // The credentials are where they belong all the same.
+  // The profile itself contains the credentials.
   CHECK(profile.servers[0].env.at("REF") == kCanary);
   CHECK(profile.servers[2].url == "https://h/" + kCanary + "/a");
 }
@@ -97,7 +96,7 @@ TEST_CASE("an unquoted number is not repeated by the TOML parser's message") {
   CHECK_FALSE(has(to_string(errors[0]), "8887776665"));
 }
 
-TEST_CASE("what looks like a credential") {
+TEST_CASE("detection of credentials") {
   using namespace bulkhead::profiles;
   for (const char *name : {"GITHUB_TOKEN", "apiKey", "X-API-Key", "Authorization", "DB_PASSWORD",
                            "clientSecret", "COOKIE", "GH_PAT", "basic_auth", "DB_PASS", "pass",

@@ -31,8 +31,8 @@ TEST_CASE("refused names are left out with the reason, the others load") {
   CHECK(has(profile.notes[5], "letters, digits"));
 }
 
-// A name is a folder of the cache ("..": that of all servers, or the state), and is printed as an
-// argument of commands that a person copies ("--yes").
+// A name is used as a folder of the cache ("..": that of all servers, or the state), and as an
+// argument of commands that users copy ("--yes").
 TEST_CASE("names that are another folder or an option are refused") {
   for (const char *name : {".", "..", ".npm", "-", "--yes", "-rf"}) {
     const Profile profile = good({with({name})});
@@ -44,7 +44,7 @@ TEST_CASE("names that are another folder or an option are refused") {
   CHECK(has(errors.at(0).what, "may not begin with"));
 }
 
-TEST_CASE("bad_names = \"error\" stops instead") {
+TEST_CASE("bad_names = \"error\" rejects the profile") {
   const auto errors = bad({with({"", "ok", "a__b"}, R"({"bad_names": "error"})")});
   REQUIRE(errors.size() == 2);
   CHECK(errors[0].line == 2);
@@ -52,7 +52,7 @@ TEST_CASE("bad_names = \"error\" stops instead") {
   CHECK(has(errors[1].what, "refused"));
 }
 
-TEST_CASE("names that people have are taken") {
+TEST_CASE("common names are accepted") {
   CHECK(names(good({with({"my-server_v2", "Weather", "9a", "a_b", "a.b", "fetch"})})) ==
         "my-server_v2 Weather 9a a_b a.b fetch");
   CHECK(names(good({with({std::string(64, 'x')})})).size() == 64);
@@ -69,7 +69,7 @@ TEST_CASE("strict names") {
   CHECK(profile.notes.size() == 2);
 }
 
-TEST_CASE("the separator decides what a name may hold") {
+TEST_CASE("the separator must not appear in a name") {
   CHECK(names(good({with({"a__b", "a_b"}, R"({"separator": ":"})")})) == "a__b a_b");
   CHECK(names(good({with({"a_b", "ab"}, R"({"separator": "_"})")})) == "ab");
   CHECK(names(good({with({"a__b"}, R"({"prefix": "never"})")})) == "a__b");

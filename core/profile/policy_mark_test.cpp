@@ -1,4 +1,4 @@
-// What a profile's policies judge by, as a digest and as a difference.
+// The digest of a profile's policies and rules, and the differences of two.
 #include "profile/policy_mark.hpp"
 
 #include <catch2/catch.hpp>
@@ -33,7 +33,7 @@ Lines changes(const std::string &was, const std::string &is) {
 
 }  // namespace
 
-TEST_CASE("the digest is that of the rules, not of where they are written") {
+TEST_CASE("the digest covers the rules, not their places in files") {
   const std::string a = rule("a", "1"), b = rule("b", "2");
   const PolicyMark mark = first_policy_mark(policies(a + b));
   CHECK(mark.generation == 1);
@@ -42,7 +42,7 @@ TEST_CASE("the digest is that of the rules, not of where they are written") {
   CHECK(mark.changes.empty());
   CHECK(describe_changes(mark).empty());
   CHECK(first_policy_mark(policies("\n# note\n" + b + "\n" + a)).digest == mark.digest);
-  // Another layer may use other priorities, so it is another rule.
+  // Another layer may have other priorities, so the rule differs.
   CHECK(first_policy_mark(policies(a + b, "user")).digest != mark.digest);
   CHECK(first_policy_mark(policies(a)).digest != mark.digest);
   CHECK(first_policy_mark(policies("")).rules == 0);
@@ -63,7 +63,7 @@ TEST_CASE("changes count rules by name, in each of their spellings") {
         Lines{"settings of the rules changed"});
 }
 
-TEST_CASE("changes of a policy itself are named") {
+TEST_CASE("changes of a policy itself are listed") {
   const std::string lists = "[policies.default]\nplugin = \"judge\"\n";
   CHECK(changes("", lists + "x = 1\n") == Lines{"policies.default: configuration changed"});
   CHECK(changes("", "[policies.default]\ncompartment = \"own\"\n") ==
@@ -72,7 +72,7 @@ TEST_CASE("changes of a policy itself are named") {
   CHECK(changes(lists, lists + more) == Lines{"policies.more: added"});
   CHECK(changes(lists + more, lists) == Lines{"policies.more: removed"});
   CHECK(changes(lists + more, more + lists) == Lines{"the order of the policies changed"});
-  // Each of several gets the rules: they changed once.
+  // Each of several policies gets the rules: they changed once.
   const std::string both = lists + "[policies.second]\nplugin = \"other\"\n";
   CHECK(changes(both, both + rule("a", "1")) == Lines{"1 rule added"});
 }
@@ -83,7 +83,7 @@ TEST_CASE("a credential of a policy is in no digest") {
         first_policy_mark(policies(use + "\"two\"\n")).digest);
 }
 
-TEST_CASE("a policy that cannot be exchanged is named with what decides until then") {
+TEST_CASE("a policy that cannot be replaced is reported with the policy that decides until then") {
   Profile now, next;
   PluginUse use;
   use.id = "p";
@@ -110,7 +110,7 @@ TEST_CASE("a policy that cannot be exchanged is named with what decides until th
   next.policies[0].sha256 = "ab";
   CHECK(keep_fixed(now, &next, true) ==
         Lines{"policies.p: needs a restart; it decides as before until then"});
-  // What differs in its configuration alone is left to whoever can apply it.
+  // A policy that differs in its configuration alone is not reset.
   next.policies[0].config_json = "{\"x\":1}";
   CHECK(keep_fixed(now, &next, true).empty());
   CHECK(next.policies[0].config_json == "{\"x\":1}");

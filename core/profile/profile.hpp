@@ -1,7 +1,7 @@
-// The profile: what a process is. Read from TOML or JSON, strict, with every error reported at
-// once with its place; values remember which layer they came from.
+// The profile: the configuration of a process. Read from TOML or JSON. The reader is strict and
+// reports all errors with their places; values keep the layer that they come from.
 //
-// Thread: control only. Nothing here touches the network or starts anything.
+// Thread: control only. No function here uses the network or starts a process.
 #pragma once
 
 #include <cstdint>
@@ -29,9 +29,10 @@ struct ProfileError {
   std::uint32_t line = 0;    // 0: unknown
   std::uint32_t column = 0;  // 0: unknown
   std::string path;          // "mcpServers.github.env.TOKEN"
-  std::string what;          // what is wrong and what is allowed; never holds a credential
-  // For programs: "file_not_found", "unreadable", "too_large", "invalid_json", "invalid_toml",
-  // "invalid_schema", "unknown_key", "missing_env_var", "plugin_unusable" or "plugin_config".
+  std::string what;          // what is wrong and which values are allowed; contains no credential
+  // An identifier for programs: "file_not_found", "unreadable", "too_large", "invalid_json",
+  // "invalid_toml", "invalid_schema", "unknown_key", "missing_env_var", "plugin_unusable" or
+  // "plugin_config".
   std::string code;
 };
 // "gateway.json:12:7: mcpServers.github.env.TOKEN: ... [missing_env_var]" for people.
@@ -39,7 +40,7 @@ std::string to_string(const ProfileError &error);
 
 enum class SessionScope : std::uint8_t { shared, per_client };
 
-// What a server's child process may see and use. docs/profile.md says what each mode means.
+// Sandbox of a server's child process. docs/profile.md specifies the modes.
 enum class SandboxMode : std::uint8_t { strict, home_read_only, off };
 std::string_view to_string(SandboxMode mode) noexcept;  // as in the profile
 
@@ -47,10 +48,10 @@ struct SandboxRules {
   SandboxMode mode = SandboxMode::home_read_only;
   std::vector<std::string> read, write;  // further paths, absolute
   bool network = true;
-  std::uint64_t memory_bytes = 0;                  // 0: no bound of its own
+  std::uint64_t memory_bytes = 0;                  // 0: no limit of its own
   std::uint32_t processes = 1024;                  // threads included
-  std::uint64_t cache_bytes = 10u * (1ull << 30);  // of its caches on disk; 0: no bound
-  bool host_ipc = false;  // System V IPC and POSIX message queues are the machine's
+  std::uint64_t cache_bytes = 10u * (1ull << 30);  // of its caches on disk; 0: no limit
+  bool host_ipc = false;  // shares System V IPC and POSIX message queues of the machine
   bool operator==(const SandboxRules &) const = default;
 };
 
@@ -59,15 +60,15 @@ struct ServerDef {
   std::string name;  // [A-Za-z0-9_.-]{1,64}, not reserved, without the separator
   std::string type;  // "stdio", "http", "sse", or what [connectors] names
   bool disabled = false;
-  std::string disabled_reason;  // for people; empty: the profile says so
-  bool unmet = false;           // disabled for what it needs from the environment and does not get
+  std::string disabled_reason;  // shown to users; empty: disabled by the profile
+  bool unmet = false;           // disabled because the environment lacks something that it needs
   // stdio
   std::string command;
   std::vector<std::string> args;
   std::map<std::string, std::string> env;
   std::string cwd;  // empty: the gateway's
   SandboxRules sandbox;
-  bool lazy = false;               // started by the first call, not at once
+  bool lazy = false;               // started by the first call
   std::uint64_t idle_stop_ms = 0;  // ended after this long without calls; 0: never
   std::uint32_t pool_size = 1;     // children that share the calls of pool_safe_tools
   std::vector<std::string> pool_safe_tools;
@@ -82,9 +83,9 @@ struct ServerDef {
   std::optional<std::uint64_t> connect_timeout_ms;
   SessionScope session = SessionScope::shared;
   std::uint32_t max_in_flight = 256;
-  std::string compartment;  // "own", or one that several share; empty: that of its connector
+  std::string compartment;  // "own", or a shared name; empty: that of its connector
   Origin origin;
-  std::string source;  // who gave it, for people; empty: the profile
+  std::string source;  // the plugin that added it, shown to users; empty: the profile
   // Further members of to_json(), set by the core ("stderr_file"): name -> JSON text of the value.
   std::map<std::string, std::string> extra;
   KeptLists kept;  // of a lazy one
@@ -92,9 +93,9 @@ struct ServerDef {
   // different connection. Not part of to_json().
   std::uint64_t restarts = 0;
 
-  // The definition as the connector gets it: one JSON object with type, command, args, env, cwd,
-  // sandbox or url, headers, connect_timeout_ms and what is in `extra`; empty ones are left out.
-  // Holds credentials.
+  // The definition for the connector: one JSON object with type, command, args, env, cwd, sandbox
+  // or url, headers, connect_timeout_ms and the members of `extra`; empty ones are left out.
+  // Contains credentials.
   std::string to_json() const;
 
   bool operator==(const ServerDef &) const = default;
@@ -108,21 +109,21 @@ struct Naming {
   std::uint32_t max_length = 64;
   bool strict_names = false;     // server names: ^[a-z][a-z0-9-]*$ and more reserved ones
   bool bad_names_error = false;  // false: a server with a refused name is left out, with a note
-  // Names that a call to a tool may have beside the listed one: to the listed one. At most
-  // max_aliases.
+  // Other accepted names of tools, each with the listed name. At most max_aliases.
   std::map<std::string, std::string, std::less<>> aliases;
   static constexpr std::size_t max_aliases = 256;
   bool operator==(const Naming &) const = default;
 };
 
-// What clients see of the merged servers; a kind that is off is not announced and answers -32601.
+// The features of the merged servers that clients see; a disabled one is not announced and answers
+// -32601.
 struct Expose {
   bool tools = true, resources = true, prompts = true, logging = true, completions = true;
   bool list_changed = true, subscribe = true;
   bool operator==(const Expose &) const = default;
 };
 
-// Every bound of the gateway. docs/limits.md is the table for people; keep both together.
+// All limits of the gateway. docs/limits.md is the table for users; keep both together.
 struct Limits {
   std::uint64_t message_bytes = 64ull << 20;
   std::uint64_t header_bytes = 32ull << 10;
@@ -137,10 +138,11 @@ struct Limits {
   std::uint64_t call_timeout_ms = 300'000;     // tools/call
   std::uint64_t request_timeout_ms = 60'000;   // everything else
   std::uint64_t timeout_ceiling_ms = 300'000;  // configured ones are clamped to this
-  std::uint64_t ask_timeout_ms = 600'000;      // a person answering an elicitation
+  std::uint64_t ask_timeout_ms = 600'000;      // the client's answer to an elicitation
   std::uint64_t first_list_wait_ms = 5'000;
   std::uint64_t grace_ms = 3'000;  // a lost server's tools stay listed this long
-  std::uint64_t drain_ms = 5'000;  // calls at a server that a reload takes away may go on this long
+  std::uint64_t drain_ms = 5'000;  // in-flight calls at a server that a reload removes may take
+                                   // this long
   std::uint64_t retry_min_ms = 500;
   std::uint64_t retry_max_ms = 30'000;
   std::uint32_t in_flight_per_session = 256;
@@ -150,11 +152,11 @@ struct Limits {
   std::uint32_t items_per_server = 10'000;  // of each kind
   std::uint64_t list_bytes_per_server = 32ull << 20;
   std::uint32_t page_items = 1000;          // of one list answer
-  std::uint64_t idle_view_ms = 300'000;     // lanes that no client uses any more
+  std::uint64_t idle_view_ms = 300'000;     // lanes that no client uses
   std::uint64_t policy_timeout_ms = 5'000;  // one answer of a policy
   std::uint64_t policy_waiting_bytes = 256ull << 20;
-  std::uint64_t approval_timeout_ms = 120'000;  // a person answering a policy's "ask"
-  std::uint32_t approvals_waiting = 256;        // calls that wait for that
+  std::uint64_t approval_timeout_ms = 120'000;  // the approval of a call
+  std::uint32_t approvals_waiting = 256;        // calls that wait for approval
   std::uint32_t approvals_per_session = 128;
   std::uint64_t approvals_bytes = 64ull << 20;
   std::uint64_t plugin_init_ms = 5'000;
@@ -175,71 +177,70 @@ struct PluginUse {
   std::string plugin;       // the library's name, or a path with a slash
   std::string config_json;  // one JSON object
   std::string sha256;       // pinned digest in hex; empty: not pinned
-  bool required = true;     // false: go on without it when it fails to load
+  bool required = true;     // false: the program runs without it if it fails to load
   std::string compartment;  // "own", a name, of policies and telemetry also "endpoint"; empty: the
                             // usual one
-  std::vector<std::string>
-      grants;  // powers that not every plugin gets: "control", "network[:PORT]"
+  // Permissions that not every plugin gets: "control", "network[:PORT]".
+  std::vector<std::string> grants;
   PluginFile file;
   Origin origin;
   bool operator==(const PluginUse &) const = default;
 };
 
-// What a grant says of the network: nothing, 0 for "network" (to any port), or the port of
+// The network permission of a grant: none, 0 for "network" (any port), or the port of
 // "network:PORT".
 std::optional<std::uint16_t> granted_port(std::string_view grant);
 
-// Which policies and rules are in force, see profile/policy_mark.hpp.
+// The current policies and rules, see profile/policy_mark.hpp.
 struct PolicyMark {
   std::uint64_t generation = 0;      // counts from 1 in one run of the gateway; 0: not known
-  std::string digest;                // the same in two processes: the same policies and rules
+  std::string digest;                // equal in two processes if the policies and rules are
   std::uint32_t rules = 0;           // named rules of the profile, of all its layers
-  std::vector<std::string> changes;  // from the generation before this one, for people
+  std::vector<std::string> changes;  // differences from the previous generation, as text
   bool operator==(const PolicyMark &) const = default;
 };
 
-// How much of the isolation must be there.
+// The required isolation.
 struct Isolation {
-  bool require = false;  // false: go on without what the kernel lacks, and say so
+  bool require = false;  // false: start without features that the kernel lacks, and report them
 };
 
-// Who may answer when a policy says "ask", beside a terminal that watches.
+// Who may approve a call, apart from a terminal that watches.
 struct Approvers {
-  bool elicitation = false;  // the client itself: MCP elicitation, where it can
-  bool api = false;          // the service API, although nobody watches it
+  bool elicitation = false;  // the client itself, if it supports MCP elicitation
+  bool api = false;          // the service API, even without a watcher
   bool operator==(const Approvers &) const = default;
 };
 
-// Whose gateway it is, for the record. Whoever loads a profile says it; the profile's text does
-// not.
+// The owner of the gateway, for the session database. Set by the loader of the profile; the profile
+// has no key for it.
 struct Identity {
   std::string profile, user;
 };
 
-// A part of the profile that one of its layers keeps from others: the corporation's from those
-// above it, one with editable.mcpServers = false from what programs add.
+// A part of the profile that a layer withholds from others: the corporation's from the layers above
+// it, or, with editable.mcpServers = false, a layer's from servers that plugins add.
 struct ProfileHold {
   std::vector<std::string> path;  // keys from the top; "*": any
-  bool forbids = false;           // false: it may be there, and stays as it is
-  std::string says;               // which layer says so, and where; for people
+  bool forbids = false;           // false: the part may exist and cannot be changed
+  std::string says;               // the layer and place of the hold, as text
 };
-// The first hold on this path ({"mcpServers", "github"}) or on something above it; null: there is
-// none.
+// The first hold on this path ({"mcpServers", "github"}) or on a parent of it; null: none.
 const ProfileHold *find_hold(const std::vector<ProfileHold> &holds,
                              const std::vector<std::string> &path);
 
-// What becomes of a request to a server whose params have members that MCP's schema does not have.
+// How a request to a server is handled if its params have members that are not in MCP's schema.
 enum class UnknownParams : std::uint8_t { forward, drop, refuse };
 std::string_view to_string(UnknownParams value) noexcept;  // as in the profile
 
 struct Profile {
   std::vector<ServerDef> servers;
   std::vector<PluginUse> transports;
-  std::vector<PluginUse> tools;     // each is a server of its own, named by its instance id
+  std::vector<PluginUse> tools;     // each is a server, named by its instance id
   std::vector<PluginUse> policies;  // at most one in this version
   std::vector<PluginUse> telemetry;
-  std::vector<PluginUse> services;                // loaded when somebody asks for what they offer
-  std::map<std::string, std::string> connectors;  // server type -> plugin name or path
+  std::vector<PluginUse> services;                    // loaded at the first use
+  std::map<std::string, std::string> connectors;      // server type -> plugin name or path
   std::map<std::string, PluginFile> connector_files;  // server type -> that plugin's file
   std::vector<std::string> plugin_dirs;
   Naming naming;
@@ -250,20 +251,20 @@ struct Profile {
   PinRules pins;
   Identity identity;
   std::string server_name = "bulkhead";  // serverInfo.name
-  std::string metrics_listen;            // IP:PORT where /metrics is read over TCP; empty: nowhere
+  std::string metrics_listen;            // IP:PORT of /metrics over TCP; empty: not served
   UnknownParams unknown_params = UnknownParams::forward;
   std::string state_dir;  // logs, secrets, plugin folders; empty: ~/.local/state/bulkhead
   std::vector<std::string> own_paths;  // files and folders of the gateway that no server may see
   std::vector<std::string> notes;      // warnings for the operator, in order
 
-  // What the corporation keeps from whoever gives servers while it runs: its holds on mcpServers.
+  // The corporation's holds on mcpServers, for servers added at run time.
   std::vector<ProfileHold> server_holds;
 
-  // What is known of the tools of `servers`; of no file of the profile.
+  // Known definitions of the tools of `servers`; not from the profile's files.
   std::vector<ToolPin> pinned;
 
-  // Of `policies`, from whoever knows the configuration of all of them; generation 0: the host
-  // makes it of what it has itself.
+  // The mark of `policies`, set by the process that has all their configurations; generation 0: the
+  // host computes it from its own.
   PolicyMark policy_mark;
 
   // Every leaf value with its layer, for `profile show --origin`; secrets are masked.

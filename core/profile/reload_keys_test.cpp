@@ -1,5 +1,5 @@
-// Every key of a profile that a reload could leave unused: the reload either puts its new value in
-// force and names it, or names it as one that needs a restart.
+// For every key of a profile, a reload either applies the new value and reports it, or reports that
+// a restart is needed.
 #include <algorithm>
 #include <set>
 #include <utility>
@@ -27,7 +27,7 @@ Profile loaded(const std::string &more) {
   return good({file(std::string(kBase) + more)});
 }
 
-// What a reload from the base to the base with `more` reports.
+// Returns the report of a reload from the base to the base with `more`.
 std::vector<std::string> reported(const std::string &more) {
   const Profile now = loaded("");
   Profile next = loaded(more);
@@ -45,7 +45,7 @@ bool names_it(const std::vector<std::string> &lines, const std::string &section,
   });
 }
 
-// The keys of a section, as the loader lists them for a mistake.
+// The keys of a section, as the loader lists them for an error.
 std::set<std::string> known_keys(const std::string &section) {
   const std::string text = bad({file("[" + section + "]\nqqqqqqqq = 1\n")}).at(0).what;
   constexpr std::string_view before = "Known here: ";
@@ -97,7 +97,7 @@ const std::map<std::string, Values> &values() {
   return all;
 }
 
-// Sections whose members have names of their own, with an example and the line that names it.
+// Sections with members of any name, with an example and the line that reports it.
 struct Whole {
   std::string section, example, line;
 };
@@ -115,7 +115,7 @@ const std::vector<Whole> &wholes() {
 
 }  // namespace
 
-TEST_CASE("a reload names every key of the gateway that has another value") {
+TEST_CASE("a reload reports every key of the gateway that has another value") {
   for (const auto &[section, keys] : values()) {
     const std::set<std::string> known = known_keys(section);
     for (const std::string &key : known) {
@@ -129,7 +129,7 @@ TEST_CASE("a reload names every key of the gateway that has another value") {
   }
 }
 
-TEST_CASE("a reload names every limit that has another value") {
+TEST_CASE("a reload reports every limit that has another value") {
   for (const Key<Limits> &key : limit_keys()) {
     const std::uint64_t value = std::stoull(key.show(key, Limits{}));
     const std::string other = std::to_string(value > key.least ? value - 1 : value + 1);
@@ -139,7 +139,7 @@ TEST_CASE("a reload names every limit that has another value") {
   }
 }
 
-TEST_CASE("a reload names every plugin whose file has changed, and keeps what runs") {
+TEST_CASE("a reload reports every plugin whose file has changed, and keeps the running one") {
   const std::string text =
       "[transports.t]\nplugin = \"transport-http\"\n"
       "[telemetry.t]\nplugin = \"telemetry-sqlite\"\n"
@@ -165,13 +165,14 @@ TEST_CASE("a reload names every plugin whose file has changed, and keeps what ru
             "connectors.odd: file changed; needs a restart"});
   CHECK(next.transports == now.transports);
   CHECK(next.connector_files == now.connector_files);
-  // A file that cannot be read at that moment.
+  // A file that cannot be read at that time.
   next = with_mark("");
   CHECK(keep_fixed(now, &next).empty());
   CHECK(next.policies == now.policies);
 }
 
-TEST_CASE("a tools plugin whose file has changed is replaced, or named if it is in this process") {
+TEST_CASE(
+    "a tools plugin whose file has changed is replaced, or reported if it runs in this process") {
   const auto with_mark = [](const std::string &mark) {
     Profile profile = loaded("[tools.a]\nplugin = \"p\"\n[tools.b]\nplugin = \"p\"\n");
     for (PluginUse &use : profile.tools) use.file.mark = mark;
@@ -192,12 +193,12 @@ TEST_CASE("a tools plugin whose file has changed is replaced, or named if it is 
   CHECK(next.tools == now.tools);
 }
 
-TEST_CASE("a reload names every section that has changed") {
+TEST_CASE("a reload reports every section that has changed") {
   std::set<std::string> covered = {"limits"};
   for (const auto &[section, keys] : values()) covered.insert(section);
   for (const Whole &each : wholes()) {
     INFO(each.section);
-    // Keys of the top level stand before all sections.
+    // Keys of the top level precede all sections.
     Profile next = good({file(each.example + std::string(kBase))});
     const std::vector<std::string> lines = keep_fixed(loaded(""), &next);
     CHECK(std::any_of(lines.begin(), lines.end(),
@@ -210,8 +211,9 @@ TEST_CASE("a reload names every section that has changed") {
   CHECK(keep_fixed(loaded(""), &next) ==
         std::vector<std::string>{"connectors.odd: needs a restart"});
   covered.insert("connectors");
-  // Servers and tools plugins are compared one by one when the reload makes them; [policy], [corp],
-  // [profiles] and [default] are read into `policies`; the others are about the files themselves.
+  // Servers and tools plugins are compared one by one during the reload; [policy], [corp],
+  // [profiles] and [default] are read into `policies`; the other sections are about the files
+  // themselves.
   for (const auto *section : {"mcpServers", "tools", "policy", "corp", "profiles", "default",
                               "schema", "id", "revision", "editable", "detect_servers"})
     covered.insert(section);

@@ -1,4 +1,4 @@
-// The sections of rules: what the policy plugin gets of them.
+// The rule sections that the policy plugin receives.
 #include <catch2/catch.hpp>
 
 #include "layers/load.hpp"
@@ -16,21 +16,21 @@ with_rules = "judge"
 
 }  // namespace
 
-TEST_CASE("a profile without rules keeps its policy, with them another takes its place") {
+TEST_CASE("a profile without rules keeps its policy plugin; with rules it is replaced") {
   CHECK(good({base}).policies.at(0).plugin == "policy-allow");
   CHECK(good({base}).policies.at(0).config_json == "{}");
   const Profile with = good({base, {"file", "a.toml", "[security]\ndefault = \"block\"\n"}});
   REQUIRE(with.policies.size() == 1);
   CHECK(with.policies[0].id == "default");
   CHECK(with.policies[0].plugin == "judge");
-  // The user's own choice stands.
+  // The user's own choice is kept.
   const Profile own = good(
       {base, {"file", "a.toml", "[policies.default]\nplugin = \"mine\"\nx = 1\n[security]\n"}});
   CHECK(own.policies.at(0).plugin == "mine");
   CHECK(own.policies.at(0).config_json.starts_with(R"({"x":1,"profile_rules":[{"layer":)"));
 }
 
-TEST_CASE("rules come with the places of their keys, each layer by itself") {
+TEST_CASE("rules have the places of their keys, separately for each layer") {
   const Profile profile = good({base,
                                 {"user", "u.json", R"({"security": {"rules": {"mcp": {
   "a": {"if": "true",
@@ -55,7 +55,7 @@ match = 'has(mcp.method)'
         R"x("corp.rules.\"x.y\"":5,"corp.rules.\"x.y\".match":6}}]})x");
 }
 
-TEST_CASE("rules that nobody would judge by are refused") {
+TEST_CASE("rules without a policy that evaluates them are refused") {
   const auto errors = bad({{"file", "a.toml", "\n[security.rules.mcp.a]\nif = \"true\"\n"}});
   REQUIRE(errors.size() == 1);
   CHECK(errors[0].line == 2);
@@ -67,7 +67,7 @@ TEST_CASE("rules that nobody would judge by are refused") {
             "made of the profile's rules"));
 }
 
-TEST_CASE("a repository's file has no say in policy") {
+TEST_CASE("a repository's file cannot contain policies") {
   ProfileLayer project{"project", "/w/.bulkhead.toml", "[security]\ndefault = \"allow\"\n"};
   project.project = true;
   const Profile profile = good({base, project});
@@ -76,7 +76,8 @@ TEST_CASE("a repository's file has no say in policy") {
   CHECK(has(profile.notes[0], "left out: security"));
 }
 
-TEST_CASE("several policies keep the order of the file, and say which of them the rules are for") {
+TEST_CASE(
+    "several policies keep the order of the file, and the profile selects which get the rules") {
   const Profile profile = good({base, {"file", "a.toml", R"(
 [policies.zebra]
 plugin = "z"
@@ -95,11 +96,11 @@ default = "block"
   CHECK(has(profile.policies[0].config_json, "profile_rules"));
   CHECK(has(profile.policies[1].config_json, "profile_rules"));
   CHECK(profile.policies[2].config_json == "{}");
-  // Of a lower layer none is left.
+  // Policies of lower layers are removed.
   CHECK(good({base, {"file", "a.toml", "[policies.mine]\nplugin = \"x\"\n"}}).policies.size() == 1);
 }
 
-TEST_CASE("rules that no policy judges by are a mistake") {
+TEST_CASE("rules that no policy evaluates are an error") {
   const auto errors =
       bad({base, {"file", "a.toml", "[policies.x]\nplugin = \"x\"\nrules = false\n[security]\n"}});
   REQUIRE(errors.size() == 1);

@@ -10,19 +10,20 @@ namespace bulkhead::profiles {
 
 inline constexpr std::string_view kMask = "***";
 
-// By the name of a variable, header, key or command line option: token, key, secret, password ...
+// Detects credentials by the name of a variable, header, key or command line option: token, key,
+// secret, password ...
 bool credential_name(std::string_view name);
-// By the value: the prefixes of well-known tokens, user:password@ in a URL, "Bearer ...".
+// Detects credentials by the value: the prefixes of well-known tokens, user:password@ in a URL,
+// "Bearer ...".
 bool credential_value(std::string_view value);
 
-// A part of a path or query: long, with several digits.
+// Detects a part of a path or query that is long and has several digits.
 bool token_like(std::string_view part);
 
-// A URL for display: user:password, values of the query, and path parts that look like tokens
-// become
-// "***". References (${env:...}) stay. Accepts any text.
+// Masks a URL for display: user:password, values of the query, and path parts that look like tokens
+// become "***". References (${env:...}) stay. Accepts any text.
 std::string masked_url(std::string_view url);
-// A command line for display: values of options that look like credentials become "***".
+// Masks a command line for display: values of options that look like credentials become "***".
 std::vector<std::string> masked_args(const std::vector<std::string> &args);
 
 // The environment variable for a prompted value of a server: SERVER_KEY, or KEY if it begins with

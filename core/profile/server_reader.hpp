@@ -87,9 +87,9 @@ class ServerReader {
   Context &context_;
   Diagnostics &diagnostics_;
   const std::string path_;
-  std::map<std::string_view, const Member *> members_;  // by our spelling of the key
+  std::map<std::string_view, const Member *> members_;  // by the canonical name of the key
   ServerDef server_;
-  std::vector<std::string> unmet_;  // what the environment does not give
+  std::vector<std::string> unmet_;  // missing from the environment
   bool custom_type_ = false;        // a type that only [connectors] has
   const Member *ipc_ = nullptr;     // of the table "sandbox"
 };
