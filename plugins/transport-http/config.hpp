@@ -1,4 +1,4 @@
-// The plugin's configuration and the address it listens on.
+// The plugin's configuration and its listening address.
 #pragma once
 
 #include <sys/socket.h>
@@ -16,7 +16,7 @@ struct Config {
   std::string path = "/mcp";
   std::string sse_path = "/sse";         // of HTTP+SSE; empty: not offered
   std::string message_path;              // beside sse_path: "/messages"
-  std::uint64_t keep_alive_ms = 25'000;  // a silent event stream says something this often
+  std::uint64_t keep_alive_ms = 25'000;  // interval of keep-alive comments on a silent event stream
   GuardConfig guard;                     // its token may still be "auto"
 };
 
@@ -36,23 +36,23 @@ inline constexpr char config_schema[] = R"({
   }
 })";
 
-// Reads one JSON object; every fault is named in one error. [control]
+// Reads one JSON object; one error contains all faults. [control]
 bh_status parse_config(std::string_view json, Config &out, bh_error *error);
 
 struct ListenAddress {
   sockaddr_storage address{};
   socklen_t size = 0;
-  bool loopback = false;  // also a unix socket: only this machine can reach it
+  bool loopback = false;  // reachable from this machine only; true for a Unix socket
   std::string unix_path;  // not empty: a unix socket
 
-  // Fills the address from a `listen` text. BH_E_INVALID with what is allowed.
+  // Parses a `listen` text into the address. BH_E_INVALID with the allowed forms.
   static bh_status parse(std::string_view text, ListenAddress &out, bh_error *error);
 };
 
 // "127.0.0.1:4711", "[::1]:4711" or "unix".
 std::string to_text(const sockaddr_storage &address);
-// Who a connection belongs to, for shares: of TCP the address without the port (of IPv6 the
-// network, 64 bits), of a Unix socket the user. Bytes, not for display.
+// The owner of a connection, for fair shares: the address without the port for IPv4, the /64
+// network for IPv6, the user for a Unix socket. Bytes, not for display.
 std::string peer_key(int fd, const sockaddr_storage &address);
 std::uint16_t port_of(const sockaddr_storage &address) noexcept;
 

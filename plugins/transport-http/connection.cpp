@@ -67,7 +67,7 @@ void Connection::on_readable() {
     return;
   }
   if (n == 0) {
-    // A last answer on its way still goes out to a peer that only ended its own side.
+    // A pending last answer is still sent to a peer that closed only its own side.
     if (mode_ == Mode::closing) return set_events(BH_FD_WRITE);
     return doom();
   }
@@ -77,7 +77,7 @@ void Connection::on_readable() {
 }
 
 void Connection::received(std::string_view bytes) {
-  if (mode_ == Mode::closing || mode_ == Mode::lingering) return;  // read and thrown away
+  if (mode_ == Mode::closing || mode_ == Mode::lingering) return;  // read and discarded
   if (mode_ == Mode::reading) {
     consume(bytes);
   } else {
@@ -109,7 +109,7 @@ void Connection::on_partial() {
   }
   if (!feed_.head_known() || reply.admitted) return;
   mode_ = Mode::busy;
-  if (!owner_.on_head(*this, feed_)) return feed_.next();  // what has come of it is not kept
+  if (!owner_.on_head(*this, feed_)) return feed_.next();  // the result is discarded
   mode_ = Mode::reading;
   if (feed_.head().expects_continue && feed_.head().minor == 1) {
     const std::string_view text = http_codec::continue_head;
@@ -130,7 +130,7 @@ void Connection::hand_out() {
 
 void Connection::stash(std::string_view bytes) {
   if (!backlog_.append(bytes)) return doom();
-  // The kernel holds the rest back; reading goes on when the answer is out.
+  // The kernel keeps further bytes; reading resumes after the answer.
   if (backlog_.size() > max_backlog) set_events(events_ & ~static_cast<std::uint32_t>(BH_FD_READ));
 }
 
@@ -212,8 +212,9 @@ void Connection::finish_answer() {
   if (!backlog_.empty()) owner_.on_ready(*this);
 }
 
-// Closing at once would make the kernel answer what the peer still sends with a reset, which can
-// overtake the last answer; so say "no more", and read until the peer has closed too.
+// If the socket were closed now, the kernel would answer further bytes of the peer with a reset,
+// which can overtake the last answer. So only the own side is closed, and the peer is read until it
+// closes.
 void Connection::linger() noexcept {
   ::shutdown(fd_, SHUT_WR);
   mode_ = Mode::lingering;

@@ -1,7 +1,7 @@
-// One client connection: bytes in, bytes out, and the bounds on both. It knows HTTP's framing of
-// requests (RequestFeed) and whose turn it is; what a request means is its owner's business.
+// One client connection: its input and output, with limits for both. It handles HTTP's framing of
+// requests (RequestFeed) and their order; its owner handles the requests themselves.
 //
-// One request at a time: what a client pipelines behind it waits, bounded, and is answered in
+// One request is processed at a time. Pipelined requests wait, up to a limit, and are answered in
 // order. Thread: the reactor's.
 #pragma once
 
@@ -30,48 +30,50 @@ struct Session;
 struct ConnectionBounds {
   http_codec::FeedLimits feed;
   std::uint64_t queue_bytes = 80ull << 20;    // unsent output
-  std::uint64_t stall_ns = 60'000'000'000;    // a peer that takes nothing for so long is dropped
+  std::uint64_t stall_ns = 60'000'000'000;    // a peer that reads nothing for this long is dropped
   std::uint64_t request_ns = 30'000'000'000;  // for a whole request
   std::uint64_t keep_alive_ns = 300'000'000'000;  // an idle connection is closed after this
-  std::uint64_t quiet_ns = 25'000'000'000;        // an open answer that says nothing for so long
-  std::uint64_t linger_ns = 2'000'000'000;        // for the peer to read the last answer
+  std::uint64_t quiet_ns = 25'000'000'000;  // an open answer without output for this long gets
+                                            // on_quiet
+  std::uint64_t linger_ns = 2'000'000'000;  // for the peer to read the last answer
 };
 
 class ConnectionOwner {
  public:
-  // Shared by all connections: what is received is used up before the handler returns.
+  // Shared by all connections: received bytes are consumed before the handler returns.
   virtual std::span<char> scratch() noexcept = 0;
-  // A head is there, its body is not: false if that request has been refused (and answered).
+  // The head has arrived, its body has not. Returns false if the request was refused (and
+  // answered).
   virtual bool on_head(Connection &connection, const RequestFeed &feed) = 0;
   virtual void on_request(Connection &connection, const RequestFeed &feed) = 0;
-  // The framing is broken or the request came too slowly: answer with this status and close.
+  // The framing is invalid or the request arrived too slowly: answer with this status and close.
   virtual void on_refused(Connection &connection, int status) = 0;
-  // An answer is still open and nothing was written for quiet_ns.
+  // An answer is still open and had no output for quiet_ns.
   virtual void on_quiet(Connection &connection) = 0;
-  // The connection has become useless; destroy it at the end of the event.
+  // The connection cannot be used further; destroy it at the end of the event.
   virtual void on_doomed(Connection &connection, bool too_slow) noexcept = 0;
-  // Pipelined bytes wait and the connection is free again: call resume() at the end of the event.
+  // Pipelined bytes are pending and the connection is idle: call resume() at the end of the event.
   virtual void on_ready(Connection &connection) noexcept = 0;
-  // The end of a reactor event; the connection may be gone afterwards.
+  // The end of a reactor event; the connection may be destroyed afterwards.
   virtual void on_event_end() = 0;
-  // check() must be called at about this time at the latest.
+  // Requests a call of check() at this time at the latest.
   virtual void want_check(std::uint64_t at_ns) noexcept = 0;
 
  protected:
   ~ConnectionOwner() = default;
 };
 
-// What an answer needs to know of its request, after the request's bytes are gone.
+// The facts about a request that its answer needs after the request's bytes are released.
 struct ReplyContext {
   bool admitted = false;   // the head has passed the guard
   bool body_less = false;  // HEAD
-  bool persistent = true;  // the connection may go on afterwards
+  bool persistent = true;  // the connection may be reused afterwards
   bool chunkable = true;   // HTTP/1.1
   bool primed = false;     // revision 2025-11-25: event streams start with an empty event
-  std::string origin;      // an allowed Origin, to be echoed
+  std::string origin;      // an allowed Origin, for Access-Control-Allow-Origin
 };
 
-// Where the open request belongs.
+// The stream of the open request.
 struct Attachment {
   enum class Role : std::uint8_t { none, post, general, http_sse, sessionless };
   Role role = Role::none;
@@ -91,36 +93,36 @@ class Connection {
 
   // Registers the descriptor. False: the host refused.
   bool start() noexcept;
-  // Reads what was pipelined behind the request that has been answered.
+  // Processes the bytes pipelined after the answered request.
   void resume();
-  // Looks at the clocks; returns when it wants to be looked at again.
+  // Checks the time-outs; returns when the next check is due.
   std::uint64_t check(std::uint64_t now_ns);
 
-  // Sends what it can and queues the rest. False: the connection is doomed.
+  // Sends as much as possible and queues the rest. False: the connection is to be destroyed.
   bool write(iovec *parts, std::size_t count);
-  // The answer of a request has been written as a whole; the next one may come.
+  // The answer of a request has been written completely; the next request may follow.
   void finish_answer();
-  // An answer has begun that consists of several writes.
+  // Begins an answer of several writes.
   void begin_stream() noexcept { mode_ = Mode::streaming; }
   bool streaming() const noexcept { return mode_ == Mode::streaming; }
   bool doomed() const noexcept { return doomed_; }
   void doom(bool too_slow = false) noexcept;
-  // How little its end would harm, least first.
+  // The harm of closing the connection, least first.
   enum class Use : std::uint8_t {
-    silent,     // has never sent a whole request head, or has had its last answer
+    silent,     // has never sent a complete request head, or has had its last answer
     idle,       // between two requests
     receiving,  // a request's body, or a further head
-    answering   // waits for an answer; ended only where one peer has several
+    answering   // waits for an answer; closed only if one peer has several
   };
   Use use() const noexcept;
-  // When the present use began.
+  // Start of the current use.
   std::uint64_t since_ns() const noexcept { return since_ns_; }
   std::uint64_t unsent() const noexcept { return queue_.size() - sent_; }
   std::string_view peer() const noexcept { return peer_; }
 
   ReplyContext reply;
   Attachment attached;
-  std::size_t index = 0;  // in its owner's list
+  std::size_t index = 0;  // position in its owner's list
   std::string peer_key;   // set by its owner
 
  private:
@@ -144,10 +146,10 @@ class Connection {
   std::uint32_t events_ = 0;
   bh_watch watch_ = 0;
   RequestFeed feed_;
-  ByteBuffer backlog_;  // pipelined behind the request under way
+  ByteBuffer backlog_;  // pipelined after the current request
   ByteBuffer queue_;    // unsent, from sent_ on
   std::size_t sent_ = 0;
-  std::uint64_t since_ns_ = 0;  // when the mode, or the request being read, began
+  std::uint64_t since_ns_ = 0;  // start of the mode, or of the request being read
   std::uint64_t last_write_ns_ = 0;
   Mode mode_ = Mode::reading;
   bool doomed_ = false;

@@ -1,5 +1,5 @@
-// What was sent on a session's event streams, kept for clients that resume. Bounded in bytes: the
-// oldest event goes first, and is counted.
+// Events of a session's streams, kept for clients that resume. Limited in bytes: the oldest events
+// are dropped first, and counted.
 #pragma once
 
 #include <cstdint>
@@ -11,18 +11,18 @@ namespace transport_http {
 
 class EventRing {
  public:
-  // Bytes that one event costs beside its data.
+  // Memory of one event in addition to its data.
   static constexpr std::size_t overhead = 96;
 
   struct Entry {
     std::uint64_t stream;
     std::uint32_t sequence;
-    bool written;  // to some connection; it may have been lost on its way
+    bool written;  // written to a connection, which may have lost it
     std::uint64_t at_ns;
     std::string data;
   };
 
-  // Returns how many events had to go (the new one itself when it is larger than the bound).
+  // Returns how many events were dropped (including the new one if it is larger than the limit).
   std::uint32_t add(Entry entry, std::uint64_t bound) {
     const std::size_t cost = entry.data.size() + overhead;
     if (cost > bound) return 1;
@@ -46,7 +46,7 @@ class EventRing {
     }
   }
 
-  // Is anything of the stream still kept?
+  // True if an event of the stream is still kept.
   bool knows(std::uint64_t stream) const {
     if (!entries_) return false;
     for (const Entry &entry : *entries_) {
@@ -55,12 +55,12 @@ class EventRing {
     return false;
   }
 
-  // Forgets what was written before at_ns; what no client has seen yet stays.
+  // Drops events written before at_ns; unwritten events are kept.
   void expire(std::uint64_t at_ns) {
     while (entries_ && entries_->front().written && entries_->front().at_ns < at_ns) pop();
   }
 
-  // When the oldest event was written; UINT64_MAX: nothing that could expire.
+  // When the oldest event was written; UINT64_MAX: no event can expire.
   std::uint64_t oldest_ns() const {
     return entries_ && entries_->front().written ? entries_->front().at_ns : UINT64_MAX;
   }
@@ -70,7 +70,7 @@ class EventRing {
   void pop() {
     bytes_ -= entries_->front().data.size() + overhead;
     entries_->pop_front();
-    if (entries_->empty()) entries_.reset();  // an idle session holds nothing
+    if (entries_->empty()) entries_.reset();  // an idle session uses no memory
   }
 
   std::unique_ptr<std::deque<Entry>> entries_;

@@ -15,7 +15,7 @@ Eviction::Rank Eviction::rank_of(const Session &session) noexcept {
   return session.general != nullptr ? Rank::listening : Rank::unused;
 }
 
-// Those that the last look has found to be next, if they still are.
+// The candidates of the last check that are still valid.
 Session *Eviction::next_known(Sessions &sessions) {
   while (!known_.empty()) {
     const auto [handle, last_used_ns] = known_.front();

@@ -1,9 +1,9 @@
-// Who has to go when the table of sessions is full.
+// Selects the session to evict when the table of sessions is full.
 //
-// First sessions whose client has not sent notifications/initialized, then those without an open
-// stream, then those with a GET stream only, last those with calls in flight. Among equals, one of
-// the peer that has most of them, the least recently used. A few handshakes that have just begun
-// are spared, so that clients that come at the same time do not end each other's.
+// The order is: sessions whose client has not sent notifications/initialized, those without an open
+// stream, those with a GET stream only, those with in-flight calls. Among equals it is the least
+// recently used session of the peer that has most of them. A few handshakes that have just begun
+// are spared, so that clients that connect at the same time do not evict each other.
 #pragma once
 
 #include <cstdint>
@@ -16,11 +16,11 @@ namespace transport_http {
 
 class Eviction {
  public:
-  // `limit`: of sessions; one handshake of 64 sessions is spared.
+  // `limit`: of sessions; one handshake per 64 sessions is spared.
   explicit Eviction(std::uint64_t limit = 0) : spared_(limit / 64) {}
 
-  // Null: there is no session. Looks at all of them, but for a flood of handshakes once in 64 times
-  // only. Valid until the table changes.
+  // Null: there is no session. Checks all sessions, except during a flood of handshakes, when it
+  // checks them once in 64 calls. Valid until the table changes.
   Session *pick(Sessions &sessions, std::uint64_t now_ns);
 
  private:
@@ -32,7 +32,7 @@ class Eviction {
   Session *next_known(Sessions &sessions);
 
   std::uint64_t spared_;
-  std::deque<std::pair<bh_session, std::uint64_t>> known_;  // handshakes, and when last used
+  std::deque<std::pair<bh_session, std::uint64_t>> known_;  // handshakes, and their last use
 };
 
 }  // namespace transport_http

@@ -38,7 +38,7 @@ struct Table {
 
 }  // namespace
 
-TEST_CASE("sessions go in the order of what their end harms") {
+TEST_CASE("sessions are evicted in the order of the harm") {
   Table table;
   Eviction eviction(8);
   Session &calling = table.add("a", 1 * second);
@@ -57,7 +57,7 @@ TEST_CASE("sessions go in the order of what their end harms") {
   CHECK(eviction.pick(table.sessions, 100 * second) == nullptr);
 }
 
-TEST_CASE("among equals the peer with most loses its least recently used") {
+TEST_CASE("among equals the peer with most sessions loses its least recently used one") {
   Table table;
   Eviction eviction(8);
   table.add("few", 1 * second);
@@ -66,17 +66,17 @@ TEST_CASE("among equals the peer with most loses its least recently used") {
   Session &second_oldest = table.add("many", 11 * second), &oldest = table.add("many", 10 * second);
   REQUIRE(eviction.pick(table.sessions, 20 * second) == &oldest);
   table.remove(oldest);
-  // Now both have as many.
+  // Now both have the same number.
   Session *next = eviction.pick(table.sessions, 20 * second);
   CHECK(next->last_used_ns == 1 * second);
   CHECK(next != &second_oldest);
-  // What a peer has of another kind does not count.
+  // A peer's sessions of another kind do not count.
   for (int i = 0; i < 5; ++i) table.add("few", 30 * second).general = table.any();
   table.remove(*next);
   CHECK(eviction.pick(table.sessions, 40 * second) == &second_oldest);
 }
 
-TEST_CASE("handshakes that are answered meanwhile are not ended") {
+TEST_CASE("handshakes that have been answered since the last check are not evicted") {
   Table table;
   Eviction eviction(8);
   std::vector<Session *> handshakes;
@@ -96,7 +96,7 @@ TEST_CASE("handshakes that are answered meanwhile are not ended") {
   CHECK(eviction.pick(table.sessions, 20 * second) == handshakes[2]);
 }
 
-TEST_CASE("a few clients that come at the same time do not end each other's handshakes") {
+TEST_CASE("a few clients that connect at the same time do not evict each other") {
   Table table;
   Eviction eviction(128);  // spares two
   Session &used = table.add("a", 1 * second);
@@ -108,11 +108,11 @@ TEST_CASE("a few clients that come at the same time do not end each other's hand
     CHECK(eviction.pick(table.sessions, 11 * second) == &used);
     CHECK(eviction.pick(table.sessions, 16 * second)->ready == false);
   }
-  SECTION("and not more than two") {
+  SECTION("not more than two") {
     table.add("a", 10 * second + 1, false);
     CHECK(eviction.pick(table.sessions, 11 * second) == &first);
   }
-  SECTION("unless there is nothing else") {
+  SECTION("unless there is no other session") {
     table.remove(used);
     CHECK(eviction.pick(table.sessions, 11 * second) == &listening);
     table.remove(listening);
@@ -120,7 +120,7 @@ TEST_CASE("a few clients that come at the same time do not end each other's hand
   }
 }
 
-TEST_CASE("a peer is an address, a network of IPv6, this machine or a user") {
+TEST_CASE("a peer is an IPv4 address, an IPv6 network, this machine or a user") {
   const auto v4 = [](const char *text, std::uint16_t port) {
     sockaddr_storage out{};
     auto &in = reinterpret_cast<sockaddr_in &>(out);

@@ -29,7 +29,7 @@ struct HostPort {
   std::string_view port;  // empty: none
 };
 
-// "host", "host:port", "[v6]" or "[v6]:port"; nothing else.
+// Accepts only "host", "host:port", "[v6]" or "[v6]:port".
 std::optional<HostPort> split(std::string_view text) noexcept {
   std::size_t end;
   if (text.starts_with('[')) {
@@ -81,7 +81,7 @@ bool Guard::host_allowed(std::string_view host) const noexcept {
   }
   const auto parts = split(host);
   if (!parts) return false;
-  std::uint32_t port = 80;  // what a client leaves out
+  std::uint32_t port = 80;  // the default port
   if (!parts->port.empty()) {
     std::from_chars(parts->port.data(), parts->port.data() + parts->port.size(), port);
   }
@@ -110,7 +110,7 @@ bool Guard::origin_allowed(std::string_view origin) const noexcept {
   return false;
 }
 
-// same-site is refused: another port or subdomain is another page, whose Origin would be looked at.
+// same-site is refused: another port or subdomain is another page, whose Origin would be checked.
 bool Guard::fetch_site_allowed(std::string_view site) noexcept {
   return site.empty() || equal_ignoring_case(site, "none") ||
          equal_ignoring_case(site, "same-origin");

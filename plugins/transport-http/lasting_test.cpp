@@ -1,4 +1,4 @@
-// Sessions that an earlier process began, and how sessions end together.
+// Session resumption after a restart, and sessions that end together.
 #include <vector>
 
 #include "testing.hpp"
@@ -8,10 +8,10 @@ using namespace transport_http::testing;
 namespace {
 
 const std::string any_port = R"({"listen":"127.0.0.1:0"})";
-const std::string earlier(32, 'a');  // ids of sessions of an earlier process
+const std::string earlier(32, 'a');  // an id of a session of an earlier process
 const std::string sealed = earlier + ".sealed";
 
-// A host that takes up whatever it is asked for.
+// A host that resumes every session.
 bh_host_resume willing() {
   bh_host_resume table{};
   table.size = sizeof table;
@@ -31,11 +31,11 @@ std::string last_event(const std::string &id) {
 
 }  // namespace
 
-TEST_CASE("an earlier process's event ids mean none of this one's events") {
+TEST_CASE("event ids of an earlier process do not match events of this one") {
   const bh_host_resume resume = willing();
   Rig rig(any_port, test_limits(), &resume);
   Client client(rig), broken(rig);
-  // The session's first request here; in the earlier process there was a first one, too.
+  // The session's first request in this process; the earlier process had a first one, too.
   broken.send(post(rig, "later", sealed));
   REQUIRE(rig.host.run_until([&] { return rig.delivered.size() == 1; }, 5000));
   rig.event(rig.delivered[0], "of this process");
@@ -55,7 +55,7 @@ TEST_CASE("an earlier process's event ids mean none of this one's events") {
   }
 }
 
-TEST_CASE("an answer too large to be kept is an error to the client that resumes") {
+TEST_CASE("the client that resumes gets an error for an answer too large to be kept") {
   Rig rig;
   Client client(rig), broken(rig);
   const std::string id = initialize(rig, client);
@@ -75,7 +75,7 @@ TEST_CASE("an answer too large to be kept is an error to the client that resumes
   CHECK(rig.host.metric("http.events_dropped") == 1);
 }
 
-TEST_CASE("the host may end other sessions while it is told of one") {
+TEST_CASE("the host may end other sessions while it is notified of one") {
   bh_limits limits = test_limits();
   limits.session_idle_ms = 100;
   Rig rig(any_port, limits);

@@ -1,4 +1,4 @@
-// Bounds and what happens at them.
+// Limits and the behaviour at them.
 #include <sys/resource.h>
 
 #include <filesystem>
@@ -21,7 +21,7 @@ std::size_t open_descriptors() {
   return n;
 }
 
-// While it lives, this process has no further descriptor.
+// During its lifetime this process can open no further descriptor.
 class FewDescriptors {
  public:
   FewDescriptors() {
@@ -39,7 +39,7 @@ class FewDescriptors {
   rlimit before_{};
 };
 
-// What this process has of private writable memory.
+// The size of this process's private writable memory.
 std::size_t data_kib() {
   std::ifstream status("/proc/self/status");
   for (std::string line; std::getline(status, line);) {
@@ -50,7 +50,7 @@ std::size_t data_kib() {
 
 }  // namespace
 
-TEST_CASE("a request that comes too slowly is answered 408") {
+TEST_CASE("a request that arrives too slowly is answered with 408") {
   bh_limits limits = test_limits();
   limits.request_read_ms = 100;
   Rig rig(any_port, limits);
@@ -69,7 +69,7 @@ TEST_CASE("a request that comes too slowly is answered 408") {
   const std::string id = initialize(rig, other);
   slow.send(text.substr(0, text.size() - 10));
   for (std::size_t i = text.size() - 10; i < text.size(); ++i) {
-    slow.send(text.substr(i, 1));  // steadily, but not for ever
+    slow.send(text.substr(i, 1));  // steadily, but not forever
     rig.host.run_for(5);
   }
   CHECK(other.request(post(rig, "echo 1", id)).body == "echo 1");
@@ -78,7 +78,7 @@ TEST_CASE("a request that comes too slowly is answered 408") {
   CHECK(rig.delivered.size() == 2);
 }
 
-TEST_CASE("a connection that never asks anything is closed") {
+TEST_CASE("a connection without a request is closed") {
   bh_limits limits = test_limits();
   limits.request_read_ms = 100;
   Rig rig(any_port, limits);
@@ -87,7 +87,7 @@ TEST_CASE("a connection that never asks anything is closed") {
   CHECK(client.bytes().empty());
 }
 
-TEST_CASE("an unused session ends, a used one does not") {
+TEST_CASE("an unused session ends, and a used one does not") {
   bh_limits limits = test_limits();
   limits.session_idle_ms = 150;
   Rig rig(any_port, limits);
@@ -106,7 +106,7 @@ TEST_CASE("an unused session ends, a used one does not") {
   CHECK(waiting.response().body == "x");
 }
 
-TEST_CASE("a peer that reads nothing is dropped, and slows nobody") {
+TEST_CASE("a peer that does not read is dropped, and delays no other") {
   bh_limits limits = test_limits();
   limits.write_stall_ms = 200;
   Rig rig(any_port, limits);
@@ -124,14 +124,14 @@ TEST_CASE("a peer that reads nothing is dropped, and slows nobody") {
   CHECK(slow.bytes().size() < 12u << 20);
 }
 
-TEST_CASE("what a slow peer has not read is bounded") {
+TEST_CASE("unread output for a slow peer is limited") {
   bh_limits limits = test_limits();
   limits.write_queue_bytes = 64u << 10;
   Rig rig(any_port, limits);
   Client client(rig);
   const std::string id = initialize(rig, client);
   const bh_session session = rig.last_session;
-  SECTION("the general stream: the connection goes, the session stays") {
+  SECTION("the general stream: the connection is closed, the session stays") {
     Client slow(rig, 4096);
     slow.send(get(rig, id));
     REQUIRE(slow.wait_for("\r\n\r\n"));
@@ -152,13 +152,13 @@ TEST_CASE("what a slow peer has not read is bounded") {
       status = rig.send(BH_OUT_EVENT, rig.last_session, 0, std::string(1000, 'x'));
     }
     CHECK(status == BH_E_LIMIT);
-    CHECK(rig.closed.empty());  // not from inside send()
+    CHECK(rig.closed.empty());  // not inside send()
     REQUIRE(rig.host.run_until([&] { return rig.closed.size() == 1; }, 5000));
     CHECK(rig.closed[0].session == rig.last_session);
   }
 }
 
-TEST_CASE("heads that only claim long bodies take no memory") {
+TEST_CASE("a Content-Length without a body takes no memory") {
   Rig rig(any_port);
   Client keeper(rig);
   const std::string id = initialize(rig, keeper);
@@ -173,10 +173,10 @@ TEST_CASE("heads that only claim long bodies take no memory") {
   REQUIRE(rig.host.run_until([&] { return rig.host.watches() == 62; }, 5000));
   rig.host.run_for(20);
   for (const auto &client : clients) CHECK_FALSE(client->pump());
-  CHECK(data_kib() - before < 512u << 10);  // of 960 MiB that they claim
+  CHECK(data_kib() - before < 512u << 10);  // of the announced 960 MiB
 }
 
-TEST_CASE("connections come and go without leaving a descriptor") {
+TEST_CASE("connections leave no descriptors behind") {
   Rig rig(any_port);
   Client keeper(rig);
   const std::string id = initialize(rig, keeper);
@@ -196,7 +196,7 @@ TEST_CASE("connections come and go without leaving a descriptor") {
   CHECK(keeper.request(post(rig, "echo 1", id)).body == "echo 1");
 }
 
-TEST_CASE("more connections than the bound end those that are of no use") {
+TEST_CASE("above the limit of connections, unused ones are closed") {
   bh_limits limits = test_limits();
   limits.sessions = 1;
   Rig rig(any_port, limits);
@@ -222,20 +222,20 @@ TEST_CASE("more connections than the bound end those that are of no use") {
     CHECK(rig.host.metric("http.connections_refused") == 0);
     CHECK(user.request(post(rig, "echo 1", id)).body == "echo 1");
   };
-  SECTION("silent ones, the oldest first") {
+  SECTION("silent connections, the oldest first") {
     fill("");
     first_closes();
   }
-  SECTION("half a head") {
+  SECTION("with half a head") {
     fill("POST /mcp HTTP/1.1\r\nHost:");
     first_closes();
   }
-  SECTION("between two requests, before the one of a client that is used later") {
+  SECTION("between two requests, before that of a client that is used later") {
     fill(post(rig, "now", id));
     CHECK(user.request(post(rig, "now", id)).status == 200);
     first_closes();
   }
-  SECTION("that have gone: none is ended") {
+  SECTION("already closed by their clients: no other one is closed") {
     fill("");
     clients.clear();
     REQUIRE(rig.host.run_until([&] { return rig.host.watches() == 2; }, 5000));
@@ -243,11 +243,11 @@ TEST_CASE("more connections than the bound end those that are of no use") {
     CHECK(late.request(post(rig, "now", id)).status == 200);
     CHECK(rig.host.metric("http.connections_evicted") == 0);
   }
-  SECTION("half a body, when there is nothing else") {
+  SECTION("with half a body, if there is no other") {
     const std::string half = post(rig, "later", id);
     CHECK(user.request(post(rig, "now", id)).status == 200);
     fill(half.substr(0, half.size() - 1));
-    // The one between two requests goes first.
+    // The idle one is closed first.
     Client late(rig);
     CHECK(late.request(post(rig, "now", id)).status == 200);
     CHECK(user.wait_closed());
@@ -255,7 +255,7 @@ TEST_CASE("more connections than the bound end those that are of no use") {
   }
 }
 
-TEST_CASE("connections that wait for answers make room where one session has many of them") {
+TEST_CASE("connections that wait for answers are closed if one session has many of them") {
   bh_limits limits = test_limits();
   limits.sessions = 2;
   Rig rig(any_port, limits);
@@ -272,7 +272,7 @@ TEST_CASE("connections that wait for answers make room where one session has man
   }
   REQUIRE(rig.host.run_until([&] { return rig.host.watches() == most + 1; }, 5000));
   rig.host.run_for(20);
-  // Not the newcomer, and not whose session has but one.
+  // Neither the new one, nor one whose session has only one.
   for (std::size_t i = 1; i <= 8; ++i) {
     Client late(rig);
     CHECK(late.request(post(rig, "now", other)).status == 200);
@@ -285,7 +285,7 @@ TEST_CASE("connections that wait for answers make room where one session has man
           answer.npos);
     clients.pop_back();
     CHECK(rig.host.metric("http.connections_evicted") == i);
-    // Its place is taken again, by the greedy one.
+    // The greedy session takes its place again.
     late.close();
     rig.host.run_for(20);
     clients.push_back(std::make_unique<Client>(rig));
@@ -297,7 +297,7 @@ TEST_CASE("connections that wait for answers make room where one session has man
   CHECK_FALSE(greedy.pump());
 }
 
-TEST_CASE("a request that arrives slowly outlives any number of waiting calls") {
+TEST_CASE("a slowly arriving request is kept, regardless of the number of waiting calls") {
   bh_limits limits = test_limits();
   limits.sessions = 2;
   Rig rig(any_port, limits);
@@ -317,7 +317,7 @@ TEST_CASE("a request that arrives slowly outlives any number of waiting calls") 
   CHECK(slow.request(text.substr(text.size() - 3)).body == "echo arrived");
 }
 
-TEST_CASE("of calls without a session the oldest make room, not the newcomer's") {
+TEST_CASE("the oldest calls without a session are closed, not those of the new client") {
   bh_limits limits = test_limits();
   limits.sessions = 2;
   Rig rig(any_port, limits);
@@ -345,7 +345,7 @@ TEST_CASE("of calls without a session the oldest make room, not the newcomer's")
   CHECK(calls[mine]->response().body == "answer");
 }
 
-TEST_CASE("without descriptors waiting calls make room, too") {
+TEST_CASE("without free descriptors waiting calls are closed, too") {
   Rig rig(any_port);
   Client user(rig);
   const std::string id = initialize(rig, user);
@@ -356,21 +356,21 @@ TEST_CASE("without descriptors waiting calls make room, too") {
   }
   user.send(post(rig, "later", id));
   REQUIRE(rig.host.run_until([&] { return rig.delivered.size() == 22; }, 5000));
-  Client late(rig);  // in the backlog only
+  Client late(rig);  // in the kernel's backlog only
   late.send(post(rig, "echo 1", id));
   const FewDescriptors few;
   CHECK(late.response().body == "echo 1");
   CHECK_FALSE(rig.host.logged("accepting no connections"));
 }
 
-TEST_CASE("without descriptors silent connections make room") {
+TEST_CASE("without free descriptors silent connections are closed") {
   Rig rig(any_port);
   Client user(rig);
   const std::string id = initialize(rig, user);
   std::vector<std::unique_ptr<Client>> silent;
   for (int i = 0; i < 20; ++i) silent.push_back(std::make_unique<Client>(rig));
   REQUIRE(rig.host.run_until([&] { return rig.host.watches() == 22; }, 5000));
-  Client waiting(rig);  // in the backlog only
+  Client waiting(rig);  // in the kernel's backlog only
   waiting.send(post(rig, "echo 1", id));
   const FewDescriptors few;
   CHECK(waiting.response().body == "echo 1");
@@ -378,12 +378,12 @@ TEST_CASE("without descriptors silent connections make room") {
   CHECK_FALSE(rig.host.logged("accepting no connections"));
 }
 
-TEST_CASE("without descriptors the server waits instead of spinning") {
+TEST_CASE("without free descriptors the server waits and does not spin") {
   Rig rig(any_port);
   Client client(rig), other(rig);
   const std::string id = initialize(rig, client);
   other.request(post(rig, "now", id));
-  Client waiting(rig);  // in the backlog only
+  Client waiting(rig);  // in the kernel's backlog only
   rlimit before{};
   REQUIRE(::getrlimit(RLIMIT_NOFILE, &before) == 0);
   rlimit none = before;
@@ -397,7 +397,7 @@ TEST_CASE("without descriptors the server waits instead of spinning") {
   ::setrlimit(RLIMIT_NOFILE, &before);
   CHECK(warned);
   CHECK(spent < 20);
-  // One was ended, which was not enough.
+  // One was closed, which was not enough.
   CHECK(rig.host.metric("http.connections_evicted") == 1);
   CHECK(client.wait_closed());
   CHECK_FALSE(other.pump());

@@ -1,4 +1,4 @@
-// What is kept for clients that resume in place of an answer that is too large to be kept.
+// The replacement for an answer that is too large to be kept for clients that resume.
 #pragma once
 
 #include <string>
@@ -6,7 +6,7 @@
 
 namespace transport_http {
 
-// A JSON-RPC error with the answer's id (null where it has none that can be found: a batch).
+// Returns a JSON-RPC error with the answer's id (null if none is found, as in a batch).
 std::string lost_answer(std::string_view answer);
 
 }  // namespace transport_http

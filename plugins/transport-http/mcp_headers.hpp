@@ -1,5 +1,5 @@
-// The headers of a request that the host is shown: MCP-Protocol-Version, Mcp-Method, Mcp-Name and
-// Mcp-Param-*. No allocation; the bytes are those of the request.
+// The headers of a request that the host receives: MCP-Protocol-Version, Mcp-Method, Mcp-Name and
+// Mcp-Param-*. No allocation; the views point into the request.
 #pragma once
 
 #include <array>
@@ -14,10 +14,10 @@ namespace transport_http {
 
 class McpHeaders {
  public:
-  // `head`: a whole one, as HeadParser has taken it.
+  // `head`: complete, as accepted by HeadParser.
   explicit McpHeaders(std::string_view head) noexcept;
 
-  // More of them, or more bytes, than a message may have: see bh_header.
+  // True if their number or size exceeds the limits of bh_header.
   bool too_many() const noexcept { return too_many_; }
   std::span<const bh_header> all() const noexcept { return {headers_.data(), count_}; }
 

@@ -1,4 +1,4 @@
-// What the host sends: answers and events, each to the place where its client waits for it.
+// Messages from the host: answers and events, each to the stream of its client.
 #include "lost_answer.hpp"
 #include "server.hpp"
 
@@ -51,14 +51,14 @@ bh_status Server::send_now(Session &session, const bh_outgoing &message) {
                                                      : send_on_stream(session, *stream, message);
   if (answer) {
     session.last_used_ns = host_.now_ns();
-    // During deliver() the caller looks after it.
+    // During deliver() the caller handles it.
     if (!session.kept && session.streams.empty() && in_send_) close_session(session);
   }
   return status;
 }
 
 bh_status Server::send_answer(Session &session, Stream &stream, const bh_outgoing &message) {
-  Connection &c = *stream.connection;  // a broken one would have ended the stream
+  Connection &c = *stream.connection;  // a broken connection would have ended the stream
   session.erase(stream.number);
   c.attached = {};
   const std::string extra = session_line(session);
@@ -68,7 +68,7 @@ bh_status Server::send_answer(Session &session, Stream &stream, const bh_outgoin
   return c.doomed() ? BH_STALE : BH_OK;
 }
 
-// Names the session to the client, once: on the answer of its initialize.
+// Sends the session id to the client, once: with the answer to its initialize.
 std::string Server::session_line(Session &session) {
   if (!session.kept || session.announced) return {};
   session.announced = true;
@@ -96,7 +96,7 @@ bh_status Server::send_on_stream(Session &session, Stream &stream, const bh_outg
   if (c == nullptr) return BH_OK;
   if (last) c->attached = {};
   const bool sent = send_event(*c, event, last);
-  // What a broken connection has not taken can be asked for again with the session's id.
+  // Output that a broken connection has not sent can be requested again with the session's id.
   return sent || session.kept ? BH_OK : BH_STALE;
 }
 
@@ -116,7 +116,7 @@ void Server::remember(Session &session, std::uint64_t stream, std::uint32_t sequ
   if (!session.kept) return;
   const std::uint64_t bound = transport_->limits->event_buffer_bytes;
   std::string data = data_of(message);
-  // Without its answer, or an error in its place, a client that resumes would wait for ever.
+  // Without its answer, or an error in its place, a client that resumes would wait forever.
   const bool lost = message.kind == BH_OUT_ANSWER && data.size() + EventRing::overhead > bound;
   if (lost) data = lost_answer(data);
   const std::uint32_t dropped =
@@ -124,7 +124,7 @@ void Server::remember(Session &session, std::uint64_t stream, std::uint32_t sequ
   if (dropped > 0 || lost) count(events_dropped_, dropped + (lost ? 1 : 0));
 }
 
-// What came inside deliver(), now that it is known whether the session has an id to announce.
+// Sends messages that arrived inside deliver(), once it is known whether the session has an id.
 void Server::replay_held(Session &session) {
   for (const HeldMessage &held : std::exchange(session.held, {})) {
     const bh_str part = bh::str(held.data);
@@ -140,8 +140,8 @@ void Server::replay_held(Session &session) {
   }
 }
 
-// An answer that takes long becomes an event stream, so that the client and what is between see
-// that it is alive, and so that it can be resumed.
+// A slow answer becomes an event stream, so that clients and proxies see that it is alive and the
+// client can resume it.
 void Server::on_quiet(Connection &c) {
   if (c.attached.role == Attachment::Role::sessionless) {
     if (!c.streaming()) begin_events(c, {}, nullptr);

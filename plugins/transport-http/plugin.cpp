@@ -1,4 +1,4 @@
-// transport-http: lets MCP clients in over HTTP. This file ties the server to the plugin ABI.
+// transport-http: accepts MCP clients over HTTP. This file connects the server with the plugin ABI.
 #include <bulkhead/cpp/text.hpp>
 
 #include <sys/random.h>
@@ -81,8 +81,8 @@ class TransportHttp {
   }
 
  private:
-  // A configured token, none, or one that the host keeps: always one where others than this
-  // machine can connect.
+  // A configured token, none, or one that the host stores. A token is mandatory if other machines
+  // can connect.
   bh_status find_token(bh_error *error) {
     ListenAddress address;
     if (const bh_status s = ListenAddress::parse(config_.listen, address, error); s != BH_OK) {

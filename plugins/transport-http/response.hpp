@@ -1,4 +1,4 @@
-// Writes HTTP answers and server-sent events onto a connection, each in one system call.
+// Writes HTTP answers and server-sent events to a connection, each in one system call.
 #pragma once
 
 #include <cstdint>
@@ -18,10 +18,10 @@ struct Answer {
   std::span<const bh_str> parts{};
 };
 
-// Sends a whole answer with its length and frees the connection for the next request.
+// Sends a complete answer with its length and makes the connection idle.
 void respond(Connection &connection, const Answer &answer);
 
-// An answer whose body is a JSON-RPC error without an id (the request's is not known here).
+// Sends a JSON-RPC error without an id as the body (the request's id is not known here).
 void respond_error(Connection &connection, int status, int code, std::string_view message,
                    std::string_view extra = {});
 
@@ -34,12 +34,12 @@ struct Event {
   std::span<const bh_str> parts{};
 };
 
-// Starts an event stream: the head, and an empty event that tells the client from where to resume
-// when `prime` is given. extra as in Answer.
+// Starts an event stream: the head, and, if `prime` is given, an empty event with the id from which
+// the client can resume. extra as in Answer.
 bool begin_events(Connection &connection, std::string_view extra, const Event *prime);
-// One event; `last` ends the stream and frees the connection.
+// Sends one event; `last` ends the stream and makes the connection idle.
 bool send_event(Connection &connection, const Event &event, bool last = false);
-// A comment, which clients skip: keeps proxies and time-outs quiet.
+// Sends a comment, which clients skip: it prevents time-outs of proxies.
 bool send_comment(Connection &connection);
 // Ends a stream without a further event.
 void end_events(Connection &connection);

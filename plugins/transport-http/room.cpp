@@ -15,7 +15,7 @@ bool in_use(const Connection &c) noexcept {
   return !c.doomed() && c.use() >= Use::receiving;
 }
 
-// A session's event stream for messages that belong to no call.
+// A session's event stream for messages without a call.
 bool listens(const Connection &c) noexcept {
   return c.attached.role == Attachment::Role::general ||
          c.attached.role == Attachment::Role::http_sse;
@@ -33,10 +33,10 @@ bool goes_before(const Connection *a, const Connection *b) noexcept {
 
 struct Largest {
   std::vector<Connection *> members;
-  std::size_t ahead = 0;  // of the next group
+  std::size_t ahead = 0;  // larger than the next group by this number
 };
 
-// key(c): which group a connection belongs to.
+// key(c): the group of a connection.
 template <class Key>
 Largest largest_group(const std::vector<Connection *> &all, const Key &key) {
   std::map<decltype(key(*all.front())), std::vector<Connection *>> groups;

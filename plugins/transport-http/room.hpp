@@ -1,9 +1,9 @@
-// Which connections end so that another one has a place.
+// Selects connections to close when there is no capacity for a new one.
 //
-// Those that are not in use go first. Where all are in use, the largest share is cut: of the peer
-// that has most connections the group that is largest. A group is a session's connections that wait
-// for answers, all of the peer that wait without a session, or all whose requests still arrive. So
-// a client whose group is smaller loses nothing to one that fills the table.
+// Unused connections are closed first. If all are in use, the largest share is reduced: the largest
+// group of the peer that has most connections. A group is a session's connections that wait for
+// answers, all connections of the peer that wait without a session, or all whose requests are still
+// arriving. So a client with a smaller group loses no connection to a client that fills the table.
 #pragma once
 
 #include <cstddef>
@@ -17,13 +17,13 @@ namespace transport_http {
 
 using Connections = std::span<const std::unique_ptr<Connection>>;
 
-// Silent ones, else those between two requests: of the peer that has most of them the oldest.
-// Several at once, since looking for them costs more than they are worth. Empty: there are none.
+// The oldest silent connections of the peer that has most of them, or else idle ones. Several at
+// once, since the search is expensive. Empty: there are none.
 std::vector<Connection *> unused(Connections all);
 
-// Of the largest group in use as many as it is larger than the next one, and at least one: where
-// they are a session's, the newest call, since they are all its own; else the oldest. Empty: no
-// peer has more than one.
+// Connections of the largest group in use: as many as it exceeds the next group by, and at least
+// one. In a session's group the newest call, since all are that client's own; else the oldest.
+// Empty: no peer has more than one.
 std::vector<Connection *> of_largest_share(Connections all);
 
 }  // namespace transport_http

@@ -1,12 +1,12 @@
-// The server: connections, sessions and the routes between them. These sources share its parts:
-//   server.cpp      life, connections, the clock sweep
+// The server: connections, sessions and routes. Its sources:
+//   server.cpp      lifetime, connections, the clock sweep
 //   streamable.cpp  requests: the guard, POST, GET and DELETE of Streamable HTTP
 //   http_sse.cpp    requests: GET /sse and POST /messages of 2024-11-05
-//   sessionless.cpp requests that belong to no session
-//   outgoing.cpp    what the host sends
+//   sessionless.cpp requests without a session
+//   outgoing.cpp    messages from the host
 //
-// Calls into the host (deliver, session_close ...) happen only in reactor events of this plugin,
-// never inside send(): what send() finds out is worked off in settle(). Thread: the reactor's.
+// The host is called (deliver, session_close ...) only in reactor events of this plugin, never
+// inside send(): the consequences of send() are handled in settle(). Thread: the reactor's.
 #pragma once
 
 #include <memory>
@@ -34,14 +34,14 @@ class Server final : public ConnectionOwner {
   Server(const bh::Host &host, const bh_host_transport *transport, Config config);
   ~Server();
 
-  // `token`: what clients must present; empty: nothing.
+  // `token`: required of clients; empty: none is required.
   bh_status listen(std::string token, bh_error *error);
   void stop_accepting() noexcept { listener_.close(); }
-  // Answers from now on close their connections.
+  // From now on, connections are closed after their answer.
   void drain() noexcept;
-  // drain() was called, and bytes of answers are unsent.
+  // True if drain() was called and answers are still unsent.
   bool sends_after_drain() const noexcept;
-  // Ends every stream, connection and session; nothing of the reactor is held afterwards.
+  // Ends all streams, connections and sessions; afterwards no resources of the reactor are held.
   void stop() noexcept;
 
   bh_status send(const bh_outgoing &message);
@@ -73,7 +73,8 @@ class Server final : public ConnectionOwner {
   void sweep();
   std::uint64_t sweep_sessions(std::uint64_t now_ns);
   void count(bh_metric metric, std::uint64_t n = 1) const noexcept;
-  // Forgets the session and tells the host (at once, or in settle() when asked from inside send()).
+  // Removes the session and notifies the host (immediately, or in settle() if called inside
+  // send()).
   void close_session(Session &session, std::uint32_t how = BH_SESSION_GONE);
   void close_sessions(const std::vector<bh_session> &handles);
   void end_streams(Session &session, std::uint32_t how);
@@ -86,18 +87,18 @@ class Server final : public ConnectionOwner {
   void preflight(Connection &c);
   bh_peer peer_of(const Connection &c) const noexcept;
   Session *open_session(Connection &c);
-  // Ends one session for another. False: there is none.
+  // Evicts one session for another. False: there is none.
   bool evict_session();
   Session *reopen(Connection &c, std::string_view text);
   void seal(Session &session);
   Session *named_session(Connection &c, const RequestFeed &feed);
   bool revision_fits(Connection &c, const RequestFeed &feed, const Session &session);
   void post(Connection &c, const RequestFeed &feed);
-  // What a message is delivered with.
+  // The arguments of a message's delivery.
   struct Delivery {
     bh_session session;  // 0: none
     std::uint64_t stream;
-    const bh_peer *peer;  // of one without a session
+    const bh_peer *peer;  // if there is no session
     const McpHeaders &headers;
   };
   bh_status hand_over(const Delivery &with, std::string_view body, bh_delivery *out);
@@ -132,7 +133,8 @@ class Server final : public ConnectionOwner {
   void replay_held(Session &session);
 
   static constexpr std::size_t scratch_bytes = 256u << 10;
-  static constexpr std::uint64_t event_age_ns = 300'000'000'000;  // written events are kept so long
+  static constexpr std::uint64_t event_age_ns = 300'000'000'000;  // written events are kept this
+                                                                  // long
 
   const bh::Host &host_;
   const bh_host_transport *transport_;
@@ -142,7 +144,7 @@ class Server final : public ConnectionOwner {
   ConnectionBounds bounds_;
   http_codec::BodyBudget body_budget_;
   std::size_t max_connections_ = 0;
-  std::uint64_t sweep_min_ns_ = 0;  // coarseness of all time-outs
+  std::uint64_t sweep_min_ns_ = 0;  // resolution of all time-outs
   Guard guard_;
   stream_listener::StreamListener listener_;
   std::string endpoint_;
@@ -151,9 +153,9 @@ class Server final : public ConnectionOwner {
   std::vector<std::unique_ptr<Connection>> connections_;
   std::vector<Connection *> doomed_;
   std::vector<Connection *> ready_;
-  std::vector<std::pair<bh_session, std::uint32_t>> closing_;  // to be told to the host in settle()
+  std::vector<std::pair<bh_session, std::uint32_t>> closing_;  // reported to the host in settle()
   Sessions sessions_;
-  std::unordered_map<std::uint64_t, Connection *> sessionless_;  // by stream, one a connection
+  std::unordered_map<std::uint64_t, Connection *> sessionless_;  // by stream, one per connection
   std::uint64_t next_sessionless_ = 1;
   Eviction eviction_;
   bh_timer sweep_ = 0;

@@ -15,7 +15,7 @@ std::string with_host(std::string_view host) {
 
 }  // namespace
 
-TEST_CASE("a session's life: initialize, call, notification, delete, 404") {
+TEST_CASE("the lifetime of a session: initialize, call, notification, delete, 404") {
   Rig rig;
   REQUIRE(rig.status == BH_OK);
   CHECK(rig.endpoint == "http://127.0.0.1:" + std::to_string(rig.port) + "/mcp");
@@ -46,7 +46,7 @@ TEST_CASE("a session's life: initialize, call, notification, delete, 404") {
   CHECK(client.request(get(rig, id, {}, "/mcp", "DELETE")).status == 404);
 }
 
-TEST_CASE("an answer that comes later finds its request") {
+TEST_CASE("a later answer reaches its request") {
   Rig rig;
   Client client(rig);
   const std::string id = initialize(rig, client);
@@ -64,11 +64,11 @@ TEST_CASE("an answer that comes later finds its request") {
   CHECK(rig.send(BH_OUT_EVENT, 999, 1, "x") == BH_STALE);
 }
 
-TEST_CASE("a session that a host wants for a request without one ends with its answer") {
+TEST_CASE("a session opened by the host for a request without one ends with its answer") {
   Rig rig;
   rig.refusal = BH_E_UNSUPPORTED;
   Client client(rig);
-  SECTION("answered at once") {
+  SECTION("answered immediately") {
     const Response r = client.request(post(rig, "now"));
     CHECK(r.status == 200);
     CHECK(r.field("Mcp-Session-Id").empty());
@@ -83,12 +83,12 @@ TEST_CASE("a session that a host wants for a request without one ends with its a
   SECTION("a notification") {
     CHECK(client.request(post(rig, "notify")).status == 202);
   }
-  SECTION("an event first") {
+  SECTION("with an event first") {
     const Response r = client.request(post(rig, "progress now"));
     CHECK(r.chunked);
     CHECK(r.body == "data: {\"method\":\"progress\"}\n\ndata: {\"result\":\"ok\"}\n\n");
   }
-  SECTION("the client goes away") {
+  SECTION("the client disconnects") {
     client.send(post(rig, "later"));
     REQUIRE(rig.host.run_until([&] { return !rig.delivered.empty(); }, 5000));
     client.close();
@@ -100,7 +100,7 @@ TEST_CASE("a session that a host wants for a request without one ends with its a
   CHECK(rig.open.empty());
 }
 
-TEST_CASE("an initialize whose client has gone leaves no session") {
+TEST_CASE("an initialize whose client has disconnected leaves no session") {
   Rig rig;
   Client client(rig);
   initialize(rig, client);
@@ -115,7 +115,7 @@ TEST_CASE("an initialize whose client has gone leaves no session") {
   CHECK(rig.open.size() == 1);
 }
 
-TEST_CASE("statuses of requests that are not taken") {
+TEST_CASE("statuses of refused requests") {
   Rig rig;
   Client client(rig);
   const std::string id = initialize(rig, client);
@@ -151,7 +151,7 @@ TEST_CASE("statuses of requests that are not taken") {
   const Response options = client.request(raw(rig, "OPTIONS /mcp HTTP/1.1"));
   CHECK(options.status == 204);
   CHECK(options.field("Allow") == "GET, POST, DELETE, OPTIONS");
-  // All of that on one connection; the session is untouched.
+  // All on one connection; the session is unchanged.
   CHECK(client.request(post(rig, "echo x", id)).body == "echo x");
 }
 
@@ -165,7 +165,7 @@ TEST_CASE("an answer to HEAD has no body") {
   CHECK(bytes.find("\r\n\r\nHTTP/1.1 200 OK") != bytes.npos);
 }
 
-TEST_CASE("broken framing is answered and the connection closed") {
+TEST_CASE("invalid framing is answered and the connection closed") {
   Rig rig;
   const auto refused = [&](std::string_view text, int status) {
     Client client(rig);
@@ -182,17 +182,17 @@ TEST_CASE("broken framing is answered and the connection closed") {
   refused(raw(rig, "POST /mcp HTTP/1.1", "Content-Length: 999999999\r\n"), 413);
   refused(raw(rig, "POST /mcp HTTP/1.1", "Expect: tea\r\n"), 417);
   refused("PRI * HTTP/2.0\r\n\r\n", 505);
-  // A refusal by the head alone does not wait for the body.
+  // A refusal based on the head does not wait for the body.
   refused("POST /mcp HTTP/1.1\r\nHost: evil.example\r\nContent-Length: 1000\r\n\r\nabc", 403);
   CHECK(rig.delivered.empty());
 }
 
-TEST_CASE("Host is checked") {
+TEST_CASE("Host is validated") {
   Rig rig(R"({"listen":"127.0.0.1:0","allowed_hosts":["Gateway.test","other.test:99"]})");
   const std::string port = ":" + std::to_string(rig.port);
   Client client(rig);
   const auto status = [&](std::string_view host) { return client.request(with_host(host)).status; };
-  // 406: past the guard, and then not an acceptable GET.
+  // 406: accepted by the guard, but not an acceptable GET.
   for (const std::string &good :
        {"localhost" + port, "LOCALHOST" + port, "127.0.0.1" + port, "[::1]" + port,
         std::string("gateway.test"), std::string("gateway.test:1"), std::string("other.test:99")}) {
@@ -212,7 +212,7 @@ TEST_CASE("Host is checked") {
       403);
 }
 
-TEST_CASE("Origin is checked, and allowed ones may read the answers") {
+TEST_CASE("Origin is validated, and allowed origins may read the answers") {
   Rig rig(R"({"listen":"127.0.0.1:0","allowed_origins":["https://app.test"]})");
   Client client(rig);
   const auto ask = [&](std::string_view origin) {
@@ -246,7 +246,7 @@ TEST_CASE("Origin is checked, and allowed ones may read the answers") {
       403);
 }
 
-TEST_CASE("a configured token is asked for") {
+TEST_CASE("a configured token is required") {
   Rig rig(R"({"listen":"127.0.0.1:0","token":"s3cret-token"})");
   Client client(rig);
   const auto ask = [&](std::string_view fields) {
@@ -263,7 +263,7 @@ TEST_CASE("a configured token is asked for") {
   }
   CHECK(rig.delivered.empty());
   CHECK(ask("Authorization: bearer s3cret-token\r\n").status == 200);
-  // Discovery without a token is told that there is nothing, not that it must log in.
+  // Discovery without a token reports that there is no metadata, not that a login is required.
   CHECK(client.request(raw(rig, "GET /.well-known/x HTTP/1.1")).status == 404);
   const std::string id =
       client.request(post(rig, "initialize", {}, "Authorization: Bearer s3cret-token\r\n"))
@@ -274,7 +274,7 @@ TEST_CASE("a configured token is asked for") {
   for (const auto &line : rig.host.logs()) CHECK(line.text.find("s3cret") == std::string::npos);
 }
 
-TEST_CASE("a token is made once, kept by the host, and never logged") {
+TEST_CASE("a token is created once, stored by the host, and never logged") {
   Rig rig(R"({"listen":"127.0.0.1:0","token":"auto"})");
   const std::string token = rig.host.secrets["http-token"];
   CHECK(token.size() == 64);
@@ -287,7 +287,7 @@ TEST_CASE("a token is made once, kept by the host, and never logged") {
 }
 
 TEST_CASE("beyond loopback a token is mandatory") {
-  // Bound to all addresses of this machine for the moment of the test; nobody gets in without.
+  // Bound to all addresses of this machine for a moment; without the token no client gets in.
   Rig rig(R"({"listen":"0.0.0.0:0"})");
   REQUIRE(rig.status == BH_OK);
   const std::string token = rig.host.secrets["http-token"];
@@ -296,7 +296,7 @@ TEST_CASE("beyond loopback a token is mandatory") {
   CHECK(client.request(post(rig, "now")).status == 401);
 }
 
-TEST_CASE("configuration errors are all named at once") {
+TEST_CASE("one error contains all configuration errors") {
   Rig rig(R"({"listen":"example.com:1","path":"mcp","colour":1,"token":"a b"})");
   CHECK(rig.status == BH_E_INVALID);
   for (const char *part : {"example.com:1", "path must", "'colour' is unknown", "token must"}) {
@@ -305,7 +305,7 @@ TEST_CASE("configuration errors are all named at once") {
   CHECK(rig.fault.find("a b") == std::string::npos);
 }
 
-TEST_CASE("a taken address is named") {
+TEST_CASE("an address in use is named") {
   Rig first;
   const std::string address = "127.0.0.1:" + std::to_string(first.port);
   Rig second(R"({"listen":")" + address + R"("})");
@@ -325,7 +325,7 @@ TEST_CASE("chunked, pipelined and 100-continue requests") {
                 "5\r\necho \r\n3\r\nabc\r\n0\r\n\r\n");
     CHECK(client.response().body == "echo abc");
   }
-  SECTION("pipelined, answered in order though the first answer comes last") {
+  SECTION("pipelined, answered in order although the first answer comes last") {
     client.send(post(rig, "later", id) + post(rig, "echo 2", id) + post(rig, "echo 3", id));
     REQUIRE(rig.host.run_until([&] { return rig.delivered.size() == 2; }, 5000));
     rig.host.run_for(20);
@@ -336,7 +336,7 @@ TEST_CASE("chunked, pipelined and 100-continue requests") {
     CHECK(client.response().body == "echo 2");
     CHECK(client.response().body == "echo 3");
   }
-  SECTION("far more is pipelined than is kept") {
+  SECTION("more is pipelined than the limit") {
     client.send(post(rig, "later", id));
     std::string many;
     for (int i = 0; i < 1000; ++i) many += post(rig, "echo " + std::to_string(i), id);
@@ -366,7 +366,7 @@ TEST_CASE("chunked, pipelined and 100-continue requests") {
   }
 }
 
-TEST_CASE("a body of 8 MB goes both ways") {
+TEST_CASE("a body of 8 MB is carried in both directions") {
   Rig rig;
   Client client(rig);
   const std::string id = initialize(rig, client);
@@ -378,7 +378,7 @@ TEST_CASE("a body of 8 MB goes both ways") {
   CHECK(client.request(post(rig, "echo small", id)).body == "echo small");
 }
 
-TEST_CASE("no more sessions than the host takes: the one that is missed least makes room") {
+TEST_CASE("above the host's limit of sessions, the one with the least harm is evicted") {
   bh_limits limits = test_limits();
   limits.sessions = 2;
   Rig rig(R"({"listen":"127.0.0.1:0"})", limits);
@@ -391,7 +391,8 @@ TEST_CASE("no more sessions than the host takes: the one that is missed least ma
   CHECK(rig.closed[0].session == handle);
   CHECK(rig.closed[0].how == BH_SESSION_EVICTED);
   CHECK(rig.host.metric("http.sessions_evicted") == 1);
-  CHECK(client.request(post(rig, "now", first)).status == 404);  // this host takes none up again
+  CHECK(client.request(post(rig, "now", first)).status == 404);  // this host does not resume
+                                                                 // sessions
   CHECK(client.request(post(rig, "now", second)).status == 200);
   CHECK(client.request(get(rig, third, {}, "/mcp", "DELETE")).status == 204);
   CHECK(rig.closed[1].how == BH_SESSION_GONE);
@@ -415,26 +416,26 @@ TEST_CASE("calls of an evicted session get 503, since it can be restored") {
     CHECK(r.field("Retry-After") == "5");
     CHECK(r.body.find(R"("code":-32000)") != r.body.npos);
   }
-  // One that its client ends is gone.
+  // A session that its client ends is not restored.
   calling.send(post(rig, "later c", other));
   rig.host.run_for(20);
   CHECK(late.request(get(rig, other, {}, "/mcp", "DELETE")).status == 204);
   CHECK(calling.response().status == 404);
 }
 
-TEST_CASE("a host that takes no session at all is named as the cause") {
+TEST_CASE("a host that accepts no session is named as the cause") {
   bh_limits limits = test_limits();
   limits.sessions = 1;
   Rig rig(R"({"listen":"127.0.0.1:0"})", limits);
   Client client(rig);
-  rig.limits.sessions = 0;  // all are other transports'
+  rig.limits.sessions = 0;  // all are used by other transports
   const Response r = client.request(post(rig, "initialize"));
   CHECK(r.status == 503);
   CHECK_FALSE(r.field("Retry-After").empty());
   CHECK(rig.closed.empty());
 }
 
-TEST_CASE("a unix socket is served too") {
+TEST_CASE("a Unix socket is served, too") {
   std::string folder = (std::filesystem::temp_directory_path() / "bulkhead-XXXXXX").string();
   REQUIRE(::mkdtemp(folder.data()) != nullptr);
   const std::string path = folder + "/socket";
@@ -444,5 +445,5 @@ TEST_CASE("a unix socket is served too") {
     CHECK(rig.endpoint == "unix:" + path);
     CHECK(::access(path.c_str(), F_OK) == 0);
   }
-  std::filesystem::remove_all(folder);  // the socket's file is the host's to remove
+  std::filesystem::remove_all(folder);  // the host removes the socket's file
 }

@@ -1,4 +1,4 @@
-// Requests without a session, and the headers that the host is shown.
+// Requests without a session, and the headers that the host receives.
 #include "mcp_headers.hpp"
 #include "testing.hpp"
 
@@ -55,7 +55,7 @@ TEST_CASE("events of a request without a session come before its answer") {
   CHECK(client.request(post(rig, "now")).status == 200);  // on the same connection
 }
 
-TEST_CASE("the host is notified when the connection of a request without a session is gone") {
+TEST_CASE("the host is notified when the connection of a request without a session is closed") {
   Rig rig;
   Client client(rig);
   client.send(post(rig, "later"));
@@ -66,7 +66,7 @@ TEST_CASE("the host is notified when the connection of a request without a sessi
         std::vector<std::pair<bh_session, std::uint64_t>>{{0, rig.delivered[0].stream}});
   CHECK(rig.answer(rig.delivered[0], "{}") == BH_STALE);
 
-  // Also when the transport is stopped.
+  // Also if the transport is stopped.
   Client other(rig);
   other.send(post(rig, "later"));
   REQUIRE(other.wait([&] { return rig.delivered.size() == 2; }));
@@ -105,7 +105,7 @@ TEST_CASE("a client that reads too slowly loses its request without a session") 
   CHECK(rig.gone.size() == 1);
 }
 
-TEST_CASE("a host that takes no further request, or none without a session") {
+TEST_CASE("a host without capacity, or without support for requests without a session") {
   Rig rig;
   Client client(rig);
   rig.refusal = BH_E_LIMIT;
@@ -121,7 +121,7 @@ TEST_CASE("a host that takes no further request, or none without a session") {
   CHECK(rig.delivered[0].session != 0);
   CHECK(rig.open.empty());  // it has ended with its request
 
-  // One that was built before there were such requests.
+  // A host that was built before there were such requests.
   rig.table.size = offsetof(bh_host_transport, deliver_message);
   CHECK(client.request(post(rig, "now")).status == 200);
   REQUIRE(rig.delivered.size() == 2);
@@ -131,7 +131,7 @@ TEST_CASE("a host that takes no further request, or none without a session") {
   CHECK(rig.delivered.back().headers.empty());
 }
 
-TEST_CASE("the host is shown the headers that MCP defines, and no others") {
+TEST_CASE("the host receives the headers that MCP defines, and no others") {
   Rig rig;
   Client client(rig);
   const std::string id = initialize(rig, client);
@@ -152,7 +152,7 @@ TEST_CASE("the host is shown the headers that MCP defines, and no others") {
   CHECK(rig.delivered.back().headers.empty());
 }
 
-TEST_CASE("a request whose headers are too many is refused, or with a session shows none") {
+TEST_CASE("a request with too many headers is refused, or forwards none if it has a session") {
   bh_limits limits = test_limits();
   limits.header_bytes = 128u << 10;
   Rig rig(R"({"listen":"127.0.0.1:0"})", limits);

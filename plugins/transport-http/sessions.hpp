@@ -1,5 +1,5 @@
-// The client sessions of this transport, found by the host's handle and by the id that clients
-// send. Thread: the reactor's.
+// The client sessions of this transport, indexed by the host's handle and by the clients' id.
+// Thread: the reactor's.
 #pragma once
 
 #include <array>
@@ -18,27 +18,27 @@ namespace transport_http {
 
 class Connection;
 
-// 128 bits of the operating system's random source; 32 hex digits on the wire, and what the host
-// has sealed for its next life behind a dot.
+// 128 bits of the operating system's random source: 32 hex digits for clients, followed by a dot
+// and the state that the host has sealed for its next process.
 struct SessionId {
   std::uint64_t high = 0, low = 0;
   bool operator==(const SessionId &) const = default;
 
   static std::optional<SessionId> random() noexcept;
-  // The id at the beginning of what a client sends: alone, or with a dot and sealed state behind.
+  // The id in a client's text: alone, or followed by a dot and sealed state.
   static std::optional<SessionId> parse(std::string_view text) noexcept;
   std::string text() const;
 };
 
-// One POST whose answer is still awaited.
+// One POST with a pending answer.
 struct Stream {
   std::uint64_t number = 0;
-  Connection *connection = nullptr;  // null: broken, and waiting for the client to resume it
+  Connection *connection = nullptr;  // null: broken, until the client resumes it
   std::uint32_t sequence = 0;        // of its newest event
   bool events = false;               // answered as an event stream
 };
 
-// A message that came while it was not yet known whether its session will be kept.
+// A message that arrived before it was known whether its session will be kept.
 struct HeldMessage {
   std::uint32_t kind = 0;
   std::uint64_t stream = 0;
@@ -51,19 +51,19 @@ struct Session {
 
   bh_session handle = 0;
   SessionId id;
-  std::string sealed;  // ".…", sent to the client behind the id
+  std::string sealed;  // ".…", sent to the client after the id
   Kind kind = Kind::streamable;
   std::string peer;        // see peer_key()
   bool ready = false;      // its client has sent notifications/initialized
   bool kept = false;       // opened by initialize; else it ends with its one request
-  bool announced = false;  // the client has been sent the id
-  bool hold = false;       // what is sent goes to `held` for now
-  bool ended = false;      // forgotten; the object lives until the event's end
+  bool announced = false;  // the id was sent to the client
+  bool hold = false;       // messages are stored in `held` for now
+  bool ended = false;      // removed; the object lives until the end of the event
   std::uint64_t last_used_ns = 0;
   std::uint64_t next_stream = 1;
   Connection *general = nullptr;  // the GET stream, or the stream of HTTP+SSE
   std::uint32_t general_sequence = 0;
-  std::uint32_t general_written = 0;  // up to here events went out on some general stream
+  std::uint32_t general_written = 0;  // sequence of the last event written to a general stream
   std::vector<Stream> streams;
   std::vector<HeldMessage> held;
   EventRing ring;
@@ -76,16 +76,16 @@ struct Session {
 class Sessions {
  public:
   Session &add(bh_session handle, const SessionId &id);
-  // Makes the session findable by its id, for clients.
+  // Makes the session findable by the clients' id.
   void publish(Session &session) { by_id_[session.id] = &session; }
   Session *find(bh_session handle) noexcept;
   Session *find(std::string_view id) noexcept;
-  // The session is not found any more; reap() frees it.
+  // The session is no longer found; reap() frees it.
   void forget(Session &session);
   void reap() noexcept { forgotten_.clear(); }
   std::size_t size() const noexcept { return by_handle_.size(); }
 
-  // f may forget the session it is given.
+  // f may remove the session that it is given.
   template <class F>
   void for_each(F &&f) {
     for (auto it = by_handle_.begin(); it != by_handle_.end();) {

@@ -1,4 +1,4 @@
-// Requests: who may make them, and POST, GET and DELETE of Streamable HTTP.
+// Requests: access control, and POST, GET and DELETE of Streamable HTTP.
 #include <algorithm>
 #include <charconv>
 
@@ -16,7 +16,7 @@ using bh::ns_per_ms;
 constexpr int error_code = -32000;  // of the transport's own refusals
 constexpr int invalid_request = -32600;
 constexpr int not_found_code = -32001;
-// Nanoseconds to numbers: more than there can be streams or events until then.
+// Nanoseconds as numbers: greater than any number of streams or events until then.
 constexpr unsigned later_shift = 24;
 
 struct EventId {
@@ -65,14 +65,14 @@ Server::Route Server::route_of(std::string_view path) const noexcept {
 void Server::on_refused(Connection &c, int status) {
   c.reply = {};
   c.reply.persistent = false;
-  // One that is too large is the message's fault, whichever way it has come.
+  // A message that is too large is the client's error, whatever its coding.
   respond_error(c, status, status == 413 ? invalid_request : error_code, refusal_text(status),
                 status == 503 ? "Retry-After: 5\r\n" : "");
 }
 
 bool Server::on_head(Connection &c, const RequestFeed &feed) {
   c.reply = {};
-  c.reply.persistent = false;  // a refusal leaves the body unread
+  c.reply.persistent = false;  // after a refusal the body is unread
   if (!admit(c, feed)) return false;
   c.reply.persistent = feed.head().persistent() && !draining_;
   return true;
@@ -213,8 +213,7 @@ bh_peer Server::peer_of(const Connection &c) const noexcept {
   return peer;
 }
 
-// A session of the process that was here before us, or one that was evicted, if the host takes it
-// up.
+// Resumes a session of the previous process, or an evicted one, if the host accepts it.
 Session *Server::reopen(Connection &c, std::string_view text) {
   const auto id = SessionId::parse(text);
   const std::size_t dot = text.find('.');
@@ -233,7 +232,7 @@ Session *Server::reopen(Connection &c, std::string_view text) {
   session.peer = c.peer_key;
   session.ready = session.kept = session.announced = true;
   session.last_used_ns = host_.now_ns();
-  // What its client still knows of the streams of then is not taken for one of ours.
+  // Stream numbers that its client still knows must not match new ones.
   session.next_stream = 1 + (session.last_used_ns >> later_shift);
   session.general_sequence = session.general_written =
       static_cast<std::uint32_t>(session.next_stream);
@@ -251,7 +250,8 @@ void Server::seal(Session &session) {
   session.sealed = "." + std::string(bh::Buf(buf).view());
 }
 
-// The session that the request names, or null: answered 404, so that the client initializes again.
+// The session that the request names, or null: answered with 404, so that the client initializes
+// again.
 Session *Server::named_session(Connection &c, const RequestFeed &feed) {
   Session *session = sessions_.find(feed.text(Field::session));
   if (session == nullptr) session = reopen(c, feed.text(Field::session));
@@ -286,12 +286,12 @@ void Server::post(Connection &c, const RequestFeed &feed) {
   if (fresh && deliver_sessionless(c, feed)) return;
   Session *session = fresh ? open_session(c) : named_session(c, feed);
   if (session == nullptr) return;
-  // Without a session the message itself says which revision it wants, and the host answers that.
+  // Without a session the message contains its revision, and the host checks it.
   if (!fresh && !revision_fits(c, feed, *session)) return;
   deliver(c, *session, feed, fresh);
 }
 
-// With a session, headers beyond the bound are not shown at all: no revision that has sessions
+// With a session, headers above the limit are not forwarded at all: no revision with sessions
 // checks them.
 bh_status Server::hand_over(const Delivery &with, std::string_view body, bh_delivery *out) {
   bh_incoming message{};
@@ -373,14 +373,16 @@ void Server::get(Connection &c, const RequestFeed &feed) {
   resume(c, *session, id.stream, id.sequence);
 }
 
-// One general stream per session; the newest wins, since a client that opens another has lost the
-// first, whether we have noticed or not.
+// One general stream per session; the newest one wins, since a client that opens another has lost
+// the first, whether that was detected or not.
 void Server::open_general(Connection &c, Session &session, std::uint32_t after) {
   if (Connection *before = std::exchange(session.general, nullptr)) {
     before->attached = {};
     end_events(*before);
   }
-  if (after > session.general_sequence) after = 0;  // of an earlier process: all here is new
+  if (after > session.general_sequence)
+    after = 0;  // of an earlier process: all events here are
+                // new
   const Event prime{.stream = 0, .sequence = after};
   c.attached = {Attachment::Role::general, &session, 0};
   session.general = &c;
@@ -389,7 +391,7 @@ void Server::open_general(Connection &c, Session &session, std::uint32_t after) 
   session.general_written = session.general_sequence;
 }
 
-// Goes on with the stream of a POST whose connection broke.
+// Resumes the stream of a POST whose connection broke.
 void Server::resume(Connection &c, Session &session, std::uint64_t number, std::uint32_t after) {
   Stream *stream = session.find(number);
   const bool open = stream != nullptr && stream->events;

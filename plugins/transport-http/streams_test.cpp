@@ -7,7 +7,7 @@ namespace {
 
 using Delivered = Rig::Delivered;
 
-// Sends a message that is answered later and returns what the other side was given.
+// Sends a message with a later answer, and returns what the host received.
 Delivered start(Rig &rig, Client &client, const std::string &id, std::string_view fields = {}) {
   const std::size_t before = rig.delivered.size();
   client.send(post(rig, "later", id, fields));
@@ -25,7 +25,8 @@ std::string last_event(std::string_view id) {
 
 }  // namespace
 
-TEST_CASE("an event before the answer makes an event stream, then the connection goes on") {
+TEST_CASE(
+    "an event before the answer starts an event stream; the connection is reused afterwards") {
   Rig rig;
   Client client(rig);
   const std::string id = initialize(rig, client);
@@ -80,7 +81,7 @@ TEST_CASE("an initialize with an event first still names its session") {
   CHECK(client.request(post(rig, "echo 1", r.field("Mcp-Session-Id"))).body == "echo 1");
 }
 
-TEST_CASE("HTTP/1.0 gets its events up to the end of the connection") {
+TEST_CASE("HTTP/1.0 gets its events until the connection ends") {
   Rig rig;
   Client client(rig);
   const std::string id = initialize(rig, client);
@@ -93,7 +94,7 @@ TEST_CASE("HTTP/1.0 gets its events up to the end of the connection") {
   CHECK(client.bytes().ends_with("data: {\"result\":\"ok\"}\n\n"));
 }
 
-TEST_CASE("the general stream: what was missed, then live, newest connection wins") {
+TEST_CASE("the general stream: missed events, then live ones; the newest connection wins") {
   Rig rig;
   Client client(rig);
   const std::string id = initialize(rig, client);
@@ -116,7 +117,7 @@ TEST_CASE("the general stream: what was missed, then live, newest connection win
   REQUIRE(second.wait_for("id: 0-3\ndata: three\n\n"));
   CHECK(second.bytes().find("two") == std::string::npos);
 
-  // The client says what it has seen; that counts, not what was written.
+  // The client's last event id counts, not what was written.
   Client third(rig);
   third.send(get(rig, id, last_event("0-1")));
   REQUIRE(third.wait_for("three"));
@@ -136,7 +137,7 @@ TEST_CASE("the general stream: what was missed, then live, newest connection win
   CHECK(rig.send(BH_OUT_EVENT, session, 0, "five") == BH_STALE);
 }
 
-TEST_CASE("what waits for the general stream is bounded, the oldest goes") {
+TEST_CASE("events that wait for the general stream are limited, and the oldest are dropped") {
   Rig rig;
   Client client(rig);
   const std::string id = initialize(rig, client);
@@ -152,7 +153,7 @@ TEST_CASE("what waits for the general stream is bounded, the oldest goes") {
   CHECK(rig.host.metric("http.events_dropped") > 50);
 }
 
-TEST_CASE("a broken event stream is resumed with its answer, and nothing is told to the core") {
+TEST_CASE("a broken event stream is resumed with its answer, and the host is not notified") {
   Rig rig;
   Client client(rig);
   const std::string id = initialize(rig, client);
@@ -181,7 +182,7 @@ TEST_CASE("a broken event stream is resumed with its answer, and nothing is told
     rig.send(BH_OUT_EVENT, d.session, 0, "general");
     const Response r = client.request(get(rig, id, last_event(n + "-3")));
     CHECK(r.body == "id: " + n + "-4\ndata: answer\n\n");
-    // Nothing is lost by asking twice.
+    // A second request loses no events.
     CHECK(client.request(get(rig, id, last_event(n + "-3"))).has("answer"));
     CHECK(client.request(get(rig, id, last_event(n + "-4"))).body.empty());
   }
@@ -199,7 +200,7 @@ TEST_CASE("a broken event stream is resumed with its answer, and nothing is told
   CHECK(rig.closed.empty());
 }
 
-TEST_CASE("the answer of a broken connection that was no event stream is dropped") {
+TEST_CASE("the answer for a broken connection without an event stream is dropped") {
   Rig rig;
   Client client(rig);
   const std::string id = initialize(rig, client);
@@ -214,7 +215,7 @@ TEST_CASE("the answer of a broken connection that was no event stream is dropped
   CHECK(client.request(post(rig, "echo on", id)).body == "echo on");
 }
 
-TEST_CASE("a stream that is not an event stream cannot be taken over") {
+TEST_CASE("a stream that is not an event stream cannot be resumed") {
   Rig rig;
   Client client(rig);
   const std::string id = initialize(rig, client);
@@ -225,7 +226,7 @@ TEST_CASE("a stream that is not an event stream cannot be taken over") {
   CHECK(waiting.response().body == "mine");
 }
 
-TEST_CASE("another session's events cannot be had") {
+TEST_CASE("events of another session cannot be read") {
   Rig rig;
   Client client(rig);
   const std::string id = initialize(rig, client);
@@ -269,7 +270,7 @@ TEST_CASE("a silent answer becomes an event stream and is kept alive") {
   CHECK(client.response().has("data: at last\n\n"));
 }
 
-TEST_CASE("HTTP+SSE: endpoint event, answers and events on the stream, its end is the end") {
+TEST_CASE("HTTP+SSE: endpoint event, answers and events on the stream; the session ends with it") {
   Rig rig;
   Client stream(rig);
   stream.send(get(rig, {}, {}, "/sse"));
@@ -295,7 +296,7 @@ TEST_CASE("HTTP+SSE: endpoint event, answers and events on the stream, its end i
   CHECK(client.request(post(rig, "now", {}, {}, "/messages?sessionId=x&y")).status == 404);
   CHECK(client.request(get(rig, {}, {}, path)).status == 405);
   CHECK(client.request(post(rig, "now", {}, {}, "/sse")).status == 405);
-  // The two ways do not share sessions.
+  // The two transports do not share sessions.
   CHECK(client.request(post(rig, "now", id)).status == 404);
   const std::string other = initialize(rig, client);
   CHECK(client.request(post(rig, "now", {}, {}, "/messages?sessionId=" + other)).status == 404);
@@ -305,21 +306,21 @@ TEST_CASE("HTTP+SSE: endpoint event, answers and events on the stream, its end i
   CHECK(client.request(post(rig, "now", {}, {}, path)).status == 404);
 }
 
-TEST_CASE("HTTP+SSE can be moved and switched off") {
+TEST_CASE("HTTP+SSE can be moved and disabled") {
   SECTION("moved") {
     Rig rig(R"({"listen":"127.0.0.1:0","sse_path":"/old/events"})");
     Client client(rig);
     client.send(get(rig, {}, {}, "/old/events"));
     CHECK(client.wait_for("data: /old/messages?sessionId="));
   }
-  SECTION("off") {
+  SECTION("disabled") {
     Rig rig(R"({"listen":"127.0.0.1:0","sse_path":""})");
     Client client(rig);
     CHECK(client.request(get(rig, {}, {}, "/sse")).status == 404);
   }
 }
 
-TEST_CASE("stop ends streams cleanly and tells the host") {
+TEST_CASE("stop ends streams in order and notifies the host") {
   Rig rig;
   Client client(rig);
   const std::string id = initialize(rig, client);
@@ -333,7 +334,7 @@ TEST_CASE("stop ends streams cleanly and tells the host") {
   CHECK(rig.host.watches() == 0);
 }
 
-TEST_CASE("draining finishes what is under way and takes no new connection") {
+TEST_CASE("draining completes pending answers and accepts no new connection") {
   Rig rig;
   Client client(rig);
   const std::string id = initialize(rig, client);

@@ -1,5 +1,5 @@
-// For this plugin's tests: the plugin on a fake host, a scripted other side in place of the core,
-// and clients on real sockets.
+// For this plugin's tests: the plugin on a fake host, a script in place of the core, and clients on
+// real sockets.
 #pragma once
 
 #include <arpa/inet.h>
@@ -27,7 +27,7 @@ extern "C" const bh_entry *bh_static_entry_TransportHttp(void);
 
 namespace transport_http::testing {
 
-// Limits that tests reach soon.
+// Limits that tests reach quickly.
 inline bh_limits test_limits() {
   bh_limits l = bh::testing::limits();
   l.message_bytes = 16u << 20;
@@ -38,15 +38,15 @@ inline bh_limits test_limits() {
   return l;
 }
 
-// The fake host, the plugin and the script. What the script does with a message is the message's
-// own text: "initialize", "notify", "echo ...", "later", "progress", "status-400" ...
+// The fake host, the plugin and the script. A message's own text selects the script's reaction:
+// "initialize", "notify", "echo ...", "later", "progress", "status-400" ...
 struct Rig {
   struct Delivered {
     bh_session session;
     std::uint64_t stream;
     std::string text;
     std::vector<std::string> headers{};  // "name: value"
-    std::string principal{};             // of one without a session
+    std::string principal{};             // if there is no session
   };
   struct Closed {
     bh_session session;
@@ -120,10 +120,10 @@ struct Rig {
   std::vector<std::pair<bh_session, std::uint64_t>> gone;
   std::map<bh_session, std::string> open;  // session -> principal
   std::string bad_revision = "1999-01-01";
-  bh_status refusal = BH_OK;  // of messages without a session
+  bh_status refusal = BH_OK;  // for messages without a session
   bh_host_transport table{};
   bh_session last_session = 0;
-  std::function<void(bh_session)> on_close;  // from inside session_close
+  std::function<void(bh_session)> on_close;  // called inside session_close
 
   static Rig &of(void *ctx) { return *static_cast<Rig *>(bh::testing::FakeHost::self(ctx).user); }
 
@@ -201,7 +201,7 @@ struct Response {
   bool has(std::string_view part) const { return body.find(part) != body.npos; }
 };
 
-// A client's connection. Reads only when asked to, so that it can be a slow reader.
+// A client's connection. Reads only on request, so it can be a slow reader.
 class Client {
  public:
   explicit Client(Rig &rig, int receive_buffer = 0) : rig_(rig) {
@@ -225,7 +225,7 @@ class Client {
     fd_ = -1;
   }
 
-  // Sends all of it, turning the loop while the server's buffers are full.
+  // Sends the whole text, turning the loop while the server's buffers are full.
   void send(std::string_view text) {
     const bool sent = rig_.host.run_until(
         [&] {
@@ -241,7 +241,7 @@ class Client {
     REQUIRE(sent);
   }
 
-  // Takes what has arrived; true when the server has closed.
+  // Reads the available bytes; true if the server has closed.
   bool pump() {
     char buffer[65536];
     while (true) {
@@ -271,11 +271,11 @@ class Client {
     return wait([&] { return closed_; });
   }
 
-  // The next response as a whole.
+  // Returns the next complete response.
   Response response() {
     std::optional<Response> out;
     REQUIRE(wait([&] { return (out = take()).has_value(); }));
-    return *out;  // NOLINT(bugprone-unchecked-optional-access): REQUIRE has seen to it
+    return *out;  // checked by REQUIRE
   }
   Response request(std::string_view text) {
     send(text);
