@@ -1,6 +1,6 @@
-// What the lanes need of HTTP, with two makers behind it: the plugin's own HTTP/1.1 client
-// (http1.hpp, plain http without a proxy) and the http-client plugin (service.hpp, everything
-// else). Thread: all of it [io].
+// The interface of HTTP clients for lanes. It has two implementations: the plugin's own HTTP/1.1
+// client (http1.hpp, plain http without a proxy) and the http-client plugin (service.hpp, all other
+// requests). Thread: [io].
 #pragma once
 
 #include <cstdint>
@@ -30,15 +30,15 @@ struct HttpRequest {
   const bh_str *parts = nullptr;  // the body, borrowed; read before start() returns
   std::uint32_t part_count = 0;
   std::uint64_t body_bytes = 0;
-  // Never an idle connection, which the server may be closing just now.
+  // Never on an idle connection, which the server may be closing.
   bool fresh_connection = false;
 };
 
-// A request under way. Owned by the back end, which forgets it after on_done, on_whole, a callback
-// that gave false, or cancel().
+// A request in flight. Owned by the back end, which destroys it after on_done, on_whole, a callback
+// that returned false, or cancel().
 class HttpCall {
  public:
-  // Ends it; no callback comes any more.
+  // Ends it; no further callback is called.
   virtual void cancel() = 0;
 
  protected:
@@ -50,27 +50,29 @@ class HttpSink {
  public:
   virtual bool on_head(const ResponseHead &head) = 0;
   virtual bool on_body(std::string_view piece) = 0;
-  // error: null when the whole body came. BH_E_UNAVAILABLE: not sent; BH_E_IO: may have run.
+  // error: null if the whole body has arrived. BH_E_UNAVAILABLE: not sent; BH_E_IO: it may have
+  // been executed.
   virtual void on_done(const bh_error *error) = 0;
-  // The whole response at once. The call is over and its connection already serves others.
+  // Receives the complete response. The call has ended, and its connection may already serve
+  // others.
   virtual void on_whole(const ResponseHead &head, std::string_view body) = 0;
-  // Where the next bytes of a body of known length may be received directly; on_body then gets a
-  // piece that lies there. Empty: through the back end's own buffer.
+  // Memory for the next bytes of a body of known length; on_body then gets a piece of it. Empty:
+  // the back end's own buffer is used.
   virtual std::span<char> room() { return {}; }
 
  protected:
   ~HttpSink() = default;
 };
 
-// The way to one origin, held by a lane.
+// The connection to one origin, held by a lane.
 class HttpRoute {
  public:
   virtual ~HttpRoute() = default;
-  // BH_OK: *out is set and callbacks follow later, never from inside start(). Else nothing has been
-  // sent, no callback comes, and *out is as it was.
+  // BH_OK: *out is set and callbacks follow later, never inside start(). On an error nothing was
+  // sent, no callback follows, and *out is unchanged.
   virtual bh_status start(const HttpRequest &request, HttpSink &sink, HttpCall **out,
                           bh_error *error) = 0;
-  // Bytes of bodies that the peer has not taken yet.
+  // Unsent bytes of bodies.
   virtual std::uint64_t unsent() const noexcept = 0;
 };
 

@@ -24,12 +24,11 @@ using HeadEnd = http_codec::HeadText<48>;
 
 constexpr std::size_t parts_inline = 12;
 using bh::ns_per_ms;
-// Idle longer than this: ask the kernel whether the peer has closed, before trusting it with a
-// call.
+// After a longer idle time the connection is tested for a close of the peer before it is used.
 constexpr std::uint64_t trust_idle_ns = 1'000 * ns_per_ms;
 constexpr std::size_t kept_capacity = 64 * 1024;
 
-// The Content-Length and the blank line of a POST, the blank line alone of others.
+// Writes the Content-Length and the blank line of a POST, or the blank line alone.
 HeadEnd end_of_head(const HttpRequest &request) {
   HeadEnd end;
   if (request.method == Method::post) end.field("Content-Length", request.body_bytes);
@@ -37,8 +36,8 @@ HeadEnd end_of_head(const HttpRequest &request) {
   return end;
 }
 
-// A peer that is gone without a word is noticed after a minute: on an event stream nothing is sent
-// that would time out. (With the kernel's own values it would be two hours.)
+// A silently lost peer is detected after a minute, since no time-out applies to an event stream
+// without traffic. (The kernel's default is two hours.)
 void keep_alive(int fd) noexcept {
   const int on = 1, idle_s = 30, interval_s = 10, probes = 3;
   ::setsockopt(fd, SOL_SOCKET, SO_KEEPALIVE, &on, sizeof on);
@@ -60,8 +59,7 @@ Connection::Connection(Http1Client &client, Origin &origin, std::uint64_t connec
       connect_timeout_ms_(connect_timeout_ms),
       reader_(client.limits_.header_bytes) {}
 
-// ---- connecting
-// ----------------------------------------------------------------------------------
+// ---- connecting ---------------------------------------------------------------------------------
 
 void Connection::begin(HttpSink &sink, std::uint64_t *unsent) {
   sink_ = &sink;
@@ -91,7 +89,7 @@ bh_status Connection::open(const HttpRequest &request, HttpSink &sink, std::uint
   return BH_OK;
 }
 
-// The whole attempt ends at deadline_ns_; an address that answers nothing gets its share of it.
+// The whole attempt ends at deadline_ns_; each address gets a share of that time.
 void Connection::start_timer() {
   client_.host_.timer_cancel(timer_);
   const std::uint64_t now = client_.host_.now_ns();
@@ -166,8 +164,7 @@ void Connection::connect_done() {
   flush();
 }
 
-// ---- sending
-// -------------------------------------------------------------------------------------
+// ---- sending ------------------------------------------------------------------------------------
 
 void Connection::set_unsent(std::uint64_t bytes) noexcept {
   if (unsent_ != nullptr) *unsent_ += bytes - account_;
@@ -238,7 +235,7 @@ void Connection::flush() {
         ::send(fd_, out_.data() + out_at_, out_.size() - out_at_, MSG_NOSIGNAL | MSG_DONTWAIT);
     if (n < 0 && errno == EINTR) continue;
     if (n < 0 && (errno == EAGAIN || errno == EWOULDBLOCK)) break;
-    // A broken pipe shows up when reading, too, behind an answer that may already be there.
+    // A broken pipe is also reported when reading, after an answer that may already have arrived.
     if (n < 0) return watch_for(BH_FD_READ);
     out_at_ += static_cast<std::size_t>(n);
   }
@@ -252,14 +249,13 @@ void Connection::flush() {
   }
 }
 
-// ---- receiving
-// -----------------------------------------------------------------------------------
+// ---- receiving ----------------------------------------------------------------------------------
 
 void Connection::on_event(void *arg, std::int32_t, std::uint32_t events) {
   auto *self = static_cast<Connection *>(arg);
   if (self->state_ == State::connecting) return self->connect_done();
   if (self->state_ == State::idle) {
-    // Closed by the peer, or bytes that nobody asked for: either way not fit for another call.
+    // Closed by the peer, or unsolicited bytes: in both cases unfit for another call.
     return self->client_.retire(self);
   }
   if ((events & BH_FD_WRITE) != 0 && self->state_ == State::busy) self->flush();
@@ -283,7 +279,7 @@ void Connection::readable() {
   consume({to, static_cast<std::size_t>(n)});
 }
 
-// The peer closed or reset the connection while a call was under way.
+// The peer closed or reset the connection during a call.
 void Connection::ended(int error) {
   if (reader_.ends_with_connection() && error == 0) return complete();
   std::string text = error == 0 ? "the server closed the connection" : bh::error_name(error);
@@ -321,7 +317,7 @@ void Connection::consume(std::string_view in) {
   }
 }
 
-// False when the call is over; else the body follows. `in`: what has come behind the head.
+// False if the call has ended; else the body follows. `in`: the bytes after the head.
 bool Connection::take_head(std::string_view in) {
   const ResponseHead &head = reader_.head();
   if (!head.content_encoding.empty() && !equal_ignoring_case(head.content_encoding, "identity")) {
@@ -338,24 +334,23 @@ bool Connection::take_head(std::string_view in) {
     return false;
   }
   const bool wanted = sink->on_head(head);
-  if (sink_ != sink) return false;  // cancelled from inside
+  if (sink_ != sink) return false;  // cancelled inside the callback
   if (!wanted) cancel();
   return wanted;
 }
 
-// False when the call is over.
+// False if the call has ended.
 bool Connection::deliver_body(std::string_view piece) {
   HttpSink *sink = sink_;
   const bool wanted = sink->on_body(piece);
-  if (sink_ != sink) return false;  // cancelled from inside
+  if (sink_ != sink) return false;  // cancelled inside the callback
   if (!wanted) cancel();
   return wanted;
 }
 
-// ---- the end of a call
-// ---------------------------------------------------------------------------
+// ---- the end of a call --------------------------------------------------------------------------
 
-// Takes the call off this connection, which becomes idle or is closed.
+// Detaches the call from this connection, which becomes idle or is closed.
 HttpSink *Connection::detach(bool reuse) {
   HttpSink *sink = sink_;
   const bool whole_request_sent = account_ == 0;
@@ -394,7 +389,7 @@ void Connection::cancel() {
 bool Connection::expired(std::uint64_t now_ns, std::uint64_t idle_ms) const noexcept {
   std::uint64_t keep_ms = idle_ms;
   if (keep_alive_s_ != 0) {
-    // The server told when it closes; being sure means leaving it a second before that.
+    // The server has announced when it closes; one second of that is kept as a reserve.
     const std::uint64_t said = std::uint64_t{keep_alive_s_} * 1000;
     keep_ms = std::min(keep_ms, said > 2000 ? said - 1000 : said / 2);
   }

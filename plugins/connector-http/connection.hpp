@@ -1,5 +1,5 @@
-// One socket to an origin: connects, sends a request, takes the response apart, and is then idle
-// again or gone. See http1.hpp.
+// One socket to an origin: connects, sends a request, parses the response, and then becomes idle or
+// retires. See http1.hpp.
 #pragma once
 
 #include <sys/uio.h>
@@ -13,23 +13,24 @@ class Connection final : public HttpCall {
  public:
   Connection(Http1Client &client, Origin &origin, std::uint64_t connect_timeout_ms);
 
-  // Queues the request and connects (after the look-up, when one is needed). An error: the object
-  // has retired, nothing was sent, the sink hears nothing.
+  // Queues the request and connects (after address resolution, if needed). On an error the object
+  // has retired, nothing was sent, and no callback of the sink is called.
   bh_status open(const HttpRequest &request, HttpSink &sink, std::uint64_t *unsent,
                  bh_error *error);
-  // On an idle connection. False: the peer had closed it; nothing was written, take another.
+  // Sends on an idle connection. False: the peer had closed it and nothing was written; use
+  // another.
   bool send(const HttpRequest &request, HttpSink &sink, std::uint64_t *unsent);
   void cancel() override;
 
-  // The addresses are known: begins to connect.
+  // The addresses are known: starts connecting.
   void connect_next();
   void fail(bh_status code, const std::string &text);
 
-  // False when an idle connection should no longer be used: the peer closed it, or is about to.
+  // False if an idle connection should not be used: the peer has closed it or is about to.
   bool reusable(std::uint64_t now_ns) const;
   bool expired(std::uint64_t now_ns, std::uint64_t idle_ms) const noexcept;
   bool idle() const noexcept { return state_ == State::idle; }
-  // Gives the socket back; the object lives on until the end of the turn.
+  // Closes the socket; the object is freed at the end of the turn.
   void close() noexcept;
 
  private:
@@ -61,23 +62,23 @@ class Connection final : public HttpCall {
   Http1Client &client_;
   Origin &origin_;
   HttpSink *sink_ = nullptr;
-  std::uint64_t *unsent_ = nullptr;  // the route's account of bytes that wait here
+  std::uint64_t *unsent_ = nullptr;  // the route's counter of unsent bytes
   int fd_ = -1;
   bh_watch watch_ = 0;
   bh_timer timer_ = 0;
   State state_ = State::resolving;
   bool keep_alive_ = false;
-  bool surplus_ = false;  // bytes behind the response: never reuse
+  bool surplus_ = false;  // bytes after the response: never reuse
   bool received_ = false;
   std::uint32_t watched_ = 0;
   std::uint32_t keep_alive_s_ = 0;
-  std::vector<Address> addresses_;  // as they were when connecting began
+  std::vector<Address> addresses_;  // as resolved when connecting began
   std::size_t tried_ = 0;
-  std::string failure_;  // why open() cannot go on
+  std::string failure_;  // why open() cannot continue
   std::uint64_t connect_timeout_ms_, deadline_ns_ = 0;
   std::uint64_t idle_since_ns_ = 0;
   std::uint64_t account_ = 0;
-  std::string out_;  // what the socket has not taken yet
+  std::string out_;  // unsent bytes
   std::size_t out_at_ = 0;
   http_codec::ResponseReader reader_;
 };

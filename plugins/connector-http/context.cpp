@@ -61,14 +61,14 @@ void Context::arm_sweep() {
       host.timer_start(sweep_ms, [](void *arg) { static_cast<Context *>(arg)->sweep(); }, this);
 }
 
-// Runs only while something is under way.
+// Runs only while requests are in flight.
 void Context::sweep() {
   sweep_timer_ = 0;
   bool any = false;
   const std::uint64_t now = host.now_ns();
   for (std::size_t i = 0; i < lanes.size(); ++i) any = lanes[i]->sweep(now) || any;
   if (any) return arm_sweep();
-  // Quiet: give memory back.
+  // Idle: releases memory.
   spare.drop();
   if (posts_.size() > spare_posts && free_posts_.size() == posts_.size()) {
     free_posts_.clear();

@@ -1,4 +1,4 @@
-// What the lanes of one plugin instance share.
+// State shared by the lanes of one plugin instance.
 #pragma once
 
 #include <cstdint>
@@ -16,17 +16,17 @@ namespace connector_http {
 
 class Lane;
 
-// Bounds and times. Those of the operator come from bh_limits; the others are this plugin's own,
-// and shorter in tests.
+// Limits and times. The operator's come from bh_limits; the others are this plugin's own, and
+// shorter in tests.
 struct Settings {
   std::uint64_t message_bytes = 64ull << 20;
   std::uint64_t header_bytes = 32ull << 10;
   std::uint64_t write_queue_bytes = 80ull << 20;
   std::uint64_t connect_timeout_ms = 10'000;
   std::uint64_t endpoint_wait_ms = 10'000;  // for HTTP+SSE's `endpoint` event
-  std::uint64_t delete_wait_ms = 1'000;     // for the answer to a session's DELETE, at most
-  std::uint64_t hold_ms = 1'000;            // requests wait so long behind `initialized`
-  std::uint64_t retry_ms = 1'000;           // before an event stream is opened again
+  std::uint64_t delete_wait_ms = 1'000;     // limit for the answer to a session's DELETE
+  std::uint64_t hold_ms = 1'000;   // time that requests wait for the response to `initialized`
+  std::uint64_t retry_ms = 1'000;  // before an event stream is reopened
   std::uint64_t retry_min_ms = 20, retry_max_ms = 300'000;  // a server's `retry` is clamped
   std::uint64_t backoff_max_ms = 30'000;
   std::uint64_t quiet_post_ms = 60'000;     // a notification's POST without an answer ends
@@ -42,15 +42,16 @@ struct Context {
   Context(const bh_host *raw, const bh_host_connector *up_table, const Settings &s);
   ~Context();
 
-  // Text for the log, with the server's name. Never pass a header or a body.
+  // Logs a text with the server's name. Never pass a header or a body.
   void log(std::int32_t level, std::string_view server, std::string_view text) const;
-  // Plus or minus a quarter.
+  // Adds a jitter of plus or minus a quarter.
   std::uint64_t jittered(std::uint64_t ms) noexcept;
 
   Post *take_post();
   void put_post(Post *post) noexcept;
 
-  void lane_finished(Lane *lane);  // lane_closed and the end of the object, at the end of the turn
+  void lane_finished(Lane *lane);  // reports lane_closed and destroys the lane at the end of the
+                                   // turn
   void arm_sweep();
   void stop() noexcept;
 
@@ -66,7 +67,7 @@ struct Context {
   void sweep();
   void bury();
 
-  std::vector<std::unique_ptr<Post>> posts_;  // all there are
+  std::vector<std::unique_ptr<Post>> posts_;  // in use and spare
   std::vector<Post *> free_posts_;
   std::vector<Lane *> finished_;
   bool burial_pending_ = false;

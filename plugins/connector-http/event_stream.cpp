@@ -22,7 +22,7 @@ bh_status EventStream::start(HttpRoute &route, bh_error *error) {
   request.method = Method::get;
   request.head = head;
   request.target = lane_.url().target;
-  request.fresh_connection = true;  // a stream that is lost with a stale connection costs a wait
+  request.fresh_connection = true;  // a stream lost on a stale connection would cost a wait
   const bh_status status = route.start(request, *this, &call_, error);
   if (status != BH_OK) call_ = nullptr;
   return status;
@@ -57,7 +57,7 @@ bool EventStream::on_body(std::string_view piece) {
       case SseParser::Step::event:
         end_.progressed = true;
         lane_.stream_event(event);
-        if (call_ == nullptr) return false;  // stopped from inside
+        if (call_ == nullptr) return false;  // stopped inside the callback
         break;
       case SseParser::Step::too_large:
         call_ = nullptr;
@@ -74,7 +74,7 @@ void EventStream::on_done(const bh_error *error) {
   end(error != nullptr ? *error : bh::make_error(BH_E_IO, "the event stream ended"));
 }
 
-// A stream that was over at once. call_ stands for "not stopped" while the events are handed on.
+// A stream that ended immediately. While events are delivered, call_ means "not stopped".
 void EventStream::on_whole(const ResponseHead &head, std::string_view body) {
   struct Over final : HttpCall {
     void cancel() override {}

@@ -1,5 +1,5 @@
-// The GET of a lane: a stream of messages that answer no POST, or the receiving half of the old
-// HTTP+SSE pair. Keeps the last event id and the server's retry time over several tries.
+// The GET of a lane: a stream of messages without a POST, or the receiving half of the old HTTP+SSE
+// transport. Keeps the last event id and the server's retry time over several attempts.
 #pragma once
 
 #include <cstdint>
@@ -16,13 +16,13 @@ struct Context;
 
 class EventStream final : public HttpSink {
  public:
-  // Why a stream is no more.
+  // Why a stream has ended.
   struct End {
     bool opened = false;      // it was a stream: 200 and text/event-stream
-    bool progressed = false;  // an event came
-    bool refused = false;     // the server answered with something else; failure tells what
+    bool progressed = false;  // an event arrived
+    bool refused = false;     // the server answered with another status or type; see failure
     bool too_large = false;
-    bh_error error{};  // text for people
+    bh_error error{};  // text for users
   };
 
   EventStream(Context &context, Lane &lane) : context_(context), lane_(lane) {}

@@ -18,7 +18,7 @@ std::string number(std::uint16_t status) {
   return "HTTP " + std::to_string(status);
 }
 
-// Scope tokens are printable ASCII; anything else would be someone writing into our log.
+// Scope tokens are printable ASCII; other text could inject lines into the log.
 std::string printable(std::string_view s) {
   std::string out(s.substr(0, scope_bytes_max));
   std::erase_if(out, [](char c) { return c < 0x20 || c > 0x7E; });

@@ -1,5 +1,5 @@
-// HTTP answers other than success, as errors that a person can act on. The texts name status and
-// reason; they never quote a body or a credential.
+// Converts HTTP error answers to errors with a remedy. The texts contain status and reason, and
+// never a body or a credential.
 #pragma once
 
 #include <cstdint>
@@ -14,11 +14,11 @@ namespace connector_http {
 
 using http_codec::ResponseHead;
 
-// What is kept of such an answer's head.
+// The relevant fields of an error answer's head.
 struct HttpFailure {
   std::uint16_t status = 0;
   std::uint32_t retry_after_ms = 0;
-  bool challenged = false;          // WWW-Authenticate was there
+  bool challenged = false;          // has WWW-Authenticate
   bool insufficient_scope = false;  // ... with error="insufficient_scope"
   std::string scope;                // ... and this scope; at most 120 bytes
   std::string location;             // origin and path only
@@ -31,14 +31,15 @@ struct HttpFailure {
 
 HttpFailure describe(const ResponseHead &head, const Url &url);
 
-// The error for an exchange. with_session: the request carried a session id, so 404 means that the
-// server has forgotten it.
+// Returns the error for an exchange. with_session: the request carried a session id, so 404 means
+// that the server no longer has the session.
 bh_error to_error(const HttpFailure &failure, bool with_session);
 
-// A parameter of a WWW-Authenticate challenge, quoted or not; empty when absent.
+// A parameter of a WWW-Authenticate challenge, quoted or not; empty if absent.
 std::string challenge_parameter(std::string_view challenge, std::string_view name);
 
-// Retry-After in seconds, as milliseconds; 0 for a date or nonsense. At most one hour.
+// Retry-After in seconds, converted to milliseconds; 0 for a date or an invalid value. At most one
+// hour.
 std::uint32_t retry_after_ms(std::string_view value) noexcept;
 
 }  // namespace connector_http

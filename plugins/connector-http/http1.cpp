@@ -30,7 +30,7 @@ class Http1Route final : public HttpRoute {
 
   bh_status start(const HttpRequest &request, HttpSink &sink, HttpCall **out,
                   bh_error *error) override {
-    // One message alone always goes; what queues behind it is bounded.
+    // One message alone is always sent; the queue of further ones is limited.
     if (unsent_ > 0 && unsent_ + request.body_bytes > client_.limits_.write_queue_bytes) {
       return bh::fail(error, BH_E_LIMIT, origin_.key + ": the server reads too slowly");
     }
@@ -141,7 +141,7 @@ void Http1Client::arm_sweep() {
       [](void *arg) { static_cast<Http1Client *>(arg)->sweep(); }, this);
 }
 
-// Runs only while something is idle; a call never touches the timer.
+// Runs only while a connection is idle; a call never touches the timer.
 void Http1Client::sweep() {
   sweep_timer_ = 0;
   bool any = false;
@@ -156,7 +156,7 @@ void Http1Client::sweep() {
   if (any) arm_sweep();
 }
 
-// The address that worked comes first from now on.
+// Moves the address that worked to the front.
 void Http1Client::prefer(Origin &origin, const Address &address) {
   const auto same = [&](const Address &a) {
     return a.size == address.size && std::memcmp(&a.storage, &address.storage, a.size) == 0;

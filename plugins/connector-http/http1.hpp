@@ -1,10 +1,10 @@
 // The plugin's own HTTP/1.1 client for plain http: non-blocking sockets on the host's reactor, one
-// exchange per connection at a time, idle connections kept per origin and shared by all lanes.
+// exchange per connection at a time. Idle connections are kept per origin and shared by all lanes.
 //
-// In the common case a call costs one sendmsg and one recv: the socket stays registered, the answer
-// is received into one buffer shared by all connections and handed on from there.
+// Usually a call costs one sendmsg and one recv: the socket stays registered, and the answer is
+// received into a buffer shared by all connections and delivered from there.
 //
-// Bounds: connections_max per origin (BH_E_LIMIT beyond), idle_max of them kept, closed after
+// Limits: connections_max per origin (above it BH_E_LIMIT), idle_max of them kept, closed after
 // idle_ms; a response head of header_bytes.
 #pragma once
 
@@ -29,7 +29,7 @@ struct Http1Limits {
   std::uint32_t connections_max = 1024;
   std::uint32_t idle_max = 128;
   std::uint64_t idle_ms = 60'000;
-  std::uint64_t resolve_ms = 30'000;  // addresses are looked up again after this
+  std::uint64_t resolve_ms = 30'000;  // addresses are resolved again after this
 };
 
 // One host and port with its connections. Owned by the client.
@@ -39,9 +39,9 @@ struct Origin {
   std::uint16_t port = 0;
   std::vector<Address> addresses;
   std::uint64_t resolved_ns = 0;
-  bool literal = false;  // the addresses never go stale
+  bool literal = false;  // an address: never resolved again
   Lookup *lookup = nullptr;
-  std::vector<Connection *> waiting;  // for the look-up
+  std::vector<Connection *> waiting;  // for address resolution
   std::vector<Connection *> idle;     // the most recently used one last
   std::uint32_t open = 0, routes = 0;
 };
@@ -56,10 +56,10 @@ class Http1Client {
   Http1Client &operator=(const Http1Client &) = delete;
 
   std::unique_ptr<HttpRoute> route(const Url &url, std::uint64_t connect_timeout_ms);
-  // Closes everything; no callback comes any more.
+  // Closes all connections; no further callback is called.
   void stop() noexcept;
 
-  // For tests: what is open now, and how many connections were made.
+  // For tests: the open connections, and the number created.
   std::uint32_t open() const noexcept;
   std::uint64_t connects() const noexcept { return connects_; }
 

@@ -64,8 +64,7 @@ void Lane::halt() noexcept {
   held_by_ = nullptr;
 }
 
-// ---- heads
-// ---------------------------------------------------------------------------------------
+// ---- heads --------------------------------------------------------------------------------------
 
 std::string Lane::head(std::string_view method, std::string_view target, bool revision) const {
   std::string out;
@@ -104,8 +103,7 @@ bool Lane::take_session(std::string_view id) {
   return true;
 }
 
-// ---- sending
-// -------------------------------------------------------------------------------------
+// ---- sending ------------------------------------------------------------------------------------
 
 bh_status Lane::send(const bh_lane_message &message, bh_error *error) {
   LaneHeaders headers;
@@ -213,7 +211,7 @@ void Lane::fail_queued(const bh_error &error) {
   for (const Queued &q : queue) fail_exchange(q.exchange, error);
 }
 
-// The first notification of a conversation (see expect_initialized_).
+// The first notification of a session (see expect_initialized_).
 void Lane::hold_for(Post *post) {
   expect_initialized_ = false;
   held_by_ = post;
@@ -227,8 +225,7 @@ void Lane::release_hold() {
   if (want_stream_ && wire_ == Wire::streamable) open_stream();
 }
 
-// ---- what comes back
-// -----------------------------------------------------------------------------
+// ---- receiving ----------------------------------------------------------------------------------
 
 void Lane::deliver(std::uint64_t exchange, std::string_view message) {
   if (wire_ == Wire::closed || wire_ == Wire::down) return;
@@ -290,8 +287,8 @@ void Lane::fail_exchange(std::uint64_t exchange, const bh_error &error) {
   context_.up->exchange_failed(context_.host.ctx(), handle_, exchange, &error);
 }
 
-// Servers that were restarted also say 400 to a session id that they do not know. One that answers
-// this very request has looked at it, and so knows the session.
+// Restarted servers also answer 400 to an unknown session id. An answer with this request's id
+// shows that the server has processed the request, and so knows the session.
 bool Lane::is_lost_session(const Post &post) const {
   if (!post.sent_session() || wire_ != Wire::streamable) return false;
   const std::uint16_t status = post.failure().status;
@@ -330,13 +327,13 @@ void Lane::post_refused(Post &post) {
 }
 
 void Lane::session_lost(Post *post, const bh_error &error) {
-  if (post != nullptr) post_failed(*post, error);  // this one has not run
+  if (post != nullptr) post_failed(*post, error);  // this one was not executed
   go_down(error);
 }
 
 void Lane::go_down(const bh_error &error) {
   if (wire_ == Wire::closed || wire_ == Wire::down) return;
-  session_.clear();  // nothing to DELETE
+  session_.clear();  // no DELETE is needed
   wire_ = Wire::down;
   halt();
   queue_.clear();
@@ -344,8 +341,7 @@ void Lane::go_down(const bh_error &error) {
   context_.up->lane_down(context_.host.ctx(), handle_, &error);
 }
 
-// ---- the host's other calls
-// ----------------------------------------------------------------------
+// ---- other calls of the host --------------------------------------------------------------------
 
 void Lane::ready(std::string_view revision) {
   if (wire_ == Wire::closed || wire_ == Wire::down) return;
@@ -380,8 +376,7 @@ bool Lane::sweep(std::uint64_t now_ns) {
   return !posts_.empty();
 }
 
-// ---- the end
-// -------------------------------------------------------------------------------------
+// ---- shutdown -----------------------------------------------------------------------------------
 
 void Lane::close() {
   const bool ends_session = wire_ == Wire::streamable && !session_.empty();

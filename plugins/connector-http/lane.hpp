@@ -1,5 +1,5 @@
-// One conversation with one upstream: which wire it speaks (Streamable HTTP or the old HTTP+SSE
-// pair), its session, its requests under way, its event stream.
+// One connection to an upstream server: its transport (Streamable HTTP or the old HTTP+SSE), its
+// session, its in-flight requests, its event stream.
 //
 // Owner: the Context, from lane_open until lane_closed. Thread: [io].
 #pragma once
@@ -29,18 +29,18 @@ class Lane {
   Lane(const Lane &) = delete;
   Lane &operator=(const Lane &) = delete;
 
-  // The host's side.
+  // Called by the host.
   bh_status send(const bh_lane_message &message, bh_error *error);
   void ready(std::string_view revision);
   void abandon(std::uint64_t exchange);
   void close();
-  // Ends what is open, without a word to anybody.
+  // Ends all requests and streams without a notification.
   void halt() noexcept;
   bh_lane handle() const noexcept { return handle_; }
-  // Ends POSTs that nobody waits for. True while there are any.
+  // Ends POSTs whose answer is no longer needed. Returns true while there are any.
   bool sweep(std::uint64_t now_ns);
 
-  // For its requests.
+  // Used by its requests.
   const Url &url() const noexcept { return definition_.url; }
   HttpRoute &route() noexcept { return *route_; }
   bool has_session() const noexcept { return !session_.empty(); }
@@ -50,17 +50,17 @@ class Lane {
   // False when the id cannot stand in a header.
   bool take_session(std::string_view id);
 
-  // A message of the upstream; a batch is taken apart.
+  // Delivers a message of the upstream; a batch is split.
   void deliver(std::uint64_t exchange, std::string_view message);
-  // The JSON that a POST was answered with; fails the exchange when no response is in it.
+  // Delivers the JSON answer to a POST; fails the exchange if it contains no response.
   void deliver_answer(std::uint64_t exchange, std::string_view message);
-  // `initialize` has its answer, which is about to be delivered.
+  // `initialize` was answered, and the answer is about to be delivered.
   void initialize_answered();
-  // Is there, or will there be, an event stream on which answers could come?
+  // True if there is, or will be, an event stream on which answers could arrive.
   bool listens() const noexcept { return want_stream_; }
   void post_finished(Post &post);
   void post_failed(Post &post, const bh_error &error);
-  void post_refused(Post &post);  // an HTTP status that is an error
+  void post_refused(Post &post);  // an HTTP error status
 
   void stream_opened();
   void stream_event(const SseEvent &event);
@@ -69,7 +69,7 @@ class Lane {
  private:
   enum class Wire : std::uint8_t {
     streamable,
-    seeking,  // GET is open, the `endpoint` event has not come
+    seeking,  // GET is open, the `endpoint` event has not arrived
     http_sse,
     down,
     closed
@@ -81,7 +81,7 @@ class Lane {
     LaneHeaders headers;
     std::size_t size() const noexcept { return bytes.size() + headers.lines.size(); }
   };
-  struct Farewell final : HttpSink {  // the DELETE, whose answer does not matter
+  struct Farewell final : HttpSink {  // the DELETE, whose answer is ignored
     explicit Farewell(Lane &l) : lane(l) {}
     bool on_head(const ResponseHead &) override { return true; }
     bool on_body(std::string_view) override { return true; }
@@ -126,7 +126,7 @@ class Lane {
   std::unique_ptr<HttpRoute> route_;
   Wire wire_ = Wire::streamable;
   std::string session_, revision_;
-  std::string post_head_;  // rebuilt when session, revision or endpoint change
+  std::string post_head_;  // rebuilt if session, revision or endpoint change
   Url post_url_;
   std::vector<Post *> posts_;
   EventStream stream_;
@@ -135,12 +135,13 @@ class Lane {
   std::deque<Queued> queue_;
   std::uint64_t queued_bytes_ = 0;
 
-  // The first notification behind `initialize` goes alone: POSTs on several connections may
+  // The first notification after `initialize` is sent alone: POSTs on several connections may
   // overtake each other, and servers refuse requests before `initialized`.
   bool expect_initialized_ = false;
   Post *held_by_ = nullptr;
 
-  // The initialize request, kept until it is answered: it may have to go by the other wire.
+  // The initialize request, kept until it is answered: it may have to be sent over the other
+  // transport.
   Queued initialize_{};
   bool initialize_kept_ = false;
   bh_error first_error_{};

@@ -1,4 +1,4 @@
-// The headers that a message brings along, as lines for the head of its request.
+// The headers of a message, as lines for the head of its request.
 #pragma once
 
 #include <string>
@@ -14,8 +14,8 @@ struct LaneHeaders {
   bool empty() const noexcept { return lines.empty(); }
 };
 
-// Refused with BH_E_INVALID: what bh_header does not allow, and names that no message may set. The
-// text never holds a value.
+// BH_E_INVALID: a header that bh_header does not allow, or a name that messages may not set. The
+// text never contains a value.
 bh_status read_headers(const bh_lane_message &message, LaneHeaders *out, bh_error *error);
 
 }  // namespace connector_http

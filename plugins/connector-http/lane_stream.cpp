@@ -1,4 +1,4 @@
-// A lane's event stream, and the way back to the old HTTP+SSE pair.
+// A lane's event stream, and the fallback to the old HTTP+SSE transport.
 #include <algorithm>
 #include <utility>
 
@@ -9,8 +9,7 @@
 
 namespace connector_http {
 
-// ---- Streamable HTTP: the GET for unrelated messages
-// ---------------------------------------------
+// ---- Streamable HTTP: the GET for unrelated messages --------------------------------------------
 
 void Lane::open_stream() {
   if (wire_ != Wire::streamable || !want_stream_ || stream_.running()) return;
@@ -41,7 +40,7 @@ void Lane::stream_ended(const EventStream::End &end) {
     case Wire::seeking:
       return seek_failed(end.error);
     case Wire::http_sse: {
-      // The pair's session ends with its stream.
+      // The session ends with its stream.
       const std::string text = "lost the event stream: " + std::string(bh::text(end.error));
       return go_down(bh::make_error(end.too_large ? BH_E_LIMIT : BH_E_SESSION_LOST, text));
     }
@@ -54,7 +53,7 @@ void Lane::stream_ended(const EventStream::End &end) {
 void Lane::reopen_stream(const EventStream::End &end) {
   const Settings &s = context_.settings;
   if (const auto &failure = stream_.failure(); end.refused && failure) {
-    // A stream that worked before and is refused now: the server has forgotten the session.
+    // A stream that worked before and is refused now: the server has lost the session.
     if (stream_worked_ && has_session() && (failure->status == 404 || failure->status == 400)) {
       return session_lost(
           nullptr, bh::make_error(BH_E_SESSION_LOST, "session expired (HTTP " +
@@ -84,13 +83,12 @@ void Lane::reopen_stream(const EventStream::End &end) {
   start_timer(&stream_timer_, wait, &Lane::open_stream);
 }
 
-// ---- HTTP+SSE
-// --------------------------------------------------------------------------------
+// ---- HTTP+SSE -----------------------------------------------------------------------------------
 
 bool Lane::may_fall_back(const Post &post) const {
   if (!post.initialize() || wire_ != Wire::streamable || !initialize_kept_) return false;
   const std::uint16_t status = post.failure().status;
-  // These say something about the request, not about the transport.
+  // These errors are about the request, not the transport.
   const bool other_reason = status == 401 || status == 403 || status == 407 || status == 408 ||
                             status == 413 || status == 429;
   return status >= 400 && status < 500 && !other_reason;
@@ -123,7 +121,7 @@ void Lane::seek_timed_out() {
   seek_failed(bh::make_error(BH_E_TIMEOUT, "no endpoint event came on the event stream"));
 }
 
-// Neither wire works. What the first try said is what the person should see.
+// Neither transport works. The error of the first attempt is reported.
 void Lane::seek_failed(const bh_error &error) {
   context_.host.timer_cancel(stream_timer_);
   if (definition_.http_sse_only) return go_down(error);

@@ -18,7 +18,7 @@ std::size_t skip_space(std::string_view s, std::size_t at) noexcept {
   return at;
 }
 
-// s[at] is the opening quote; gives the place behind the closing one, or npos.
+// s[at] is the opening quote; returns the position after the closing one, or npos.
 std::size_t skip_string(std::string_view s, std::size_t at) noexcept {
   for (++at;;) {
     const std::size_t quote = s.find('"', at);
@@ -54,7 +54,8 @@ std::size_t skip_value(std::string_view s, std::size_t at) noexcept {
   return npos;
 }
 
-// Calls f(name, place of the value) for each member of the top-level object until it gives false.
+// Calls f(name, position of the value) for each member of the top-level object until it returns
+// false.
 template <class F>
 void each_member(std::string_view s, F &&f) noexcept {
   std::size_t at = skip_space(s, 0);
@@ -124,7 +125,7 @@ bool holds_response(std::string_view message) noexcept {
   while (next_of_batch(message, &at, &element, &malformed)) {
     if (is_response(element)) return true;
   }
-  return malformed;  // whoever delivers it says so
+  return malformed;  // the receiver reports the error
 }
 
 bool is_batch(std::string_view message) noexcept {

@@ -13,8 +13,9 @@ namespace connector_http {
 namespace {
 
 using bh::ns_per_ms;
-constexpr std::size_t first_step = 1 << 20;  // of an answer's buffer, which doubles from there on
-// Of the answer to a notification: read to its end, so that the connection serves the next.
+constexpr std::size_t first_step = 1 << 20;  // of an answer's buffer, which then doubles
+// Limit for the answer to a notification: it is read to its end, so that the connection can be
+// reused.
 constexpr std::size_t drained_bytes_max = 64 << 10;
 
 }  // namespace
@@ -48,7 +49,7 @@ void Post::cancel() noexcept {
   context_.spare.give_back(std::move(body_));
   body_ = BodyBuffer{};
   if (feeding_) {
-    released_ = true;  // feed() gives it back when it returns
+    released_ = true;  // feed() releases it when it returns
   } else {
     context_.put_post(this);
   }
@@ -60,8 +61,7 @@ bool Post::overdue(std::uint64_t now_ns) const noexcept {
   return !waits_for_answer && now_ns - began_ns_ > context_.settings.quiet_post_ms * ns_per_ms;
 }
 
-// ---- the answer's head
-// ---------------------------------------------------------------------------
+// ---- the answer's head --------------------------------------------------------------------------
 
 bool Post::on_head(const ResponseHead &head) {
   if (head.status >= 200 && head.status < 300) return success_head(head);
@@ -84,7 +84,7 @@ bool Post::success_head(const ResponseHead &head) {
     return refuse(BH_E_PROTOCOL, "the server took the request without an answer (HTTP " +
                                      std::to_string(head.status) + "); it may have run");
   }
-  if (head.status == 202) {  // against the rules, but some answer on the lane's event stream
+  if (head.status == 202) {  // not allowed, but some servers answer on the lane's event stream
     mode_ = Mode::ignored;
     return head.framing != Framing::until_close || done_with();
   }
@@ -119,26 +119,25 @@ bool Post::reserve_for(const ResponseHead &head) {
   return true;
 }
 
-// Ends the call from inside one of its callbacks: nothing more of the answer is of interest.
+// Ends the call inside one of its callbacks: the rest of the answer is not needed.
 bool Post::done_with() {
   call_ = nullptr;
   lane_->post_finished(*this);
   return false;
 }
 
-// Ends the call from inside one of its callbacks.
+// Ends the call inside one of its callbacks.
 bool Post::refuse(bh_status code, const std::string &text) {
   call_ = nullptr;
   finish_failed(bh::make_error(code, text));
   return false;
 }
 
-// ---- the answer's body
-// ---------------------------------------------------------------------------
+// ---- the answer's body --------------------------------------------------------------------------
 
 std::span<char> Post::room() {
   if (mode_ != Mode::json) return {};
-  // What a length only claims takes no memory. When there is none, on_body() will say so.
+  // An announced length alone reserves no memory. If there is none, on_body() reports it.
   if (body_.room().empty() && body_.size() < expected_) {
     body_.reserve(std::min(expected_, std::max(first_step, body_.capacity() * 2)));
   }
@@ -183,7 +182,7 @@ bool Post::feed(std::string_view piece) {
     if (!answered_ && is_response(event.data)) {
       answered_ = true;
       answered_ns_ = context_.host.now_ns();
-      // First: the host follows it up at once, from inside deliver().
+      // First: the host sends the next message immediately, inside deliver().
       if (initialize_) lane_->initialize_answered();
     }
     lane_->deliver(exchange_, event.data);
@@ -203,7 +202,7 @@ void Post::on_whole(const ResponseHead &head, std::string_view body) {
   const bool plain = kind_ == BH_LANE_REQUEST && head.status == 200 && !initialize_ && !http_sse_ &&
                      !resuming_ && is_media_type(head.content_type, "application/json") &&
                      !body.empty() && body.size() <= context_.settings.message_bytes;
-  if (plain) {  // the usual answer, straight from where it was received
+  if (plain) {  // the usual answer, from the memory where it was received
     Lane &lane = *lane_;
     const std::uint64_t exchange = exchange_;
     lane.post_finished(*this);
@@ -291,7 +290,7 @@ void Post::repeat() {
 void Post::stream_over(const bh_error *error) {
   if (answered_) return lane_->post_finished(*this);
   if (mode_ == Mode::error && failure_ && failure_->status < 500 && failure_->status != 429) {
-    return lane_->post_refused(*this);  // the server will not resume
+    return lane_->post_refused(*this);  // the server does not resume
   }
   if (progressed_) attempts_ = 0;
   if (!sse_.last_event_id().empty() && attempts_ < context_.settings.resume_attempts) {

@@ -1,5 +1,5 @@
-// One POST of a lane, with what its answer takes: JSON at once or in pieces, an event stream, its
-// resumption by GET when the stream ends before the answer. Pooled by the Context.
+// One POST of a lane with its answer: JSON, complete or in pieces, or an event stream, which is
+// resumed by GET if it ends before the answer. Pooled by the Context.
 #pragma once
 
 #include <cstdint>
@@ -22,12 +22,12 @@ class Post final : public HttpSink {
  public:
   explicit Post(Context &context) : context_(context) {}
 
-  // A POST of `kind` (BH_LANE_...). http_sse: only success or failure is of interest.
+  // A POST of `kind` (BH_LANE_...). http_sse: only success or failure matters.
   void prepare(Lane &lane, std::uint32_t kind, std::uint64_t exchange, bool initialize,
                bool http_sse);
-  // BH_OK: the lane will hear of the end. Else nothing was sent.
+  // BH_OK: the lane is notified of the end. On an error nothing was sent.
   bh_status start(HttpRoute &route, const HttpRequest &request, bh_error *error);
-  // Ends it without a word to the host.
+  // Ends it without notifying the host.
   void cancel() noexcept;
 
   std::uint64_t exchange() const noexcept { return exchange_; }
@@ -36,11 +36,11 @@ class Post final : public HttpSink {
   bool sent_session() const noexcept { return sent_session_; }
   bool resuming() const noexcept { return resuming_; }
   bool answered() const noexcept { return answered_; }
-  // Of an answer that is an error: its head, and at most Settings::error_body_bytes of its body.
-  // NOLINTNEXTLINE(bugprone-unchecked-optional-access): the caller knows that it is one.
+  // The head of an error answer, with at most Settings::error_body_bytes of its body.
+  // NOLINTNEXTLINE(bugprone-unchecked-optional-access): the caller has checked.
   const HttpFailure &failure() const noexcept { return *failure_; }
   std::string_view error_body() const noexcept { return body_.view(); }
-  // Should a sweep at now_ns end it?
+  // True if a sweep at now_ns should end it.
   bool overdue(std::uint64_t now_ns) const noexcept;
 
   // Keeps a request that may be sent again. deadline_ns 0: not known here.
@@ -80,15 +80,15 @@ class Post final : public HttpSink {
   std::uint32_t kind_ = 0;
   Mode mode_ = Mode::none;
   bool initialize_ = false, http_sse_ = false, sent_session_ = false;
-  bool answered_ = false;  // the response came on the event stream
+  bool answered_ = false;  // the response arrived on the event stream
   bool resuming_ = false;
-  bool progressed_ = false;  // an event came since the last attempt
-  bool feeding_ = false;     // on the stack; the object must not be reused yet
+  bool progressed_ = false;  // an event arrived since the last attempt
+  bool feeding_ = false;     // feed() is on the stack; the object must not be reused yet
   bool released_ = false;
   std::uint32_t attempts_ = 0;
   bh_timer timer_ = 0;
-  std::size_t expected_ = 0;  // bytes of a body of known length; 0: not known
-  std::size_t drained_ = 0;   // of a body that nobody wants
+  std::size_t expected_ = 0;  // length of the body; 0: not known
+  std::size_t drained_ = 0;   // discarded bytes of a body
   BodyBuffer body_;
   SseParser sse_;
   std::optional<HttpFailure> failure_;

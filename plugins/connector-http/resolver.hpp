@@ -1,5 +1,5 @@
-// Names to addresses without blocking the reactor: literals and localhost at once, others by
-// getaddrinfo on the host's pool, kept for 30 s by their user.
+// Resolves names without blocking the reactor: literals and localhost immediately, others by
+// getaddrinfo on the host's pool. The caller caches the result for 30 s.
 #pragma once
 
 #include <sys/socket.h>
@@ -21,16 +21,16 @@ struct Address {
 // At most 16 addresses of one name are kept.
 constexpr std::size_t addresses_max = 16;
 
-// Fills *out for an IPv4 or IPv6 literal or localhost (::1 first, as getaddrinfo orders it).
+// Fills *out for an IPv4 or IPv6 literal or localhost (::1 first, in getaddrinfo's order).
 bool resolve_now(const std::string &host, std::uint16_t port, std::vector<Address> *out);
 
-// One look-up on the pool. done is called on the reactor thread, with an empty list and a reason
-// when the name has no address; not after cancel(). [io]
+// One resolution on the pool. done is called on the reactor thread, not after cancel(); if the name
+// has no address, with an empty list and a reason. [io]
 class Lookup {
  public:
   using Done = void (*)(void *arg, std::vector<Address> &&addresses, const std::string &why);
 
-  // Null when the pool is full.
+  // Null if the pool is full.
   static Lookup *start(const bh::Host &host, std::string name, std::uint16_t port, Done done,
                        void *arg);
   void cancel() noexcept { done_ = nullptr; }

@@ -17,7 +17,7 @@ class ServiceRoute final : public HttpRoute {
 
   bh_status start(const HttpRequest &request, HttpSink &sink, HttpCall **out,
                   bh_error *error) override;
-  // The service copies what it takes and bounds it by its number of requests.
+  // The service copies its input and limits the number of requests.
   std::uint64_t unsent() const noexcept override { return 0; }
 
  private:
@@ -27,7 +27,7 @@ class ServiceRoute final : public HttpRoute {
   std::uint64_t connect_timeout_ms_;
 };
 
-// One request. When it has ended it is freed at the end of the turn, as one of its callbacks may be
+// One request. It is freed at the end of the turn in which it ended, as one of its callbacks may be
 // on the stack.
 class ServiceCall final : public HttpCall {
  public:
@@ -65,7 +65,7 @@ class ServiceCall final : public HttpCall {
     if (sink != nullptr) sink->on_done(error);
   }
 
-  // A sink that says no has let go of the call; the service still ends it with on_done.
+  // A sink that returns false has released the call; the service still calls on_done.
   bh_status status_for(bool wanted) noexcept {
     if (wanted) return BH_OK;
     sink_ = nullptr;
@@ -82,7 +82,7 @@ class ServiceCall final : public HttpCall {
                                 std::uint32_t n) {
     ResponseHead head;
     head.status = static_cast<std::uint16_t>(status);
-    head.framing = status == 204 ? Framing::none : Framing::chunked;  // the service tells the end
+    head.framing = status == 204 ? Framing::none : Framing::chunked;  // the service reports the end
     for (std::uint32_t i = 0; i < n; ++i) {
       const std::string_view name = bh::view(headers[i].name), value = bh::view(headers[i].value);
       if (equal_ignoring_case(name, "content-type")) head.content_type = value;
@@ -111,7 +111,7 @@ class ServiceCall final : public HttpCall {
   bool finished_ = false;
 };
 
-// "Name: value\r\n" lines behind the request line, without Host, which the service makes itself.
+// "Name: value\r\n" lines after the request line, without Host, which the service adds.
 std::vector<bh_http_header> split_headers(std::string_view head) {
   std::vector<bh_http_header> out;
   std::size_t at = head.find("\r\n");

@@ -18,8 +18,8 @@ void shrink(std::string *s) noexcept {
 
 }  // namespace
 
-// The first CR or LF at or behind `at`. Where the piece's next LF is, is looked for once: lines
-// that end with CR alone would otherwise each look through all that follows.
+// The first CR or LF at or after `at`. The position of the piece's next LF is cached: otherwise
+// each line that ends with CR alone would scan the rest of the piece.
 std::size_t SseParser::line_end(std::string_view in, std::size_t at) noexcept {
   if (!lf_known_ || lf_ < at) {
     lf_ = std::min(in.find('\n', at), in.size());
@@ -34,7 +34,7 @@ void SseParser::restart() noexcept {
   type_.clear();
   view_ = {};
   has_data_ = skip_lf_ = dispatched_ = false;
-  has_id_ = lf_known_ = false;  // an event that was not whole has not come
+  has_id_ = lf_known_ = false;  // an incomplete event does not count
   at_start_ = true;
 }
 
@@ -72,7 +72,7 @@ void SseParser::take_id(std::string_view value) {
       value.size() <= id_bytes_max && std::all_of(value.begin(), value.end(), [](char c) {
         return static_cast<unsigned char>(c) >= 0x20 && c != 0x7F;
       });
-  if (value.find('\0') != std::string_view::npos) return;  // the format says: ignore the field
+  if (value.find('\0') != std::string_view::npos) return;  // ignored, as the specification requires
   id_.assign(fit ? value : std::string_view{});
   has_id_ = true;
 }
@@ -87,7 +87,7 @@ void SseParser::take_retry(std::string_view value) {
   retry_ms_ = static_cast<std::uint32_t>(ms);
 }
 
-// One line without its end; stable: it lies in the caller's piece, not in line_.
+// Processes one line without its end; stable: it is in the caller's piece, not in line_.
 bool SseParser::take_line(std::string_view line, bool stable) {
   const std::size_t colon = line.find(':');
   if (colon == 0) return true;  // a comment
@@ -102,7 +102,7 @@ bool SseParser::take_line(std::string_view line, bool stable) {
   return true;
 }
 
-// At a blank line: true when there is an event to hand on.
+// At a blank line: true if an event is complete.
 bool SseParser::finish_event(SseEvent *out) {
   const bool have = has_data_;
   has_data_ = false;
@@ -113,11 +113,11 @@ bool SseParser::finish_event(SseEvent *out) {
   }
   out->type = type_;
   out->data = view_.data() != nullptr ? view_ : std::string_view(data_);
-  dispatched_ = true;  // type_ and data_ are cleared when the caller comes back
+  dispatched_ = true;  // type_ and data_ are cleared at the next call
   return true;
 }
 
-// Keeps the unfinished rest of a piece. The bound covers a line as well as an event.
+// Keeps the incomplete rest of a piece. The limit covers a line as well as an event.
 bool SseParser::keep(std::string_view rest) {
   own_data();
   if (line_.size() + rest.size() > max_event_bytes_ + type_bytes_max) return false;
@@ -156,7 +156,7 @@ SseParser::Step SseParser::next(std::string_view in, std::size_t *at, SseEvent *
     }
     if (at_start_ && line.starts_with(byte_order_mark)) line.remove_prefix(byte_order_mark.size());
     at_start_ = false;
-    // The same bound whether the line came in one piece or in many: splits never change events.
+    // The same limit whether the line arrived in one piece or several: the split does not matter.
     const bool short_enough = line.size() <= max_event_bytes_ + type_bytes_max;
     const bool fits = line.empty() || (short_enough && take_line(line, stable));
     const bool event = line.empty() && finish_event(out);

@@ -1,4 +1,4 @@
-// Absolute http and https URLs: parsed once when a lane opens, and for `endpoint` events and
+// Absolute http and https URLs. They are parsed when a lane opens, and for `endpoint` events and
 // redirects, which come from the upstream and are not trusted.
 #pragma once
 
@@ -15,19 +15,19 @@ struct Url {
   std::uint16_t port = 0;
   std::string target;  // path and query, starts with '/'
 
-  // "host" or "host:port", as a Host header wants it (brackets, no default port).
+  // "host" or "host:port", for a Host header (with brackets, without the default port).
   std::string authority() const;
-  // "host:port" for people and as a key.
+  // "host:port", for messages and as a key.
   std::string host_port() const;
-  // "http://host:port" with the port left out when it is the default.
+  // "http://host:port"; the port is omitted if it is the default.
   std::string origin() const;
-  // origin() and the path without its query, which may hold a credential.
+  // origin() and the path, without the query, which may contain a credential.
   std::string shown() const;
   std::string text() const { return origin() + target; }
 };
 
-// Refuses user names, passwords, control bytes, spaces and bytes above 0x7E. At most 8 KiB.
-// On failure *why says what is wrong, without quoting the URL.
+// Refuses user names, passwords, control bytes, spaces and bytes above 0x7E. At most 8 KiB. On
+// failure *why contains the reason, without the URL.
 std::optional<Url> parse_url(std::string_view text, std::string *why);
 
 // RFC 3986 section 5.2 for http and https: an absolute URL, "//host/..", "/path", "path", "?query".

@@ -1,4 +1,4 @@
-// Answers to POSTs that are none, or more than was asked for.
+// Invalid and excessive answers to POSTs.
 #include <catch2/catch.hpp>
 #include <chrono>
 #include <fstream>
@@ -15,7 +15,7 @@ constexpr bool sanitized = true;
 constexpr bool sanitized = false;
 #endif
 
-// What this process has of private writable memory.
+// The size of this process's private writable memory.
 std::size_t data_mib() {
   std::ifstream status("/proc/self/status");
   for (std::string line; std::getline(status, line);) {
@@ -26,7 +26,7 @@ std::size_t data_mib() {
 
 }  // namespace
 
-TEST_CASE("a request that is taken without an answer fails at once") {
+TEST_CASE("a request that is accepted without an answer fails immediately") {
   const int status = GENERATE(202, 204);
   Server server([&](const Request &, Peer &peer) { peer.answer(status, "", "", ""); });
   Fixture f;
@@ -38,7 +38,7 @@ TEST_CASE("a request that is taken without an answer fails at once") {
   CHECK(f.seen.events[0].text.find("may have run") != std::string::npos);
 }
 
-TEST_CASE("a request that is taken with 202 may be answered on the lane's event stream") {
+TEST_CASE("a request accepted with 202 may be answered on the lane's event stream") {
   std::atomic<bool> asked = false;
   Server server([&](const Request &r, Peer &peer) {
     if (r.method == "GET") {
@@ -61,7 +61,7 @@ TEST_CASE("a request that is taken with 202 may be answered on the lane's event 
   REQUIRE(f.close(lane));
 }
 
-TEST_CASE("JSON that answers nothing is handed on, and the request fails") {
+TEST_CASE("JSON without a response is delivered, and the request fails") {
   const std::string body =
       GENERATE(as<std::string>{}, R"({"jsonrpc":"2.0","method":"notifications/x"})",
                R"([{"jsonrpc":"2.0","method":"notifications/x"}])");
@@ -84,11 +84,11 @@ TEST_CASE("JSON that answers nothing is handed on, and the request fails") {
   CHECK(f.seen.events[1].code == BH_E_PROTOCOL);
 }
 
-TEST_CASE("a notification's answer in chunks leaves its connection to the next call") {
+TEST_CASE("after a notification's chunked answer the connection is reused") {
   Server server([](const Request &r, Peer &peer) {
     if (r.body.find("initialized") != std::string::npos) {
       peer.send("HTTP/1.1 202 Accepted\r\nTransfer-Encoding: chunked\r\n\r\n");
-      std::this_thread::sleep_for(std::chrono::milliseconds(20));  // a piece of its own
+      std::this_thread::sleep_for(std::chrono::milliseconds(20));  // a separate piece
       return peer.send("0\r\n\r\n");
     }
     if (!handshake_step(r, peer)) peer.answer(200, result(2));
@@ -104,7 +104,7 @@ TEST_CASE("a notification's answer in chunks leaves its connection to the next c
   REQUIRE(f.close(lane));
 }
 
-TEST_CASE("a notification's answer without end is not read for ever") {
+TEST_CASE("a notification's endless answer is not read forever") {
   std::atomic<bool> closed = false;
   Server server([&](const Request &, Peer &peer) {
     peer.send("HTTP/1.1 202 Accepted\r\nTransfer-Encoding: chunked\r\n\r\n");
@@ -119,8 +119,8 @@ TEST_CASE("a notification's answer without end is not read for ever") {
   CHECK(f.seen.events.empty());
 }
 
-TEST_CASE("answers that only claim to be long take no memory") {
-  if (sanitized) return;  // its run-time maps memory of its own
+TEST_CASE("an announced length alone takes no memory") {
+  if (sanitized) return;  // the sanitizer's runtime maps memory of its own
   bh_limits limits = bh::testing::limits();
   limits.message_bytes = 64u << 20;
   constexpr int calls = 48;
@@ -143,6 +143,7 @@ TEST_CASE("answers that only claim to be long take no memory") {
   REQUIRE(f.send(lane, 999, call(999)) == BH_OK);
   REQUIRE(f.wait_events(1));
   f.host.run_for(20);
-  CHECK(data_mib() - before < 768);  // MiB; they claim 1536, and the server has 384 of stacks
+  CHECK(data_mib() - before < 768);  // MiB; the announced lengths are 1536, and the server has 384
+                                     // of stacks
   f.stop();
 }

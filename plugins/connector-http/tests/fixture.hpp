@@ -1,4 +1,4 @@
-// The plugin between a fake host that records and a test's server.
+// The plugin between a recording fake host and a test server.
 #pragma once
 
 #include <dirent.h>
@@ -33,10 +33,10 @@ struct Event {
   std::uint32_t retry_after_ms = 0;
 };
 
-// What the plugin tells the host.
+// Calls of the plugin to the host.
 struct Recorder {
   std::vector<Event> events;
-  std::function<void(const Event &)> on_event;  // also told, from inside the callback
+  std::function<void(const Event &)> on_event;  // called inside the callback, too
 
   void add(Event event) {
     events.push_back(std::move(event));
@@ -172,7 +172,7 @@ inline std::string call(int id) {
          R"(,"method":"tools/call","params":{"name":"x"}})";
 }
 
-// Answers a plain MCP server's handshake; true when the request was part of it.
+// Answers the handshake of a plain MCP server; true if the request was part of it.
 inline bool handshake_step(const Request &r, Peer &peer, const std::string &session = "s-1") {
   if (r.method == "GET") return peer.answer(405, ""), true;
   if (r.method == "DELETE") return peer.answer(200, ""), true;

@@ -1,4 +1,4 @@
-// Headers that messages bring along: what is sent, and what is refused.
+// Headers of messages: what is sent, and what is refused.
 #include <catch2/catch.hpp>
 
 #include <utility>
@@ -35,7 +35,7 @@ void answer_calls(const Request &r, Peer &peer) {
   peer.answer(200, result(std::atoi(&r.body[at + 5])));
 }
 
-// The request of that exchange, as the server got it.
+// The request of that exchange, as the server received it.
 Request request_of(const Server &server, int id) {
   for (const Request &r : server.requests()) {
     if (r.body == call(id)) return r;
@@ -73,7 +73,7 @@ TEST_CASE("headers of a message are sent with it, and with no other") {
   CHECK(without.header("mcp-protocol-version") == "2025-06-18");
   CHECK_FALSE(without.headers.contains("mcp-method"));
 
-  // A host that was built before there were headers: what lies behind its struct is not read.
+  // A host that was built before there were headers: memory after its struct is not read.
   REQUIRE(send_with(f, lane, 4, {{"Host", "elsewhere"}}, offsetof(bh_lane_message, headers)) ==
           BH_OK);
   REQUIRE(f.wait_events(3));
@@ -88,7 +88,7 @@ TEST_CASE("a message that waits for the connection keeps its headers") {
          BH_LANE_INITIALIZE);
   REQUIRE(f.wait_events(1));
   f.notify(lane, R"({"jsonrpc":"2.0","method":"notifications/initialized"})");
-  REQUIRE(send_with(f, lane, 2, {{"Mcp-Name", "x"}}) == BH_OK);  // behind the notification
+  REQUIRE(send_with(f, lane, 2, {{"Mcp-Name", "x"}}) == BH_OK);  // waits for the notification
   CHECK(request_of(server, 2).body.empty());
   REQUIRE(f.wait_events(2));
   CHECK(request_of(server, 2).header("mcp-name") == "x");

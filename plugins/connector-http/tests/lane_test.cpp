@@ -53,7 +53,8 @@ TEST_CASE("a JSON answer and then an event stream answer, with session and versi
   CHECK(f.host.faults().empty());
 }
 
-TEST_CASE("bearer token and custom headers go on every request, reserved ones are refused") {
+TEST_CASE(
+    "bearer token and custom headers are sent with every request, reserved ones are refused") {
   Server server([](const Request &r, Peer &peer) { handshake_step(r, peer); });
   Fixture f;
   const std::string headers =
@@ -78,7 +79,7 @@ TEST_CASE("bearer token and custom headers go on every request, reserved ones ar
   for (const auto &line : f.host.logs()) CHECK(line.text.find("t0ken") == std::string::npos);
 }
 
-TEST_CASE("failure classes have codes and texts of their own") {
+TEST_CASE("each class of failure has its own code and text") {
   struct Case {
     int status;
     const char *headers;
@@ -150,7 +151,7 @@ TEST_CASE("an error answer with a JSON-RPC error for this request is delivered")
   CHECK(f.seen.events[0].text == body);
 }
 
-TEST_CASE("requests wait behind the first notification") {
+TEST_CASE("requests wait for the first notification") {
   Server server([](const Request &r, Peer &peer) {
     if (r.body.find("notifications/initialized") != std::string::npos) {
       std::this_thread::sleep_for(std::chrono::milliseconds(50));
@@ -169,7 +170,7 @@ TEST_CASE("requests wait behind the first notification") {
   CHECK(requests[2].number == 3);
 }
 
-TEST_CASE("the lane may be closed from inside a message") {
+TEST_CASE("a lane may be closed inside a message callback") {
   Server server([](const Request &r, Peer &peer) {
     if (handshake_step(r, peer)) return;
     peer.begin_events();
@@ -184,12 +185,12 @@ TEST_CASE("the lane may be closed from inside a message") {
   };
   REQUIRE(f.send(lane, 2, call(2)) == BH_OK);
   REQUIRE(f.wait([&] { return f.count(Event::closed, 1) == 1; }));
-  CHECK(f.count(Event::message, 1) == 1);  // nothing more came after lane_close
+  CHECK(f.count(Event::message, 1) == 1);  // no event after lane_close
   f.host.run_for(20);
   CHECK(f.count(Event::closed, 1) == 1);
 }
 
-TEST_CASE("an abandoned exchange gets nothing any more, its connection goes") {
+TEST_CASE("an abandoned exchange gets no further event, and its connection is closed") {
   Server server([](const Request &r, Peer &peer) {
     if (handshake_step(r, peer)) return;
     if (r.body.find("\"id\":2") != std::string::npos) return peer.wait_closed();
@@ -199,7 +200,7 @@ TEST_CASE("an abandoned exchange gets nothing any more, its connection goes") {
   void *lane = f.open(Fixture::definition(server.url()));
   REQUIRE(f.handshake(lane));
   REQUIRE(f.send(lane, 2, call(2)) == BH_OK);
-  // Not necessarily the last one: the stream for unrelated messages is opened meanwhile.
+  // Not necessarily the last one: the stream for unrelated messages is opened at the same time.
   REQUIRE(f.wait([&] {
     for (const Request &r : server.requests()) {
       if (r.body == call(2)) return true;
@@ -213,7 +214,7 @@ TEST_CASE("an abandoned exchange gets nothing any more, its connection goes") {
   CHECK(f.seen.events.size() == 1);
 }
 
-TEST_CASE("a batch is taken apart") {
+TEST_CASE("a batch is split into messages") {
   Server server([](const Request &r, Peer &peer) {
     if (handshake_step(r, peer)) return;
     peer.answer(200, " [ {\"method\":\"a\",\"x\":\"],[\"} , " + result(2) + " ] ");

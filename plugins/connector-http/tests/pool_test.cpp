@@ -1,4 +1,4 @@
-// The shared connections: reuse, dead ones, bounds, hostile and large answers.
+// The shared connections: reuse, lost ones, limits, hostile and large answers.
 #include <catch2/catch.hpp>
 #include <chrono>
 
@@ -8,7 +8,7 @@ using namespace connector_http::testing;
 
 namespace {
 
-// Sends one call and returns what came of it.
+// Sends one call and returns its result.
 Event one_call(Fixture &f, void *lane, int id) {
   f.seen.events.clear();
   if (f.send(lane, static_cast<std::uint64_t>(id), call(id)) != BH_OK) {
@@ -20,7 +20,7 @@ Event one_call(Fixture &f, void *lane, int id) {
 
 }  // namespace
 
-TEST_CASE("calls one after the other use one connection") {
+TEST_CASE("successive calls use one connection") {
   Server server([](const Request &r, Peer &peer) {
     if (!handshake_step(r, peer)) peer.answer(200, result(2));
   });
@@ -33,7 +33,7 @@ TEST_CASE("calls one after the other use one connection") {
   CHECK(server.connections() == before);
 }
 
-TEST_CASE("the kernel asks a silent peer after half a minute") {
+TEST_CASE("the kernel probes a silent peer after half a minute") {
   Server server([](const Request &r, Peer &peer) {
     if (!handshake_step(r, peer)) peer.answer(200, result(2));
   });
@@ -67,7 +67,7 @@ TEST_CASE("fifty lanes share one pool") {
   std::vector<void *> lanes;
   for (bh_lane i = 1; i <= 50; ++i) {
     lanes.push_back(f.open(Fixture::definition(server.url()), i));
-    // No initialize: it would take a fresh connection each.
+    // No initialize: each would use a new connection.
     CHECK(one_call(f, lanes.back(), 2).kind == Event::message);
   }
   CHECK(server.connections() == 1);
@@ -87,12 +87,12 @@ TEST_CASE("an idle connection that the server closed is not used again") {
   void *lane = f.open(Fixture::definition(server.url()));
   CHECK(one_call(f, lane, 2).kind == Event::message);
   server.close_idle();
-  REQUIRE(f.wait([&] { return f.host.watches() == 0; }));  // the end was noticed
+  REQUIRE(f.wait([&] { return f.host.watches() == 0; }));  // the close was detected
   CHECK(one_call(f, lane, 2).kind == Event::message);
   CHECK(server.requests().size() == 2);
 }
 
-TEST_CASE("a connection that dies under a call is reported, and the call is not repeated") {
+TEST_CASE("a connection lost during a call is reported, and the call is not repeated") {
   const bool reset = GENERATE(false, true);
   Server server([&](const Request &r, Peer &peer) {
     if (r.body.find("\"id\":2") != std::string::npos) return peer.answer(200, result(2));
@@ -109,7 +109,7 @@ TEST_CASE("a connection that dies under a call is reported, and the call is not 
   CHECK(server.requests().size() == 2);
 }
 
-TEST_CASE("nobody listens: not sent") {
+TEST_CASE("no listening server: not sent") {
   int port = 0;
   {
     port = Server([](const Request &, Peer &) {}).port();
@@ -122,12 +122,12 @@ TEST_CASE("nobody listens: not sent") {
   CHECK(e.text.find("refused") != std::string::npos);
 }
 
-TEST_CASE("addresses are tried in turn, names that do not resolve say so") {
+TEST_CASE("addresses are tried in turn, and unresolvable names are reported") {
   Server server([](const Request &r, Peer &peer) {
     if (!handshake_step(r, peer)) peer.answer(200, result(2));
   });
   Fixture f;
-  // ::1 comes first and nobody listens there.
+  // ::1 comes first and has no listener.
   void *lane =
       f.open(Fixture::definition("http://localhost:" + std::to_string(server.port()) + "/"));
   CHECK(one_call(f, lane, 2).kind == Event::message);
@@ -137,7 +137,7 @@ TEST_CASE("addresses are tried in turn, names that do not resolve say so") {
   CHECK(e.text.find("resolve") != std::string::npos);
 }
 
-TEST_CASE("answers that are not HTTP, or break it, fail the call only") {
+TEST_CASE("invalid HTTP answers fail only the call") {
   const std::string raw =
       GENERATE(as<std::string>{}, "SSH-2.0-OpenSSH\r\n\r\n",
                "HTTP/1.1 200 OK\nContent-Length: 2\n\n{}\r\n\r\n",
@@ -160,11 +160,11 @@ TEST_CASE("answers that are not HTTP, or break it, fail the call only") {
   const Event e = one_call(f, lane, 2);
   CHECK(e.kind == Event::failed);
   CHECK(e.code == BH_E_PROTOCOL);
-  REQUIRE(f.wait([&] { return f.host.watches() == 0; }));  // the server's close was noticed
+  REQUIRE(f.wait([&] { return f.host.watches() == 0; }));  // the server's close was detected
   CHECK(one_call(f, lane, 3).kind == Event::message);
 }
 
-TEST_CASE("a slow server that sends its answer byte by byte is understood") {
+TEST_CASE("an answer in single bytes is parsed") {
   const bool chunked = GENERATE(false, true);
   Server server([&](const Request &, Peer &peer) {
     const std::string body = result(2);
@@ -192,7 +192,7 @@ TEST_CASE("a slow server that sends its answer byte by byte is understood") {
   CHECK(server.connections() == 1);
 }
 
-TEST_CASE("answers of 8 MB arrive whole, and a large request leaves whole") {
+TEST_CASE("answers of 8 MB arrive complete, and so do large requests") {
   bh_limits limits = bh::testing::limits();
   limits.message_bytes = 32u << 20;
   limits.write_queue_bytes = 64u << 20;
@@ -223,7 +223,7 @@ TEST_CASE("answers of 8 MB arrive whole, and a large request leaves whole") {
   CHECK(server.requests()[0].body == request);
 }
 
-TEST_CASE("bounds: message, event, head, queue") {
+TEST_CASE("limits: message, event, head, queue") {
   bh_limits limits = bh::testing::limits();
   limits.message_bytes = 1000;
   limits.header_bytes = 600;
@@ -250,10 +250,10 @@ TEST_CASE("bounds: message, event, head, queue") {
   CHECK(one_call(f, lane, 3).kind == Event::message);
 }
 
-TEST_CASE("a server that does not read bounds what is queued") {
+TEST_CASE("the queue to a server that does not read is limited") {
   bh_limits limits = bh::testing::limits();
   limits.write_queue_bytes = 1u << 20;
-  // Connections wait in the kernel's backlog of a listener that nobody accepts from.
+  // Connections wait in the kernel's backlog of a listener without accept().
   const int listener = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
   sockaddr_in at{};
   at.sin_family = AF_INET;
@@ -266,7 +266,7 @@ TEST_CASE("a server that does not read bounds what is queued") {
   void *lane =
       f.open(Fixture::definition("http://127.0.0.1:" + std::to_string(ntohs(at.sin_port)) + "/"));
   const std::string big(20u << 20, 'z');
-  REQUIRE(f.send(lane, 1, big) == BH_OK);  // one alone always goes
+  REQUIRE(f.send(lane, 1, big) == BH_OK);  // one message alone is always sent
   f.host.run_for(20);
   CHECK(f.send(lane, 2, call(2)) == BH_E_LIMIT);
   f.abandon(lane, 1);
@@ -275,7 +275,7 @@ TEST_CASE("a server that does not read bounds what is queued") {
   ::close(listener);
 }
 
-TEST_CASE("500 lanes opened and closed leave nothing behind") {
+TEST_CASE("500 lanes opened and closed leave no resources behind") {
   Server server([](const Request &r, Peer &peer) {
     if (!handshake_step(r, peer)) peer.answer(200, result(2));
   });
@@ -289,7 +289,8 @@ TEST_CASE("500 lanes opened and closed leave nothing behind") {
       REQUIRE(f.close(lane));
       f.seen.events.clear();
     }
-    REQUIRE(f.wait([&] { return server.open() == 0; }));  // no lane is left: no connection either
+    REQUIRE(f.wait([&] { return server.open() == 0; }));  // no lane is left, so no connection
+                                                          // either
     CHECK(open_descriptors() <= started);
     CHECK(f.host.watches() == 0);
     f.stop();

@@ -1,5 +1,5 @@
 // A scripted HTTP server for tests: 127.0.0.1, a port of the kernel's choice, one thread per
-// connection. What it answers is a function of the test.
+// connection. A function of the test answers.
 #pragma once
 
 #include <arpa/inet.h>
@@ -36,7 +36,7 @@ struct Request {
   }
 };
 
-// The server's end of a connection, used by the handler only.
+// The server's end of a connection, used only by the handler.
 class Peer {
  public:
   explicit Peer(int fd) : fd_(fd) {}
@@ -129,7 +129,7 @@ class Server {
     const std::lock_guard lock(mutex_);
     return static_cast<int>(open_.size());
   }
-  // Closes the connections on which no request is under way now.
+  // Closes the connections without a current request.
   void close_idle() {
     const std::lock_guard lock(mutex_);
     for (int fd : open_) ::shutdown(fd, SHUT_RDWR);
@@ -139,7 +139,7 @@ class Server {
   void accept_all() {
     for (;;) {
       const int fd = ::accept4(listener_, nullptr, nullptr, SOCK_CLOEXEC);
-      // A test has taken all descriptors away, from this thread as well.
+      // A test has exhausted the descriptors, also for this thread.
       if (fd < 0 && errno == EMFILE && !ending_) {
         std::this_thread::sleep_for(std::chrono::milliseconds(1));
         continue;

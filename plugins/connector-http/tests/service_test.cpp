@@ -1,4 +1,4 @@
-// The other back end: the same lanes through the http-client plugin, here by way of a proxy.
+// The other back end: the same lanes through the http-client plugin, here through a proxy.
 #include <catch2/catch.hpp>
 
 #include "bulkhead/abi/ext/draft/http.h"
@@ -10,7 +10,7 @@ using namespace connector_http::testing;
 
 namespace {
 
-// What the host does: the service's functions with the host's ctx in place of its self.
+// The host's part: the service's functions with the host's ctx as self.
 const bh_plugin *service = nullptr;
 const bh_http_service *functions() {
   return static_cast<const bh_http_service *>(service->get_ext(service->self, BH_EXT_HTTP_SERVICE));
@@ -77,7 +77,7 @@ TEST_CASE("JSON, event stream, session and headers through the service") {
   }
 }
 
-TEST_CASE("a notification's answer is read to its end, and its connection serves the next call") {
+TEST_CASE("a notification's answer is read to its end, and its connection is reused") {
   Server server([](const Request &r, Peer &peer) {
     if (r.body.find("initialized") != std::string::npos) {
       peer.send("HTTP/1.1 202 Accepted\r\nTransfer-Encoding: chunked\r\n\r\n");
@@ -124,7 +124,7 @@ TEST_CASE("failures and the end of a lane through the service") {
   REQUIRE(f.close(lane));
 }
 
-TEST_CASE("the lane may be closed from inside an event, with calls under way") {
+TEST_CASE("a lane may be closed inside an event callback, with calls in flight") {
   Server server([](const Request &r, Peer &peer) {
     if (handshake_step(r, peer)) return;
     peer.begin_events();

@@ -1,4 +1,4 @@
-// A session's beginning when `initialize` is answered on an event stream, and its loss.
+// The start of a session whose `initialize` is answered on an event stream, and its loss.
 #include <catch2/catch.hpp>
 #include <chrono>
 
@@ -6,7 +6,7 @@
 
 using namespace connector_http::testing;
 
-TEST_CASE("initialize answered on a stream that stays open: initialized still goes alone") {
+TEST_CASE("initialize answered on a stream that stays open: initialized is still sent alone") {
   std::atomic<bool> initialized = false, early = false;
   Server server([&](const Request &r, Peer &peer) {
     if (r.body.find("\"initialize\"") != std::string::npos) {
@@ -24,7 +24,7 @@ TEST_CASE("initialize answered on a stream that stays open: initialized still go
   });
   Fixture f;
   void *lane = f.open(Fixture::definition(server.url()));
-  f.seen.on_event = [&](const Event &e) {  // as the host does, from inside the answer
+  f.seen.on_event = [&](const Event &e) {  // as the host does, inside the answer's callback
     if (e.text != result(1)) return;
     f.notify(lane, R"({"jsonrpc":"2.0","method":"notifications/initialized"})");
     f.ready(lane);
@@ -38,7 +38,7 @@ TEST_CASE("initialize answered on a stream that stays open: initialized still go
   REQUIRE(f.close(lane));
 }
 
-TEST_CASE("400 with this request's own error is its answer, whatever words are in it") {
+TEST_CASE("400 with this request's own error is its answer, whatever its text") {
   const std::string body =
       R"({"jsonrpc":"2.0","id":2,"error":{"code":-32602,"message":"no such session: abc"}})";
   Server server([&](const Request &r, Peer &peer) {
@@ -53,13 +53,13 @@ TEST_CASE("400 with this request's own error is its answer, whatever words are i
   REQUIRE(f.wait_events(1));
   CHECK(f.seen.events[0].kind == Event::message);
   CHECK(f.seen.events[0].text == body);
-  REQUIRE(f.send(lane, 3, call(3)) == BH_OK);  // the lane is as it was
+  REQUIRE(f.send(lane, 3, call(3)) == BH_OK);  // the lane is unchanged
   REQUIRE(f.wait_events(2));
   CHECK(f.seen.events[1].text == result(3));
   REQUIRE(f.close(lane));
 }
 
-TEST_CASE("a session that is lost while a stream is resumed: that call may have run") {
+TEST_CASE("a session lost during a resumption: the call may have been executed") {
   Server server([&](const Request &r, Peer &peer) {
     if (r.method == "GET" && !r.header("last-event-id").empty()) return peer.answer(404, "");
     if (handshake_step(r, peer)) return;

@@ -1,4 +1,4 @@
-// Event streams that break off, and ones that cost the reader.
+// Interrupted event streams, and expensive ones.
 #include "sse.hpp"
 
 #include <catch2/catch.hpp>
@@ -18,21 +18,21 @@ int read_all(SseParser *parser, std::string_view in) {
 
 }  // namespace
 
-TEST_CASE("an id counts when its event has come completely") {
+TEST_CASE("an id counts once its event is complete") {
   SseParser parser;
   CHECK(read_all(&parser, "id: 1\ndata: a\n\nid: 2\ndata: b\n") == 1);
   CHECK(parser.last_event_id() == "1");
-  parser.restart();  // the connection broke: 2 must come again
+  parser.restart();  // the connection broke: 2 must be sent again
   CHECK(read_all(&parser, "data: c\n\n") == 1);
   CHECK(parser.last_event_id() == "1");
-  CHECK(read_all(&parser, "id: 3\n\n") == 0);  // one without data says where the stream is, too
+  CHECK(read_all(&parser, "id: 3\n\n") == 0);  // an event without data also sets the position
   CHECK(parser.last_event_id() == "3");
   CHECK(read_all(&parser, "id\n\n") == 0);
   CHECK(parser.last_event_id().empty());
 }
 
 TEST_CASE("lines that end with CR alone cost no more than others") {
-  // Minutes, when each line looks through all that follows.
+  // Takes minutes if each line scans the rest of the piece.
   std::string in;
   for (int i = 0; i < 4'000'000; ++i) in += ":\r";
   in += "data: x\r\r";
@@ -40,7 +40,7 @@ TEST_CASE("lines that end with CR alone cost no more than others") {
   CHECK(read_all(&parser, in) == 1);
 }
 
-TEST_CASE("line ends of all kinds in one piece") {
+TEST_CASE("all kinds of line ends in one piece") {
   SseParser parser;
   std::string_view in = "data: a\r\rdata: b\n\ndata: c\r\n\r\ndata: d\r\ndata: e\n\rdata: f\r\n\n";
   std::size_t at = 0;

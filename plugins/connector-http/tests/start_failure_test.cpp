@@ -1,4 +1,4 @@
-// Connections that cannot even be begun: no descriptor is left, so connect fails inside start().
+// Connections that cannot be started: no descriptor is free, so connect fails inside start().
 #include <sys/resource.h>
 
 #include <catch2/catch.hpp>
@@ -10,7 +10,7 @@ using namespace connector_http::testing;
 
 namespace {
 
-// While it lives, this process gets no new descriptor.
+// During its lifetime this process gets no new descriptor.
 class NoDescriptors {
  public:
   NoDescriptors() {
@@ -29,7 +29,7 @@ class NoDescriptors {
 
 }  // namespace
 
-TEST_CASE("an event stream that cannot be begun is tried again, and then the lane is down") {
+TEST_CASE("an event stream that cannot be started is retried, and then the lane is down") {
   std::atomic<bool> end = false;
   Server server([&](const Request &r, Peer &peer) {
     if (r.method != "GET") return void(handshake_step(r, peer));
@@ -45,7 +45,7 @@ TEST_CASE("an event stream that cannot be begun is tried again, and then the lan
   {
     const NoDescriptors none;
     end = true;
-    // Three attempts; each finds the one before over, not running.
+    // Three attempts; each one starts after the previous one has ended.
     REQUIRE(f.wait([&] { return f.count(Event::down, 1) == 1; }));
   }
   CHECK(f.seen.events.back().code == BH_E_UNAVAILABLE);
@@ -53,7 +53,7 @@ TEST_CASE("an event stream that cannot be begun is tried again, and then the lan
   CHECK(f.host.faults().empty());
 }
 
-TEST_CASE("a call that cannot be begun fails, and leaves the lane as it was") {
+TEST_CASE("a call that cannot be started fails, and the lane is unchanged") {
   Server server([](const Request &r, Peer &peer) {
     if (!handshake_step(r, peer)) peer.answer(200, result(2));
   });
@@ -69,7 +69,7 @@ TEST_CASE("a call that cannot be begun fails, and leaves the lane as it was") {
   REQUIRE(f.close(lane));
 }
 
-TEST_CASE("what waited for an HTTP+SSE connection that could not be begun no longer counts") {
+TEST_CASE("messages for an HTTP+SSE connection that could not be started no longer count") {
   bh_limits limits = bh::testing::limits();
   limits.write_queue_bytes = 1u << 20;
   Server server([](const Request &, Peer &) {});

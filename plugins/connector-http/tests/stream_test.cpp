@@ -1,4 +1,4 @@
-// Event streams: resumption, the GET stream, the old HTTP+SSE pair and the way back to it.
+// Event streams: resumption, the GET stream, the old HTTP+SSE transport and the fallback to it.
 #include <catch2/catch.hpp>
 #include <chrono>
 
@@ -17,7 +17,7 @@ std::uint64_t now_ms() {
 
 const std::string initialize_text = R"({"jsonrpc":"2.0","id":1,"method":"initialize","params":{}})";
 
-// HTTP+SSE: GET /sse gives the endpoint, POSTs to it are answered on the stream.
+// HTTP+SSE: GET /sse returns the endpoint, POSTs to it are answered on the stream.
 class OldServer {
  public:
   explicit OldServer(std::string endpoint, int post_status = 405)
@@ -79,7 +79,7 @@ TEST_CASE("a stream that ends before the answer is resumed after the server's re
   REQUIRE(f.close(lane));
 }
 
-TEST_CASE("a connection that breaks in a stream is resumed, too") {
+TEST_CASE("a stream is resumed after a broken connection, too") {
   Server server([&](const Request &r, Peer &peer) {
     if (r.method == "GET" && r.header("last-event-id") == "9") {
       peer.begin_events();
@@ -116,7 +116,7 @@ TEST_CASE("a stream that ends early without an event id, or is not resumed, fail
   CHECK(f.seen.events[1].text.find("may have run") != std::string::npos);
 }
 
-TEST_CASE("resuming is bounded") {
+TEST_CASE("resumption is limited") {
   std::atomic<int> gets = 0;
   Server server([&](const Request &r, Peer &peer) {
     if (r.method == "GET" && !r.header("last-event-id").empty()) {
@@ -138,7 +138,7 @@ TEST_CASE("resuming is bounded") {
   CHECK(gets == 5);
 }
 
-TEST_CASE("the GET stream brings unrelated messages and comes back with the last event id") {
+TEST_CASE("the GET stream delivers unrelated messages and is reopened with the last event id") {
   std::atomic<int> gets = 0;
   std::string second_id;
   Server server([&](const Request &r, Peer &peer) {
@@ -170,7 +170,7 @@ TEST_CASE("the GET stream brings unrelated messages and comes back with the last
   REQUIRE(f.close(lane));
 }
 
-TEST_CASE("GET refused with 405, 404 or 400 is never tried again") {
+TEST_CASE("GET refused with 405, 404 or 400 is not retried") {
   const int status = GENERATE(405, 404, 400);
   std::atomic<int> gets = 0;
   Server server([&](const Request &r, Peer &peer) {
@@ -186,7 +186,7 @@ TEST_CASE("GET refused with 405, 404 or 400 is never tried again") {
   CHECK(f.seen.events.empty());
 }
 
-TEST_CASE("GET refused for now is tried again, and told once") {
+TEST_CASE("GET refused temporarily is retried, and logged once") {
   const int status = GENERATE(409, 503);
   std::atomic<int> gets = 0;
   Server server([&](const Request &r, Peer &peer) {
@@ -228,7 +228,7 @@ TEST_CASE("a GET stream that worked and is refused after a restart means a lost 
   REQUIRE(f.close(lane));
 }
 
-TEST_CASE("a server whose stream worked and that is gone takes the lane down") {
+TEST_CASE("a server whose stream worked and that is unreachable takes the lane down") {
   auto server = std::make_unique<Server>([&](const Request &r, Peer &peer) {
     if (r.method != "GET") return void(handshake_step(r, peer));
     peer.begin_events();
@@ -245,7 +245,7 @@ TEST_CASE("a server whose stream worked and that is gone takes the lane down") {
   REQUIRE(f.close(lane));
 }
 
-TEST_CASE("an old server is found by way of initialize") {
+TEST_CASE("an old server is detected by its answer to initialize") {
   const int status = GENERATE(400, 404, 405);
   OldServer old("/messages?session=1", status);
   Fixture f;
@@ -253,7 +253,7 @@ TEST_CASE("an old server is found by way of initialize") {
   REQUIRE(f.send(lane, 1, initialize_text, BH_LANE_REQUEST, BH_LANE_INITIALIZE) == BH_OK);
   REQUIRE(f.wait_events(1));
   CHECK(f.seen.events[0].kind == Event::message);
-  CHECK(f.seen.events[0].exchange == 0);  // that wire does not tell
+  CHECK(f.seen.events[0].exchange == 0);  // this transport does not report it
   CHECK(f.seen.events[0].text == result(1));
   f.notify(lane, R"({"jsonrpc":"2.0","method":"notifications/initialized"})");
   f.ready(lane);
@@ -266,7 +266,7 @@ TEST_CASE("an old server is found by way of initialize") {
   REQUIRE(f.close(lane));
 }
 
-TEST_CASE("type sse goes there at once, and loses the lane with the stream") {
+TEST_CASE("type sse uses HTTP+SSE immediately, and loses the lane with the stream") {
   OldServer old("messages");  // relative to /sse
   Fixture f;
   void *lane = f.open(R"({"type":"sse","url":")" + old.url() + "\"}");
@@ -294,7 +294,7 @@ TEST_CASE("an endpoint of another origin is refused") {
   REQUIRE(f.close(lane));
 }
 
-TEST_CASE("neither wire works: the first reason is told") {
+TEST_CASE("if neither transport works, the first reason is reported") {
   Server server([&](const Request &, Peer &peer) { peer.answer(404, "", "", "text/html"); });
   Fixture f;
   void *lane = f.open(Fixture::definition(server.url("/wrong")));
@@ -303,12 +303,12 @@ TEST_CASE("neither wire works: the first reason is told") {
   CHECK(f.seen.events[0].kind == Event::failed);
   CHECK(f.seen.events[0].exchange == 1);
   CHECK(f.seen.events[0].text.find("is the url's path right?") != std::string::npos);
-  // The lane can be tried again.
+  // The lane can be opened again.
   REQUIRE(f.send(lane, 1, initialize_text, BH_LANE_REQUEST, BH_LANE_INITIALIZE) == BH_OK);
   REQUIRE(f.wait_events(2));
 }
 
-TEST_CASE("initialize refused with 401 is no reason to try HTTP+SSE") {
+TEST_CASE("initialize refused with 401 causes no fallback to HTTP+SSE") {
   Server server([&](const Request &, Peer &peer) {
     peer.answer(401, "", "WWW-Authenticate: Bearer\r\n", "");
   });

@@ -60,7 +60,7 @@ struct Read {
 Read read_events(SseParser *parser, std::string_view in, std::size_t step) {
   Read out;
   for (std::size_t from = 0; from < in.size() && !out.too_large; from += step) {
-    const std::string part(in.substr(from, step));  // gone afterwards: views must not outlive it
+    const std::string part(in.substr(from, step));  // freed afterwards: views must not outlive it
     std::size_t at = 0;
     SseEvent event;
     for (;;) {
@@ -78,7 +78,7 @@ Read read_events(SseParser *parser, std::string_view in, std::size_t step) {
 
 }  // namespace
 
-TEST_CASE("events are read as the format says, in any pieces") {
+TEST_CASE("events are parsed as specified, in any pieces") {
   const std::size_t step = GENERATE(1u, 2u, 3u, 5u, 16u, 1000u);
   SseParser parser;
   const std::string in =
@@ -99,7 +99,7 @@ TEST_CASE("events are read as the format says, in any pieces") {
   CHECK(parser.last_event_id() == "8");
 }
 
-TEST_CASE("an event beyond the bound is refused, in any pieces") {
+TEST_CASE("an event above the limit is refused, in any pieces") {
   const std::size_t step = GENERATE(1u, 7u, 5000u);
   for (const std::string &in :
        {"data: " + std::string(101, 'x') + "\n\n", std::string("data: ") + std::string(2000, 'x'),
@@ -114,7 +114,7 @@ TEST_CASE("an event beyond the bound is refused, in any pieces") {
   CHECK(r.events.size() == 1);
 }
 
-TEST_CASE("responses are told from other messages") {
+TEST_CASE("responses are distinguished from other messages") {
   CHECK(is_response(R"({"jsonrpc":"2.0","id":1,"result":{}})"));
   CHECK(is_response(R"( {"error":{"code":1},"id":1})"));
   CHECK_FALSE(is_response(R"({"method":"x","params":{"result":1}})"));
@@ -126,7 +126,7 @@ TEST_CASE("responses are told from other messages") {
   CHECK_FALSE(answers_a_request(R"({"error":{}})"));
 }
 
-TEST_CASE("challenges and waits are read") {
+TEST_CASE("challenges and wait times are parsed") {
   const std::string_view c =
       R"(Bearer realm="r, scope=no", error="insufficient_scope", scope="a b", x=plain)";
   CHECK(challenge_parameter(c, "scope") == "a b");
@@ -167,7 +167,7 @@ TEST_CASE("the environment's proxies apply as in curl, never to loopback") {
   CHECK_FALSE(proxied("http://other.org/"));
 }
 
-TEST_CASE("definitions are checked") {
+TEST_CASE("definitions are validated") {
   Definition d;
   bh_error e = bh::make_error();
   CHECK(parse_definition(R"({"type":"sse","url":"http://h/sse","headers":{"User-Agent":"u"}})", &d,
