@@ -1,4 +1,4 @@
-// What the configurations of these plugins are read with.
+// Helpers for the configurations of egress plugins.
 #pragma once
 
 #include <rapidjson/document.h>
@@ -9,14 +9,14 @@
 
 namespace egress {
 
-// A number of a plugin's own configuration, with its bounds.
+// A number of a plugin's own configuration, with its limits.
 template <class Config>
 struct Number {
   std::string_view key;
   std::uint64_t Config::*place;
   std::uint64_t least, most;
 
-  // What is wrong with `value`, with the key's name; empty: it is in `out`.
+  // Returns the error for `value`, with the key's name; empty: it was stored in `out`.
   std::string read(const rapidjson::Value &value, Config *out) const {
     const bool fits = value.IsUint64() && value.GetUint64() >= least && value.GetUint64() <= most;
     if (!fits) {
@@ -32,14 +32,14 @@ inline std::string_view text_of(const rapidjson::Value &value) {
   return {value.GetString(), value.GetStringLength()};
 }
 
-// One word of a list of two, and what it switches on.
+// One word of a list of two, and the flag that it sets.
 template <class Config>
 struct Word {
   std::string_view text;
   bool Config::*place;
 };
 
-// A list that holds one of the two words, or both. What is wrong, with the key's name.
+// Reads a list with one or both of two words. Returns the error, with the key's name.
 template <class Config>
 std::string read_words(std::string_view key, const Word<Config> (&words)[2],
                        const rapidjson::Value &value, Config *out) {
@@ -55,7 +55,7 @@ std::string read_words(std::string_view key, const Word<Config> (&words)[2],
   return {};
 }
 
-// Parses `json` into `root`, and has each member read. What is wrong.
+// Parses `json` into `root` and has each member read. Returns the error.
 template <class Config>
 std::string read_object(std::string_view json, rapidjson::Document *root, Config *out,
                         std::string (*read_key)(std::string_view key, const rapidjson::Value &,

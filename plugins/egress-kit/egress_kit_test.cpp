@@ -1,4 +1,4 @@
-// Where a plugin may ask, and one POST.
+// Allowed endpoints, and one POST.
 #include <sys/socket.h>
 #include <sys/un.h>
 #include <unistd.h>
@@ -49,7 +49,7 @@ struct World {
 
 }  // namespace
 
-TEST_CASE("a server is HTTPS, on this machine, or behind a Unix socket") {
+TEST_CASE("an endpoint is HTTPS, on this machine, or a Unix socket") {
   for (const char *good :
        {R"({"url":"https://pdp.example/v1"})", R"({"url":"http://127.0.0.1:8181/v1"})",
         R"({"url":"http://127.9.9.9"})", R"({"url":"http://[::1]:8181/v1"})",
@@ -72,7 +72,7 @@ TEST_CASE("a server is HTTPS, on this machine, or behind a Unix socket") {
   CHECK(wrong(R"({"url":"https://user:password@x.org/"})").find("password") == std::string::npos);
 }
 
-TEST_CASE("headers are the profile's, but for those of the protocol") {
+TEST_CASE("headers are the profile's, except those of the protocol") {
   const auto with = [](const std::string &headers) {
     return wrong(R"({"url":"https://x/","headers":)" + headers + "}");
   };
@@ -86,13 +86,13 @@ TEST_CASE("headers are the profile's, but for those of the protocol") {
   CHECK_FALSE(wrong(R"({"url":"https://x/","timeout_ms":5})").empty());
 }
 
-TEST_CASE("a text names the server without what may be a credential") {
+TEST_CASE("the text for an endpoint contains no credential") {
   Endpoint e;
   REQUIRE(read(R"({"url":"https://pdp.example:8443/secret?token=1"})", &e).empty());
   CHECK(e.shown() == "https://pdp.example:8443");
 }
 
-TEST_CASE("a POST goes out once, bounded, and follows nothing") {
+TEST_CASE("a POST is sent once, limited, and follows no redirect") {
   World w(R"({"url":"https://x/y","timeout_ms":500,"headers":{"Authorization":"Bearer t"}})");
   const auto post = w.post();
   REQUIRE(w.http.requests.size() == 1);
@@ -114,7 +114,7 @@ TEST_CASE("a POST goes out once, bounded, and follows nothing") {
   CHECK(w.got->retry_after_s == 7);
 }
 
-TEST_CASE("nothing is thrown through the host") {
+TEST_CASE("no exception crosses the host") {
   World w;
   bool told = false;
   Post post(w.host, w.endpoint, 100, [&](Post::Answer &&) {
@@ -126,7 +126,7 @@ TEST_CASE("nothing is thrown through the host") {
   CHECK(w.fake.run_until([&] { return told; }, 5000));
 }
 
-TEST_CASE("what goes wrong is said") {
+TEST_CASE("errors are reported") {
   World w;
   SECTION("the client does not start it") {
     w.http.refuses = "no more requests";
@@ -134,7 +134,7 @@ TEST_CASE("what goes wrong is said") {
     REQUIRE(w.ended());
     CHECK(w.got->problem == "no more requests");
   }
-  SECTION("it breaks off") {
+  SECTION("it is interrupted") {
     const auto post = w.post();
     w.http.end(0, "connection refused");
     REQUIRE(w.ended());
@@ -154,7 +154,7 @@ TEST_CASE("what goes wrong is said") {
   }
 }
 
-TEST_CASE("on this machine means: whatever its name is resolved to") {
+TEST_CASE("an endpoint on this machine may not resolve to another address") {
   World w(R"({"url":"http://localhost:1/"})");
   const auto post = w.post();
   const FakeHttp::Request &r = w.http.requests[0];
@@ -167,7 +167,7 @@ TEST_CASE("on this machine means: whatever its name is resolved to") {
   CHECK(address("::ffff:192.0.2.1") == BH_E_DENIED);
 }
 
-TEST_CASE("one that goes away takes its request along") {
+TEST_CASE("a destroyed Post ends its request") {
   World w;
   w.post().reset();
   CHECK(w.http.open() == 0);
@@ -177,7 +177,7 @@ TEST_CASE("one that goes away takes its request along") {
 
 namespace {
 
-// A server on the other end of a socket pair that says `answer` once it has read the request.
+// A server on the other end of a socket pair, which writes `answer` once it has read the request.
 struct SocketWorld {
   bh::testing::FakeHost fake;
   bh::Host host{fake.host()};
@@ -211,7 +211,7 @@ struct SocketWorld {
 
 }  // namespace
 
-TEST_CASE("over a socket: one request, one answer, however it comes") {
+TEST_CASE("over a socket: one request, one answer, in any pieces") {
   SocketWorld w;
   SECTION("in one piece") {
     w.say("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok");
@@ -242,7 +242,7 @@ TEST_CASE("over a socket: one request, one answer, however it comes") {
   CHECK(std::string(sent, static_cast<std::size_t>(n)) == "POST / HTTP/1.1\r\n\r\n");
 }
 
-TEST_CASE("over a socket: what is no whole answer is a problem and has no body") {
+TEST_CASE("over a socket: an incomplete answer is an error without a body") {
   const auto problem = [](std::string_view text, bool closed) {
     SocketWorld w(closed ? 5'000 : 50);
     w.say(text);
@@ -261,7 +261,7 @@ TEST_CASE("over a socket: what is no whole answer is a problem and has no body")
   CHECK(problem("HTTP/1.1 200 OK\r\nx: " + std::string(70'000, 'x'), false) != "");
 }
 
-TEST_CASE("over a socket: redirects and retries are the asker's") {
+TEST_CASE("over a socket: redirects and retries are left to the caller") {
   SocketWorld w;
   w.say("HTTP/1.1 503 No\r\nRetry-After: 7\r\nContent-Length: 0\r\n\r\n");
   REQUIRE(w.ended());

@@ -1,4 +1,4 @@
-// The one server that a plugin asks: HTTPS anywhere, or HTTP on this machine.
+// The one server to which a plugin sends requests: HTTPS anywhere, or HTTP on this machine.
 #pragma once
 
 #include <rapidjson/document.h>
@@ -17,22 +17,22 @@ struct Endpoint {
 
   std::string url;
   std::string socket;  // path of a Unix socket; empty: the URL's host
-  std::vector<std::pair<std::string, std::string>> headers;  // may hold credentials
-  std::uint64_t timeout_ms = 2'000;                          // of one request, all of it
-  bool loopback = false;                                     // no other address may be connected to
+  std::vector<std::pair<std::string, std::string>> headers;  // may contain credentials
+  std::uint64_t timeout_ms = 2'000;                          // of one complete request
+  bool loopback = false;  // only loopback addresses may be connected to
 
-  // "https://pdp.example:8443", for texts: no path, nothing that might be a credential.
+  // "https://pdp.example:8443", for messages: no path, no part that might be a credential.
   std::string shown() const;
 };
 
-// Is `key` one that read_endpoint() reads?
+// True if read_endpoint() reads `key`.
 bool endpoint_key(std::string_view key);
 
-// Reads "url", "socket", "headers" and "timeout_ms"; `out` may hold defaults. The result is what is
-// wrong, with the key's name and no value; empty: nothing.
+// Reads "url", "socket", "headers" and "timeout_ms"; `out` may contain defaults. Returns the error,
+// with the key's name and no value; empty: none.
 std::string read_endpoint(const rapidjson::Value &config, Endpoint *out);
 
-// Of a literal address: 127.0.0.0/8, ::1 or ::ffff:127.0.0.0/104.
+// Tests a literal address: 127.0.0.0/8, ::1 or ::ffff:127.0.0.0/104.
 bool is_loopback_address(std::string_view address);
 
 }  // namespace egress

@@ -32,7 +32,7 @@ Address address_of(const std::string &path) {
   return out;
 }
 
-// What goes out with every question; the endpoint's own headers follow.
+// The headers of every request; the endpoint's own headers follow.
 constexpr std::pair<std::string_view, std::string_view> usual_headers[] = {
     {"content-type", "application/json"},
     {"accept", "application/json"},
@@ -63,12 +63,12 @@ Post &self(void *user) noexcept {
 
 }  // namespace
 
-// The wait for the host's connect(), which a thread of the pool does.
+// A pending host connect(), which runs on a thread of the pool.
 struct Post::Dial {
   const bh_host_listen *table = nullptr;
   void *ctx = nullptr;
   Address address;
-  Post *post = nullptr;  // null: it has gone
+  Post *post = nullptr;  // null: destroyed
   std::int32_t fd = -1;
   bh_error error = bh::make_error();
 };
@@ -108,7 +108,7 @@ void Post::start(std::string body) {
   endpoint_.socket.empty() ? request() : dial();
 }
 
-// What nothing but memory can be missing for.
+// Runs code that can fail only for lack of memory.
 template <class F>
 bool Post::guard(F &&f) {
   const bh_status status = bh::guarded(nullptr, [&] {
@@ -181,7 +181,7 @@ void Post::request() {
   r.total_timeout_ms = endpoint_.timeout_ms;
   r.max_body_bytes = max_body_;
   bh_error error = bh::make_error();
-  running_ = true;  // on_done may come before start() returns
+  running_ = true;  // on_done may be called before start() returns
   if (http_->start(host_.ctx(), &r, &handler, this, &id_, &error) >= 0) return;
   running_ = false;
   end_later(std::string(bh::text(error)));
@@ -222,11 +222,11 @@ void Post::on_done(const bh_error *error) {
   });
 }
 
-// Outside the callbacks of the HTTP client.
+// Called outside the callbacks of the HTTP client.
 void Post::end_later(std::string problem) {
   answer_.problem = std::move(problem);
   timer_ = host_.timer_start(0, bh::callback(this, [](Post &post) {
-                               // Whoever is told may have no memory for it; the host is C.
+                               // The receiver may run out of memory; the host is C.
                                bh::contained([&] { post.end(); });
                              }));
 }

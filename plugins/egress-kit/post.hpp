@@ -1,8 +1,8 @@
 // One POST of JSON to an Endpoint: through the HTTP client of the compartment, or over its Unix
 // socket.
 //
-// Nothing is followed or repeated: a redirect is an answer like any other, and whoever asks again
-// makes another Post. Thread: [io].
+// Redirects are not followed and requests are not repeated: a redirect is an answer, and a retry is
+// another Post. Thread: [io].
 #pragma once
 
 #include <bulkhead/abi/ext/draft/http.h>
@@ -25,13 +25,13 @@ class Post {
   struct Answer {
     std::uint32_t status = 0;         // 0: there was none
     std::string body;                 // at most max_body bytes
-    std::string problem;              // why there is no whole answer; empty: there is
-    std::uint64_t retry_after_s = 0;  // the server's wish, at most an hour; 0: none
+    std::string problem;              // why there is no complete answer; empty: there is one
+    std::uint64_t retry_after_s = 0;  // the server's Retry-After, at most an hour; 0: none
   };
-  // Called once, never inside start(); it may destroy the Post.
+  // Called once, never inside start(); may destroy the Post.
   using Done = std::function<void(Answer &&)>;
 
-  // host and endpoint outlive it.
+  // host and endpoint outlive the Post.
   Post(const bh::Host &host, const Endpoint &endpoint, std::uint64_t max_body, Done done)
       : host_(host), endpoint_(endpoint), max_body_(max_body), done_(std::move(done)) {}
   ~Post();
@@ -47,7 +47,7 @@ class Post {
   void dial();
   void request();
   void request_over(int socket);
-  // False: it has thrown, and the end is on its way.
+  // False: it has thrown, and the end is pending.
   template <class F>
   bool guard(F &&f);
   void end_later(std::string problem);
@@ -65,14 +65,15 @@ class Post {
   const bh_host_http *http_ = nullptr;
   std::string body_;
   Answer answer_;
-  Dial *dial_ = nullptr;  // a thread of the pool connects; it outlives this
+  Dial *dial_ = nullptr;  // connects on a thread of the pool; it outlives the Post
   std::unique_ptr<SocketPost> over_socket_;
   bh_http_id id_ = 0;
-  bool running_ = false;  // on_done is owed
-  bh_timer timer_ = 0;    // end() is owed
+  bool running_ = false;  // on_done is pending
+  bh_timer timer_ = 0;    // end() is pending
 };
 
-// Announces the endpoint's Unix socket, if it has one; from start(). An error text, or nothing.
+// Announces the endpoint's Unix socket, if it has one; call it in start(). Returns an error text or
+// an empty string.
 std::string announce(const bh::Host &host, const Endpoint &endpoint);
 
 }  // namespace egress

@@ -13,8 +13,8 @@ namespace egress {
 
 namespace {
 
-// The host is C: nothing may be thrown through it, be it for want of memory. What reads goes on at
-// the next event, and else the timer ends it.
+// The host is C: no exception may cross it, not even for lack of memory. Reading resumes at the
+// next event, or the timer ends the request.
 template <class F>
 void guarded(F &&f) noexcept {
   bh::guarded(nullptr, [&] {
@@ -39,7 +39,7 @@ SocketPost::SocketPost(const bh::Host &host, int fd, std::string message, std::u
   const auto ready = bh::fd_callback(this, [](SocketPost &self, std::uint32_t events) {
     guarded([&] { self.on_ready(events); });
   });
-  // Where it cannot be watched, the timer says so.
+  // If it cannot be watched, the timer ends it.
   host_.watch(fd_, BH_FD_READ | BH_FD_WRITE, ready, &watch_);
 }
 
@@ -51,7 +51,7 @@ SocketPost::~SocketPost() {
 
 void SocketPost::on_ready(std::uint32_t events) {
   if ((events & BH_FD_WRITE) != 0 && written_ < message_.size() && !write()) return;
-  // What ends the connection is read, too: the answer may have come before.
+  // The events that end the connection are read, too: the answer may have arrived before.
   if ((events & ~static_cast<std::uint32_t>(BH_FD_WRITE)) != 0) read();
 }
 
@@ -61,7 +61,7 @@ bool SocketPost::write() {
                            MSG_NOSIGNAL | MSG_DONTWAIT);
   if (n < 0) {
     if (errno == EAGAIN || errno == EINTR) return true;
-    // It may have answered before it read all, and closed.
+    // The server may have answered and closed before it read the whole request.
     if (errno != EPIPE && errno != ECONNRESET) return finish(bh::error_name(errno)), false;
     written_ = message_.size();
   } else {
@@ -123,7 +123,7 @@ void SocketPost::finish(std::string problem) {
   answer_.problem = std::move(problem);
   if (!answer_.problem.empty()) answer_.body.clear();
   const Done done = std::move(done_);
-  done(std::move(answer_));  // may destroy this
+  done(std::move(answer_));  // may destroy this object
 }
 
 }  // namespace egress

@@ -1,8 +1,8 @@
-// One HTTP/1.1 request over a stream socket that is connected already, and its answer.
+// One HTTP/1.1 request over a connected stream socket, and its answer.
 //
 // For compartments without a network, which the supervisor connects to a Unix socket. libcurl 7.88
-// (Debian 12) cannot be given a connected socket: it connects it once more and gives up. So the
-// bytes are written and read here. Thread: [io].
+// (Debian 12) cannot use a connected socket: it connects it again and fails. So this class writes
+// and reads the bytes itself. Thread: [io].
 #pragma once
 
 #include <bulkhead/cpp/host.hpp>
@@ -21,14 +21,14 @@ class SocketPost {
     std::uint32_t status = 0;  // 0: there was none
     std::string retry_after;   // the header's value
     std::string body;
-    std::string problem;  // empty: the answer is whole
+    std::string problem;  // empty: the answer is complete
   };
   using Done = std::function<void(Answer &&)>;  // called once, never inside the constructor
 
   static constexpr std::uint32_t max_head_bytes = 64 << 10;
 
-  // Takes `fd`, which does not block. `message`: the request, head and body. `timeout_ms`: for all
-  // of it. A body of more than `max_body` bytes is a problem.
+  // Takes ownership of `fd`, which is non-blocking. `message`: the request, head and body.
+  // `timeout_ms`: for the whole request. A body of more than `max_body` bytes is an error.
   SocketPost(const bh::Host &host, int fd, std::string message, std::uint64_t max_body,
              std::uint64_t timeout_ms, Done done);
   ~SocketPost();

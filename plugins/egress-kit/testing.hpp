@@ -1,4 +1,4 @@
-// An HTTP client that the test plays: requests are kept until the test answers them.
+// An HTTP client played by the test, which answers the stored requests.
 #pragma once
 
 #include <bulkhead/abi/ext/draft/http.h>
