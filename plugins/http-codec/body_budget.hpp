@@ -1,4 +1,4 @@
-// The memory that the unfinished requests of all connections may take together.
+// Limit of the memory of all connections' unfinished requests together.
 #pragma once
 
 #include <algorithm>
@@ -9,14 +9,14 @@ namespace http_codec {
 // Thread: the reactor's.
 class BodyBudget {
  public:
-  // What one request has up to here does not count: small ones find room however much the large
-  // ones have, and the number of connections bounds them.
+  // A request's memory up to this size is not counted: small requests succeed regardless of large
+  // ones, and the number of connections limits them.
   static constexpr std::uint64_t uncounted_bytes = 64u << 10;
 
   explicit BodyBudget(std::uint64_t bound = UINT64_MAX) noexcept : bound_(bound) {}
 
-  // One request's memory goes from `before` to `after` bytes. False: that would be too much in all,
-  // and nothing has changed.
+  // Changes one request's memory from `before` to `after` bytes. False: the total would exceed the
+  // limit, and nothing has changed.
   bool change(std::uint64_t before, std::uint64_t after) noexcept {
     const std::uint64_t others = used_ - counted(before);
     if (after > before && counted(after) > bound_ - others) return false;

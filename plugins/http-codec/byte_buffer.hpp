@@ -1,5 +1,5 @@
-// Bytes that grow without being zeroed first, and give their memory back when cleared: a body of
-// 64 MB is received into it directly, and an idle connection holds nothing.
+// A byte buffer that grows without zero-filling and frees its memory when cleared: a body of 64 MB
+// is received into it directly, and an idle connection uses no memory.
 #pragma once
 
 #include <algorithm>
@@ -29,7 +29,7 @@ class ByteBuffer {
   char *data() noexcept { return data_; }
   std::string_view view() const noexcept { return {data_, size_}; }
 
-  // Room for `bytes` in all. False: no memory, nothing has changed.
+  // Reserves `bytes` in total. False: no memory, nothing has changed.
   bool reserve(std::size_t bytes) noexcept {
     if (bytes <= capacity_) return true;
     void *grown = std::realloc(data_, bytes);
@@ -51,7 +51,7 @@ class ByteBuffer {
     return true;
   }
 
-  // What is reserved and not yet filled; filled(n) makes its first n bytes part of the content.
+  // The reserved unfilled memory; filled(n) makes its first n bytes part of the content.
   std::span<char> room() noexcept { return {data_ + size_, capacity_ - size_}; }
   void filled(std::size_t n) noexcept { size_ += n; }
 

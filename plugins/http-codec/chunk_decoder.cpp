@@ -8,7 +8,7 @@ namespace http_codec {
 
 namespace {
 
-// 60 bits: no overflow, and no endless row of zeros.
+// 60 bits: no overflow, and no endless series of zeros.
 constexpr std::uint32_t max_size_digits = 15;
 
 int hex_digit(char c) noexcept {

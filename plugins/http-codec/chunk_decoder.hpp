@@ -1,4 +1,4 @@
-// The chunked transfer coding, decoded as it arrives. No copy: pieces of the body lie in the input.
+// Decodes the chunked transfer coding incrementally. No copy: pieces of the body lie in the input.
 //
 // Strict: sizes are plain hex digits, line ends are CR LF, trailers are valid fields (and ignored).
 // Extensions are refused in requests: no client sends them, and parsers that read them differently
@@ -50,7 +50,7 @@ class ChunkDecoder {
   ChunkLimits limits_;
   std::uint32_t trailer_left_;
   std::uint32_t line_bytes_ = 0;  // digits of the size, then bytes of the extension
-  std::uint64_t size_ = 0;        // of the chunk being read; then what is left of it
+  std::uint64_t size_ = 0;        // of the current chunk; then what remains of it
   State state_ = State::size;
 };
 

@@ -23,7 +23,7 @@ Decoded decode_in(std::size_t step, std::string_view in, const ChunkLimits &limi
   ChunkDecoder decoder(limits);
   Decoded out;
   while (!in.empty() && out.end == Result::more) {
-    const std::string part(in.substr(0, step));  // gone afterwards: views must not outlive it
+    const std::string part(in.substr(0, step));  // freed afterwards: views must not outlive it
     in.remove_prefix(part.size());
     std::string_view left = part, piece;
     while ((out.end = decoder.next(left, 100, piece)) == Result::data) out.body.append(piece);
@@ -40,7 +40,7 @@ Decoded decode(std::string_view in, const ChunkLimits &limits) {
 
 }  // namespace
 
-TEST_CASE("chunks are joined, in any pieces, and what follows is left") {
+TEST_CASE("chunks are joined, in any pieces, and following bytes are kept") {
   for (const ChunkLimits &limits : {of_requests, of_responses}) {
     CHECK(decode("4\r\nWiki\r\nA\r\npedia in\r\n\r\n0\r\nT: u\r\n\r\nnext", limits) ==
           Decoded{"Wikipedia in\r\n", Result::done, 4});
@@ -60,7 +60,7 @@ TEST_CASE("malformed chunks are refused") {
   }
 }
 
-TEST_CASE("extensions are skipped where they are allowed") {
+TEST_CASE("extensions are skipped where allowed") {
   const Decoded body{"a", Result::done, 0};
   for (const char *extended : {"1;x=\"y\"\r\na\r\n0\r\n\r\n", "1 \r\na\r\n0;x\r\n\r\n",
                                "1\t;xxxxxx\r\na\r\n0;yyyyyyy\r\n\r\n"}) {

@@ -1,5 +1,5 @@
-// What the heads of requests and of responses have in common: their lines, and the fields that
-// decide where a message ends and whether its connection persists.
+// Common parts of request and response heads: their lines, and the fields that decide where a
+// message ends and whether its connection persists.
 #pragma once
 
 #include <cstdint>
@@ -9,8 +9,8 @@
 
 namespace http_codec {
 
-// Splits a head into lines. Each byte is looked at once, however the head is cut into pieces. A
-// control character (but the tab), a bare CR and a bare LF are invalid.
+// Splits a head into lines. Each byte is scanned once, in any pieces. A control character (except
+// the tab), a bare CR and a bare LF are invalid.
 class HeadLines {
  public:
   enum class Step : std::uint8_t { line, more, invalid };
@@ -34,8 +34,8 @@ class HeadLines {
   std::uint32_t start_ = 0, scanned_ = 0;
 };
 
-// "Name: value". False: it is no field. Refuses a folded line and a space before the colon, too:
-// neither is a token.
+// Parses "Name: value". False: it is not a field. Refuses a folded line and a space before the
+// colon, too: neither is a token.
 inline bool split_field(std::string_view line, std::string_view &name,
                         std::string_view &value) noexcept {
   const std::size_t colon = token_size(line);
@@ -45,7 +45,7 @@ inline bool split_field(std::string_view line, std::string_view &name,
   return true;
 }
 
-// Functions that check return why a value is invalid, or null.
+// Validation functions return why a value is invalid, or null.
 struct MessageFields {
   bool chunked = false;
   bool has_length = false;

@@ -6,7 +6,7 @@ namespace http_codec {
 
 namespace {
 
-constexpr std::size_t first_step = 1u << 20;   // of a body's buffer, which doubles from there on
+constexpr std::size_t first_step = 1u << 20;   // of a body's buffer, which then doubles
 constexpr std::size_t least_room = 64u << 10;  // a smaller rest is not worth a system call
 
 }  // namespace
@@ -105,7 +105,7 @@ RequestFeed::Result RequestFeed::feed_chunks(std::string_view &in) noexcept {
 std::span<char> RequestFeed::room() noexcept {
   if (phase_ != Phase::body) return {};
   const std::size_t missing = total() - held_.size();
-  // Where there is no memory the bytes come through feed(), which says so.
+  // Without memory the bytes arrive through feed(), which reports the error.
   if (!grow(held_.size() + std::min(missing, least_room))) return {};
   return held_.room().first(std::min(missing, held_.room().size()));
 }
@@ -116,7 +116,7 @@ bool RequestFeed::charge(std::uint64_t bytes) noexcept {
   return true;
 }
 
-// Room for `need` bytes of head and body, and for more of them in advance.
+// Reserves `need` bytes of head and body, and more in advance.
 bool RequestFeed::grow(std::size_t need) noexcept {
   if (need <= held_.capacity()) return true;
   std::size_t wanted =

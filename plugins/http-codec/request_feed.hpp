@@ -1,8 +1,8 @@
-// Turns the bytes of one client connection into whole requests. No I/O.
+// Turns the bytes of one client connection into complete requests. No I/O.
 //
-// A request that lies completely in the bytes offered is handed out in place, without a copy. Only
-// an unfinished one is copied into the feed's own buffer, which is freed with the request. A length
-// that a head only claims takes no memory: the buffer grows with what has arrived.
+// A request that is complete in the given bytes is returned in place, without a copy. An incomplete
+// one is copied into the feed's buffer, which is freed with the request. An announced length alone
+// reserves no memory: the buffer grows with the received bytes.
 #pragma once
 
 #include <cstdint>
@@ -34,21 +34,21 @@ class RequestFeed {
   RequestFeed(const RequestFeed &) = delete;
   RequestFeed &operator=(const RequestFeed &) = delete;
 
-  // Takes bytes from the front of `in`. request: a whole one is there; head(), text() and body()
-  // hold until next(), and only as long as the bytes of `in` stay where they are. Never takes more
-  // than one request. error: status() says which answer; the connection's framing is lost, and so
-  // are the request's bytes.
+  // Consumes bytes from the front of `in`. request: a request is complete; head(), text() and
+  // body() are valid until next(), and only while the bytes of `in` stay in place. Never consumes
+  // more than one request. error: status() is the answer's; the connection's framing and the
+  // request's bytes are lost.
   Result feed(std::string_view &in) noexcept;
 
-  // Forgets the request under way or handed out, and its memory.
+  // Drops the current request and its memory.
   void next() noexcept;
 
-  // Where missing bytes of a body of known length may be received directly; empty otherwise. Not
-  // for a request that nobody has admitted: this is where memory is taken for what is to come.
+  // Memory for the missing bytes of a body of known length; empty otherwise. Only for an admitted
+  // request, since it reserves memory in advance.
   std::span<char> room() noexcept;
   Result filled(std::size_t n) noexcept;
 
-  // The head of the request under way has been read (its body perhaps not).
+  // The head of the current request was read (its body perhaps not).
   bool head_known() const noexcept { return phase_ != Phase::head && phase_ != Phase::failed; }
   // Bytes of an unfinished request are held.
   bool started() const noexcept { return !held_.empty() && phase_ != Phase::complete; }
@@ -59,7 +59,7 @@ class RequestFeed {
   std::string_view text(Field field) const noexcept { return text(head()[field]); }
   std::string_view body() const noexcept { return body_; }
   int status() const noexcept { return status_; }
-  // Of an invalid head, after Result::error; a static text.
+  // The reason for an invalid head, after Result::error; a static text.
   const char *why() const noexcept { return parser_.why() == nullptr ? "" : parser_.why(); }
 
  private:

@@ -24,7 +24,7 @@ Outcome run(std::string_view text, std::size_t step = 0, const FeedLimits &limit
   Outcome out;
   if (step == 0) step = std::max<std::size_t>(text.size(), 1);
   for (std::size_t at = 0; at < text.size(); at += step) {
-    // A copy of its own, so that a view kept too long is found by the sanitizer.
+    // A separate copy, so that the sanitizer detects a view kept too long.
     const std::string piece(text.substr(at, step));
     std::string_view in = piece;
     while (!in.empty()) {
@@ -48,7 +48,7 @@ std::string post(std::string_view fields, std::string_view body = {}) {
 
 }  // namespace
 
-TEST_CASE("a request is handed out in place, with its fields") {
+TEST_CASE("a request is returned in place, with its fields") {
   const std::string text =
       "POST /mcp?a=b HTTP/1.1\r\nhOST: localhost:8808\r\nMcp-Session-Id:\t abc \r\n"
       "Accept: text/event-stream; q=1\r\naccept: Application/JSON\r\nX-Other: \xC3\xA9\r\n"
@@ -73,7 +73,7 @@ TEST_CASE("a request is handed out in place, with its fields") {
   CHECK_FALSE(feed.head().has(Field::origin));
 }
 
-TEST_CASE("pipelined requests come one by one, however the bytes are cut") {
+TEST_CASE("pipelined requests are returned one by one, in any pieces") {
   const std::string text =
       post("Content-Length: 2\r\n", "ab") +
       post("Transfer-Encoding: chunked\r\n", "3\r\ncde\r\nA\r\n0123456789\r\n0\r\nX-T: v\r\n\r\n") +
@@ -106,7 +106,7 @@ TEST_CASE("a body of known length is received directly") {
   CHECK(feed.room().empty());
 }
 
-TEST_CASE("what two parsers could read differently is refused") {
+TEST_CASE("ambiguous requests are refused") {
   struct Case {
     const char *why;
     std::string text;
@@ -190,7 +190,7 @@ TEST_CASE("what two parsers could read differently is refused") {
   }
 }
 
-TEST_CASE("ordinary variations are taken") {
+TEST_CASE("common variations are accepted") {
   const std::vector<std::string> good{
       "GET / HTTP/1.1\r\nHost: a\r\n\r\n",
       "\r\nGET / HTTP/1.1\r\nHost: a\r\n\r\n",
@@ -224,7 +224,7 @@ TEST_CASE("Connection decides whether a further request may come") {
   CHECK(persistent("GET / HTTP/1.0\r\nConnection: Keep-Alive\r\n\r\n"));
 }
 
-TEST_CASE("a head of exactly the limit is taken, one byte more is not") {
+TEST_CASE("a head of exactly the limit is accepted, and one byte more is not") {
   std::string text = "GET / HTTP/1.1\r\nHost: a\r\nX: ";
   text += std::string(512 - text.size() - 4, 'x') + "\r\n\r\n";
   REQUIRE(text.size() == 512);

@@ -43,7 +43,7 @@ HeadParser::Result HeadParser::advance(std::string_view data) noexcept {
   data = data.substr(0, limit_);
   while (!done_) {
     const std::uint32_t at = lines_.start();
-    // Bytes that cannot start a request are refused before a line end comes.
+    // Bytes that cannot begin a request are refused before the end of the line.
     const bool invalid =
         !request_line_ && at < data.size() && data[at] != '\r' && !is_token_char(data[at]);
     std::string_view line;
@@ -102,7 +102,7 @@ bool HeadParser::read_target(std::string_view target, std::uint32_t at) noexcept
     return head_.method == Method::options || refuse(400, malformed);
   }
   if (target.front() != '/') {
-    // Absolute form: a server has to understand it; its authority must be allowed like a Host.
+    // Absolute form: a server must accept it; its authority must be allowed like a Host.
     const std::size_t slash = target.find('/', 7);
     if (slash == std::string_view::npos || slash == 7 ||
         !equal_ignoring_case(target.substr(0, 7), "http://")) {
@@ -147,7 +147,7 @@ bool HeadParser::read_field(std::string_view name, std::string_view value,
       break;
     case 14:
       if (equals_lower(name, "content-length")) {
-        // Even two equal lengths: nobody needs them, and they are how smuggling starts.
+        // Even two equal lengths: they are unnecessary, and a common start of request smuggling.
         return check(head_.has_length ? "two Content-Length fields" : head_.read_length(value));
       }
       if (equals_lower(name, "mcp-session-id")) return keep(Field::session, value, at);

@@ -1,16 +1,16 @@
 // The head of an HTTP/1.x request: request line and fields, parsed strictly and line by line.
 //
-// Strict because a gateway stands behind proxies and in front of servers: whatever two parsers may
-// read differently (bare LF, folded lines, a space before the colon, two lengths, unknown transfer
+// Strict because a gateway is between proxies and servers: everything that two parsers may read
+// differently (bare LF, folded lines, a space before the colon, two lengths, unknown transfer
 // codings) is refused with 400, never guessed.
 //
-// Own instead of Boost.Beast's basic_parser (bench/codec_bench.cpp): 133 against 213 ns for a head
-// of 142 bytes and 313 against 482 ns for one of 346, if Beast keeps the same fields; 259 and 589
-// ns with the scan of the raw head that has to precede it, since it accepts bare LF and folded
-// lines.
+// Not Boost.Beast's basic_parser (bench/codec_bench.cpp): this parser takes 133 ns for a head of
+// 142 bytes and 313 ns for one of 346; Beast takes 213 and 482 ns if it keeps the same fields, or
+// 259 and 589 ns with the scan of the raw head that has to precede it, since it accepts bare LF and
+// folded lines.
 //
-// No I/O, no allocation. Only the fields that the users of this kit act upon are kept; the others
-// are checked and skipped.
+// No I/O, no allocation. Only the fields that users of this kit need are kept; others are validated
+// and skipped.
 #pragma once
 
 #include <array>
@@ -32,7 +32,7 @@ struct Slice {
   std::uint32_t n = 0;
 };
 
-// Fields that may occur once and are kept as they are.
+// Fields that may occur once and are kept unchanged.
 enum class Field : std::uint8_t {
   host,
   origin,
@@ -69,13 +69,13 @@ class HeadParser {
  public:
   enum class Result : std::uint8_t { more, done, error };
 
-  // limit: bytes of the whole head; beyond it the answer is 431. needs_host: refuses HTTP/1.1
-  // without Host, as it has to over a network.
+  // limit: bytes of the whole head; above it the answer is 431. needs_host: refuses HTTP/1.1
+  // without Host, as required over a network.
   explicit HeadParser(std::uint32_t limit, bool needs_host = true) noexcept
       : limit_(limit), needs_host_(needs_host) {}
 
-  // `data` holds everything received since the request's first byte (and maybe what follows the
-  // head); each byte is looked at once, however it is cut into pieces.
+  // `data` is everything received since the request's first byte, and perhaps more. Each byte is
+  // scanned once, in any pieces.
   Result advance(std::string_view data) noexcept;
 
   const RequestHead &head() const noexcept { return head_; }
@@ -103,7 +103,7 @@ class HeadParser {
   bool needs_host_;
   int status_ = 0;
   const char *why_ = nullptr;
-  bool request_line_ = false;  // has been read
+  bool request_line_ = false;  // was read
   bool skipped_line_ = false;  // one empty line before the request line is allowed
   bool done_ = false;
 };

@@ -1,5 +1,5 @@
-// Request heads that two parsers could read differently, or that are unusual, and the
-// answer to each. The answers are those of the parser that transport-http had before this kit.
+// Ambiguous or unusual request heads, and the answer to each. The answers are those of the parser
+// that transport-http had before this kit.
 #include <catch2/catch.hpp>
 #include <string>
 
@@ -119,7 +119,7 @@ constexpr Head heads[] = {
      "xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx"},
 };
 
-// The answer to a head that arrives in pieces of `step` bytes.
+// Returns the answer to a head that arrives in pieces of `step` bytes.
 int status_of(std::string_view text, std::size_t step, HeadParser &parser) {
   for (std::size_t n = step;; n += step) {
     const auto result = parser.advance(text.substr(0, n));
@@ -131,7 +131,7 @@ int status_of(std::string_view text, std::size_t step, HeadParser &parser) {
 
 }  // namespace
 
-TEST_CASE("heads are accepted and refused as before, in any pieces") {
+TEST_CASE("heads are accepted and refused as by the former parser, in any pieces") {
   for (const Head &head : heads) {
     for (const std::size_t step : {1000u, 1u, 2u, 7u}) {
       CAPTURE(head.text, step);
@@ -142,7 +142,7 @@ TEST_CASE("heads are accepted and refused as before, in any pieces") {
   }
 }
 
-TEST_CASE("Host is not needed where the parser does not need it") {
+TEST_CASE("Host is required only if the parser is configured so") {
   HeadParser parser(128, false);
   CHECK(parser.advance("GET / HTTP/1.1\r\n\r\n") == HeadParser::Result::done);
   HeadParser other(128, false);

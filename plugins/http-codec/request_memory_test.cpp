@@ -1,4 +1,4 @@
-// What requests that have not arrived completely take of the memory.
+// The memory of incomplete requests.
 #include <catch2/catch.hpp>
 #include <cstring>
 #include <set>
@@ -25,7 +25,7 @@ Result feed_all(RequestFeed &feed, const std::string &text) {
 
 }  // namespace
 
-TEST_CASE("a length that is only claimed takes no memory") {
+TEST_CASE("an announced length alone takes no memory") {
   BodyBudget budget(mib);
   const FeedLimits limits{.head_bytes = 512, .body_bytes = 64 * mib, .budget = &budget};
   RequestFeed feed(limits);
@@ -35,7 +35,7 @@ TEST_CASE("a length that is only claimed takes no memory") {
   CHECK(budget.used() == 0);
 }
 
-TEST_CASE("a body's buffer grows by doubling, and the body stays whole") {
+TEST_CASE("a body's buffer grows by doubling, and the body stays complete") {
   const bool direct = GENERATE(true, false);
   BodyBudget budget;
   const FeedLimits limits{.head_bytes = 512, .body_bytes = 64 * mib, .budget = &budget};
@@ -70,14 +70,14 @@ TEST_CASE("a body's buffer grows by doubling, and the body stays whole") {
   CHECK(budget.used() == 0);
 }
 
-TEST_CASE("a body of up to a megabyte is given its room at once") {
+TEST_CASE("memory for a body of up to a megabyte is reserved immediately") {
   const FeedLimits limits{.head_bytes = 512, .body_bytes = 64 * mib};
   RequestFeed feed(limits);
   REQUIRE(feed_all(feed, head(mib)) == Result::more);
   CHECK(feed.room().size() == mib);
 }
 
-TEST_CASE("all unfinished bodies together are bounded, and small requests still come in") {
+TEST_CASE("all incomplete bodies together are limited, and small requests still succeed") {
   BodyBudget budget(3 * mib);
   const FeedLimits limits{.head_bytes = 512, .body_bytes = 64 * mib, .budget = &budget};
   const bool chunked = GENERATE(false, true);
@@ -111,7 +111,7 @@ TEST_CASE("all unfinished bodies together are bounded, and small requests still 
   CHECK(budget.used() == 0);
 }
 
-TEST_CASE("a request whose connection goes gives its memory back") {
+TEST_CASE("a request of a closed connection frees its memory") {
   BodyBudget budget(3 * mib);
   const FeedLimits limits{.head_bytes = 512, .body_bytes = 64 * mib, .budget = &budget};
   {

@@ -3,8 +3,8 @@
 // Strict where leniency invites confusion about where a message ends: bare LF, folded lines, two
 // framings at once, differing lengths and unknown transfer codings are refused.
 //
-// Own instead of Boost.Beast's basic_parser (bench/codec_bench.cpp): 75 against 98 ns for a head of
-// 73 bytes and 194 against 280 ns for one of 234; stricter, and cheap to compile.
+// Not Boost.Beast's basic_parser (bench/codec_bench.cpp): 75 against 98 ns for a head of 73 bytes
+// and 194 against 280 ns for one of 234; stricter, and fast to compile.
 #pragma once
 
 #include <cstdint>
@@ -14,7 +14,7 @@ namespace http_codec {
 
 enum class Framing : std::uint8_t { none, length, chunked, until_close };
 
-// What the users of this kit want to know about a response. The views point into the parsed bytes.
+// The fields of a response that users of this kit need. The views point into the parsed bytes.
 struct ResponseHead {
   std::uint16_t status = 0;
   Framing framing = Framing::none;
@@ -26,8 +26,8 @@ struct ResponseHead {
 
 enum class ParseResult : std::uint8_t { complete, incomplete, invalid };
 
-// Parses a head that starts at in[0]. complete: *used is its length with the blank line. invalid:
-// *why says what is wrong (a static text). The caller bounds in.size().
+// Parses a head that starts at in[0]. complete: *used is its length including the blank line.
+// invalid: *why is the reason (a static text). The caller limits in.size().
 ParseResult parse_head(std::string_view in, ResponseHead *head, std::size_t *used,
                        const char **why) noexcept;
 

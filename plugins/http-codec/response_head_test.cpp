@@ -7,11 +7,11 @@
 
 using namespace http_codec;
 
-TEST_CASE("names are compared without regard to the case of ASCII letters, and of nothing else") {
+TEST_CASE("names are compared case-insensitively for ASCII letters only") {
   CHECK(equal_ignoring_case("Content-Type", "content-type"));
   CHECK(equal_ignoring_case("", ""));
   CHECK(equal_ignoring_case("AZaz09!#", "azAZ09!#"));
-  // Pairs whose bytes differ in the same bit as those of a letter's two cases.
+  // Pairs whose bytes differ in the same bit as the two cases of a letter.
   for (const auto &[a, b] : {std::pair("@", "`"), std::pair("[", "{"), std::pair("\r", "-"),
                              std::pair("^", "~"), std::pair("\xC0", "\xE0")}) {
     CHECK_FALSE(equal_ignoring_case(a, b));
@@ -20,7 +20,7 @@ TEST_CASE("names are compared without regard to the case of ASCII letters, and o
   CHECK_FALSE(equal_ignoring_case("agd", "age"));
 }
 
-TEST_CASE("a typical head is understood") {
+TEST_CASE("a typical head is parsed") {
   const std::string_view in =
       "HTTP/1.1 200 OK\r\ncontent-type: application/json; charset=utf-8\r\nDate: x\r\n"
       "Mcp-Session-Id:  abc \r\nContent-Length: 12\r\nKeep-Alive: timeout=5, max=3\r\n"
@@ -43,7 +43,7 @@ TEST_CASE("a typical head is understood") {
   }
 }
 
-TEST_CASE("framing: what ends a body, and whether the connection goes on") {
+TEST_CASE("framing: the end of a body, and whether the connection persists") {
   struct Case {
     const char *in;
     Framing framing;
@@ -69,7 +69,7 @@ TEST_CASE("framing: what ends a body, and whether the connection goes on") {
   CHECK(head.keep_alive == c.keep_alive);
 }
 
-TEST_CASE("heads that could be misread are refused") {
+TEST_CASE("ambiguous heads are refused") {
   const std::string in = GENERATE(
       as<std::string>{}, "HTTP/2 200 OK\r\n\r\n", "HTTP/1.1 20 OK\r\n\r\n",
       "HTTP/1.1 099 OK\r\n\r\n", "HTTP/1.1 200 OK\r\n folded: x\r\n\r\n",

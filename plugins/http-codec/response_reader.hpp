@@ -1,5 +1,5 @@
 // Reads one response from the bytes of a connection: skips interim heads, parses the head, and
-// finds the end of the body. No I/O. Copies nothing but a head that arrives in pieces.
+// finds the end of the body. No I/O. Copies only a head that arrives in pieces.
 #pragma once
 
 #include <cstdint>
@@ -29,7 +29,7 @@ class ResponseReader {
   Result next(std::string_view &in, std::string_view &piece);
 
   const ResponseHead &head() const noexcept { return head_; }
-  // Why the response is invalid; a static text.
+  // The reason why the response is invalid; a static text.
   const char *why() const noexcept { return why_; }
   // Missing bytes of a body of known length.
   std::uint64_t missing() const noexcept { return phase_ == Phase::length ? left_ : 0; }

@@ -21,7 +21,7 @@ Read read_in(std::size_t step, std::string_view in, ResponseReader &reader) {
   Read out;
   std::string part;
   while (!in.empty() && out.end == Result::more) {
-    part.assign(in.substr(0, step));  // gone afterwards: views must not outlive it
+    part.assign(in.substr(0, step));  // freed afterwards: views must not outlive it
     in.remove_prefix(part.size());
     std::string_view left = part, piece;
     for (;;) {
@@ -42,7 +42,7 @@ Read read_in(std::size_t step, std::string_view in, ResponseReader &reader) {
   return out;
 }
 
-// The same reader for all: reset() is all that it needs in between.
+// One reader for all cases: reset() is sufficient between them.
 Read read(std::string_view in) {
   ResponseReader reader(100);
   const Read whole = read_in(in.size(), in, reader);
@@ -56,7 +56,7 @@ Read read(std::string_view in) {
 
 }  // namespace
 
-TEST_CASE("a response is read to its end, in any pieces, and what follows is left") {
+TEST_CASE("a response is read to its end, in any pieces, and following bytes are kept") {
   CHECK(read("HTTP/1.1 200 OK\r\nMcp-Session-Id: s\r\nContent-Length: 2\r\n\r\nokHTTP") ==
         Read{200, "s", "ok", "", Result::done, false, 4});
   CHECK(
@@ -83,7 +83,7 @@ TEST_CASE("an invalid response has a reason") {
         "a malformed chunk");
 }
 
-TEST_CASE("a head is limited, alone and behind an interim one") {
+TEST_CASE("a head is limited, alone and after an interim one") {
   const auto head = [](std::size_t bytes) {
     const std::string begin = "HTTP/1.1 204 No Content\r\nX: ";
     return begin + std::string(bytes - begin.size() - 4, 'x') + "\r\n\r\n";

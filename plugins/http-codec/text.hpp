@@ -1,5 +1,5 @@
-// Characters, names and lists of HTTP/1.1 heads. ASCII, no locale. Inline, since parsing a head is
-// mostly this.
+// Characters, names and lists of HTTP/1.1 heads. ASCII, no locale. Inline, since these functions
+// dominate the parsing of a head.
 #pragma once
 
 #include <algorithm>
@@ -82,8 +82,8 @@ inline bool equal_ignoring_case(std::string_view a, std::string_view b) noexcept
 }
 
 // Compares text without control characters with a lower-case literal of letters, digits and "-/+"
-// (no '_', '~' and the like): setting bit 5 maps no other character to one of those, so that eight
-// bytes are compared at a time.
+// (no '_', '~' and the like): setting bit 5 maps no other character to these, so eight bytes are
+// compared at a time.
 template <std::size_t N>
 bool equals_lower(std::string_view text, const char (&lower)[N]) noexcept {
   constexpr std::size_t n = N - 1;
@@ -99,7 +99,7 @@ bool equals_lower(std::string_view text, const char (&lower)[N]) noexcept {
   return true;
 }
 
-// Without blanks (space, tab) at both ends.
+// Removes blanks (space, tab) at both ends.
 inline std::string_view trim(std::string_view text) noexcept {
   const auto blank = [](char c) { return c == ' ' || c == '\t'; };
   while (!text.empty() && blank(text.front())) text.remove_prefix(1);
@@ -124,7 +124,7 @@ inline bool is_media_type(std::string_view header, std::string_view type) noexce
   return equal_ignoring_case(trim(header.substr(0, header.find(';'))), type);
 }
 
-// At most 18 digits and nothing else.
+// Accepts only 1 to 18 digits.
 inline bool parse_decimal(std::string_view text, std::uint64_t *out) noexcept {
   if (text.empty() || text.size() > 18) return false;
   std::uint64_t value = 0;

@@ -1,6 +1,6 @@
-// Nanoseconds to parse typical heads: the kit's parsers and Boost.Beast's. For requests, Beast is
-// also measured behind the scan of the raw head that it needs here, since it accepts bare LF,
-// folded lines and control characters that the kit refuses.
+// Nanoseconds to parse typical heads, for the kit's parsers and Boost.Beast's. For requests, Beast
+// is also measured with the scan of the raw head that would be needed here, since it accepts bare
+// LF, folded lines and control characters that the kit refuses.
 #include <algorithm>
 #include <array>
 #include <boost/beast/http/basic_parser.hpp>
@@ -25,7 +25,7 @@ constexpr std::string_view express =
     "timeout=5\r\n\r\n";
 constexpr std::string_view minimal =
     "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: 1187\r\n\r\n";
-// What the TypeScript SDK sends from Node, and a client that sends only what it has to.
+// Heads of the TypeScript SDK on Node, and of a client with the minimum of fields.
 constexpr std::string_view node =
     "POST /mcp HTTP/1.1\r\nhost: 127.0.0.1:8808\r\nconnection: keep-alive\r\n"
     "accept: application/json, text/event-stream\r\ncontent-type: application/json\r\n"
@@ -36,7 +36,7 @@ constexpr std::string_view plain =
     "POST /mcp HTTP/1.1\r\nHost: 127.0.0.1:8808\r\nContent-Type: application/json\r\n"
     "Accept: application/json, text/event-stream\r\nContent-Length: 112\r\n\r\n";
 
-// The least that Beast's parser can be made to do: it calls back for each field and keeps none.
+// The minimum of work of Beast's parser: it calls back for each field and keeps none.
 template <bool is_request>
 class Beast final : public beast::basic_parser<is_request> {
  public:
@@ -54,7 +54,7 @@ class Beast final : public beast::basic_parser<is_request> {
   void on_finish_impl(error_code &) override {}
 };
 
-// The fields that the transport acts upon, kept as views.
+// The fields that the transport uses, kept as views.
 class Kept final : public beast::basic_parser<true> {
  public:
   Kept() { skip(true); }
@@ -129,7 +129,7 @@ double round_ns(F &&f) {
   return took.count() / n;
 }
 
-// The best of many short rounds, one of each in turn: some meet an undisturbed processor.
+// The best of many short rounds, alternating: some run undisturbed.
 template <class... F>
 void measure(const char *kind, const char *name, std::string_view head, F &&...f) {
   std::array<double, sizeof...(F)> best;
