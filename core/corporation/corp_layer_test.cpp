@@ -1,4 +1,4 @@
-// The corporation's layer: directives, and what they keep the layers above from.
+// The corporation's layer: directives, and the changes that they prevent in the layers above.
 #include <catch2/catch.hpp>
 
 #include "corporation/corp_path.hpp"
@@ -53,7 +53,7 @@ const ServerDef &server(const Profile &profile, std::string_view name) {
 
 }  // namespace
 
-TEST_CASE("what the corp layer says plainly a higher layer may change") {
+TEST_CASE("a higher layer may change plain values of the corp layer") {
   const Profile profile =
       good({base, corp("[limits]\ncall_timeout_ms = 1000\nconnect_timeout_ms = 2000\n"),
             file("[limits]\ncall_timeout_ms = 5000\n")});
@@ -64,7 +64,7 @@ TEST_CASE("what the corp layer says plainly a higher layer may change") {
   CHECK(shown(profile, "limits.call_timeout_ms").origin.layer == "file");
 }
 
-TEST_CASE("A27 a server of the corp layer stays, whoever else has one of its name") {
+TEST_CASE("A27 a server of the corp layer stays, even if another layer has one of the same name") {
   const ProfileLayer theirs = corp("[mcpServers.search]\nurl = \"https://corp.example/mcp\"\n");
   const Profile profile = good(
       {base, theirs,
@@ -79,7 +79,7 @@ TEST_CASE("A27 a server of the corp layer stays, whoever else has one of its nam
             "/home/u/p.toml:1: mcpServers.search is left out: the corporation's "
             "profile has a server of that name (/etc/b/corp.toml:1)"));
   CHECK(has(notes(profile), "connectors.json:1"));
-  // Neither does a tools plugin take its name, nor a server that of a tools plugin.
+  // A tools plugin cannot take its name, and a server cannot take that of a tools plugin.
   CHECK(good({base, theirs, file("[tools.search]\nplugin = \"builtin-http\"\n")}).tools.size() ==
         1);
   const Profile tools = good({base, corp("[tools.web]\nplugin = \"builtin-http\"\n"),
@@ -88,7 +88,7 @@ TEST_CASE("A27 a server of the corp layer stays, whoever else has one of its nam
   CHECK(tools.servers.empty());
 }
 
-TEST_CASE("what is locked cannot be touched by a higher layer") {
+TEST_CASE("a higher layer cannot change locked values") {
   const auto refused = [](const std::string &path, const std::string &text) {
     return all(bad({base, corp(directive("lock", path, "reason = \"ask IT\"")), file(text)}));
   };
@@ -115,7 +115,7 @@ TEST_CASE("what is locked cannot be touched by a higher layer") {
   CHECK(has(refused("tools.files", "[mcpServers.files]\ncommand = \"a\"\n"), "mcpServers.files: "));
   CHECK(has(refused("tools", "[mcpServers.files]\ncommand = \"a\"\n"), "mcpServers.files: "));
   CHECK(has(refused("mcpServers.x", "[tools.x]\nplugin = \"p\"\n"), "tools.x: "));
-  // What is beside it can be changed.
+  // Values beside it can be changed.
   CHECK(names(good({base, corp(directive("lock", "mcpServers.*.sandbox")),
                     file("[mcpServers.x]\ncommand = \"a\"\n")})) == "x");
   CHECK(good({base, corp(directive("lock", "limits.call_timeout_ms")),
@@ -123,7 +123,7 @@ TEST_CASE("what is locked cannot be touched by a higher layer") {
             .limits.grace_ms == 7);
 }
 
-TEST_CASE("a lock inside a plugin's table holds when all of the table is replaced") {
+TEST_CASE("a lock inside a plugin's table holds if the whole table is replaced") {
   const std::string text =
       "[transports.http]\nplugin = \"transport-http\"\nlisten = \"127.0.0.1:1\"\n" +
       directive("lock", "transports.http.listen");
@@ -136,7 +136,7 @@ TEST_CASE("a lock inside a plugin's table holds when all of the table is replace
   CHECK(has(all(bad(with("enabled = false\n"))), "transports.http: the corporation"));
   CHECK(
       has(all(bad(with("listen = \"127.0.0.1:2\"\n"))), "transports.http.listen: the corporation"));
-  // The command line is a layer like any other.
+  // The command line is an ordinary layer.
   CHECK(
       has(all(bad({base,
                    corp(text),
@@ -144,7 +144,7 @@ TEST_CASE("a lock inside a plugin's table holds when all of the table is replace
           "--listen:2:1: transports.http.listen: the corporation"));
 }
 
-TEST_CASE("a lock of rules holds each of their spellings") {
+TEST_CASE("a lock of rules holds in each of their spellings") {
   const std::string texts[] = {
       "[security.rules.mcp.a]\nif = \"true\"\n",
       "[security.servers.a]\nallowed_tools = [\"x\"]\n",
@@ -161,7 +161,7 @@ TEST_CASE("a lock of rules holds each of their spellings") {
       }
     }
   }
-  // One rule is one rule, and who names each spelling says nothing wrong.
+  // Spellings of the same rule do not conflict.
   CHECK(good({base, corp(directive("lock", "security.rules.mcp.b")), file(texts[2])})
             .policies.at(0)
             .plugin == "judge");
@@ -172,7 +172,7 @@ TEST_CASE("a lock of rules holds each of their spellings") {
             "comes too late"));
 }
 
-TEST_CASE("where no other server may come, no tools plugin does") {
+TEST_CASE("if no other servers are allowed, no tools plugins are") {
   const std::string files = "[tools.files]\nplugin = \"builtin-files\"\npath = \"/x\"\n";
   for (const std::string path : {"mcpServers", "mcpServers.*"}) {
     const ProfileLayer locked = corp(
@@ -183,7 +183,7 @@ TEST_CASE("where no other server may come, no tools plugin does") {
               "p.toml:1:8: tools.evil: the corporation's profile locks mcpServers"));
     CHECK(has(all(bad({base, locked, file("[tools.files]\nplugin = \"/home/u/e.so\"\n")})),
               "tools.files: the corporation's profile locks mcpServers"));
-    // What was there may be told what it serves.
+    // Existing ones can still be configured.
     CHECK(good({base, locked, file(files)}).tools.size() == 2);
     CHECK(names(good({base, locked})) == "ours");
   }
@@ -203,7 +203,7 @@ TEST_CASE("the corporation's holds on servers go with the profile, those of user
   CHECK(profile.server_holds[1].path == std::vector<std::string>{"mcpServers", "search"});
 }
 
-TEST_CASE("a server that the corporation adds has its name for itself") {
+TEST_CASE("the name of a server that the corporation adds is reserved") {
   const ProfileLayer theirs =
       corp(directive("add", "mcpServers.search", "value = { url = \"https://corp.example/\" }"));
   const Profile profile = good({base, theirs, file("[tools.search]\nplugin = \"p\"\n")});
@@ -212,7 +212,7 @@ TEST_CASE("a server that the corporation adds has its name for itself") {
   CHECK(has(notes(profile), "tools.search is left out: the corporation's profile has a server"));
 }
 
-TEST_CASE("no directive takes away what its own file gives") {
+TEST_CASE("no directive removes values of its own file") {
   const std::string rule = "[security.rules.mcp.a]\nif = \"true\"\n";
   for (const std::string operation : {"forbid", "remove"}) {
     for (const std::string path :
@@ -228,7 +228,7 @@ TEST_CASE("no directive takes away what its own file gives") {
                    directive("forbid", "mcpServers.*") + directive("remove", "profiles"))});
 }
 
-TEST_CASE("directives do not come too late for what says how layers are read") {
+TEST_CASE("directives apply before the keys that control how layers are read") {
   for (const std::string path : {"editable", "editable.mcpServers", "detect_servers"}) {
     for (const std::string operation : {"remove", "forbid"})
       CHECK(has(all(bad({base, corp(directive(operation, path))})), "how the layers are read"));
@@ -236,7 +236,7 @@ TEST_CASE("directives do not come too late for what says how layers are read") {
       CHECK(has(all(bad({base, corp(directive(operation, path, "value = false"))})),
                 "how the layers are read"));
   }
-  // A locked switch stays, also against a format in which it is on by itself.
+  // A locked switch is kept, even with a format that sets it by default.
   ProfileLayer found{"claude", "/home/u/.claude.json",
                      R"({"mcpServers": {"theirs": {"command": "a"}}})"};
   found.detected = true;
@@ -255,7 +255,7 @@ TEST_CASE("directives do not come too late for what says how layers are read") {
             "editable: the corporation's profile locks"));
 }
 
-TEST_CASE("a profile of another format that is the corporation's extends none") {
+TEST_CASE("a corporation profile in another format extends no profile") {
   const std::string text =
       "schema = \"capsem.profile.v2\"\nversion = 2\nid = \"abc\"\nrevision = \"2026.0131.1\"\n"
       "name = \"n\"\ndescription = \"d\"\nbest_for = \"b\"\nprofile_type = \"coding\"\n"
@@ -268,7 +268,7 @@ TEST_CASE("a profile of another format that is the corporation's extends none") 
   good({base, file(text)});
 }
 
-TEST_CASE("the corporation's folders of plugins come before those of others") {
+TEST_CASE("the corporation's plugin folders precede those of other layers") {
   const std::string dirs = "plugin_dirs = [\"/opt/corp\", \"plugins\"]\n";
   const auto of = [&](const std::string &theirs, const std::string &mine) {
     return good({base, corp(theirs), file(mine)}).plugin_dirs;
@@ -283,7 +283,7 @@ TEST_CASE("the corporation's folders of plugins come before those of others") {
            "plugin_dirs = [\"q\"]\n") == List{"/only"});
 }
 
-TEST_CASE("what is forbidden is not there, and naming it is wrong") {
+TEST_CASE("forbidden values are absent, and setting them is an error") {
   const ProfileLayer no = corp(directive("forbid", "mcpServers.shell", "reason = \"no shells\"") +
                                directive("forbid", "tools.files"));
   const Profile profile = good({base, no});
@@ -291,7 +291,7 @@ TEST_CASE("what is forbidden is not there, and naming it is wrong") {
   CHECK(has(all(bad({base, no, file("[mcpServers.shell]\ncommand = \"sh\"\n")})),
             "p.toml:1:13: mcpServers.shell: the corporation's profile forbids mcpServers.shell "
             "(/etc/b/corp.toml:1): no shells [forbidden]"));
-  // A layer that is no person's own file does not stop the gateway.
+  // A layer that is not a person's own file does not stop the gateway.
   const Profile given = good({base, no, user(R"({"servers": {"shell": {"command": "sh"}}})")});
   CHECK(given.servers.empty());
   CHECK(has(notes(given), "mcpServers.shell is left out: the corporation's profile forbids"));
@@ -301,13 +301,13 @@ TEST_CASE("what is forbidden is not there, and naming it is wrong") {
   CHECK(good({base, no, project}).servers.empty());
 }
 
-TEST_CASE("add, replace and remove have the last word") {
+TEST_CASE("add, replace and remove are applied last") {
   const Profile profile = good(
       {base,
        corp(directive("add", "mcpServers.search", "value = { url = \"https://corp.example/\" }") +
             directive("replace", "limits.call_timeout_ms", "value = 1500\nreason = \"short\"") +
             directive("replace", "limits.grace_ms", "value = 1") +
-            directive("remove", "mcpServers.old") + directive("remove", "mcpServers.nobody")),
+            directive("remove", "mcpServers.old") + directive("remove", "mcpServers.absent")),
        file("[limits]\ncall_timeout_ms = 9000\n[mcpServers.old]\ncommand = \"a\"\n"
             "[mcpServers.search]\ncommand = \"b\"\n")});
   CHECK(names(profile) == "search");
@@ -319,7 +319,7 @@ TEST_CASE("add, replace and remove have the last word") {
         "replace limits.call_timeout_ms: replaced /home/u/p.toml:2 (short)");
   CHECK(shown(profile, "directives[2]").value == "replace limits.grace_ms: nothing to replace");
   CHECK(shown(profile, "directives[3]").value == "remove mcpServers.old: removed /home/u/p.toml:3");
-  CHECK(shown(profile, "directives[4]").value == "remove mcpServers.nobody: nothing to remove");
+  CHECK(shown(profile, "directives[4]").value == "remove mcpServers.absent: nothing to remove");
   CHECK(has(notes(profile),
             "p.toml:2: limits.call_timeout_ms is replaced by the corporation's "
             "profile (/etc/b/corp.toml:5): short"));
@@ -351,10 +351,10 @@ TEST_CASE("directives reach the rules of all layers") {
   CHECK(added.find("corp") < added.find("\"file\",\"file\""));
 }
 
-TEST_CASE("where the corporation has rules, the policy is its own") {
+TEST_CASE("if the corporation has rules, it controls the policy") {
   const ProfileLayer rules = corp("[security]\ndefault = \"block\"\n");
   CHECK(good({base, rules}).policies.at(0).plugin == "judge");
-  // Another value for what is there already gives way.
+  // Another value for an existing entry is dropped.
   for (const std::string text :
        {"[policies.default]\nplugin = \"policy-allow\"\n", "[policies.default]\nenabled = false\n",
         "[policies.default]\nwith_rules = \"policy-allow\"\n"}) {
@@ -369,14 +369,14 @@ TEST_CASE("where the corporation has rules, the policy is its own") {
         corp("[security]\ndefault = \"block\"\n" + directive("lock", "policies"));
     CHECK(has(all(bad({base, locked, file(text)})), "the corporation's profile locks policies"));
   }
-  // A policy beside it would be missed.
+  // A policy added beside it is an error.
   for (const std::string text :
        {"[policies.mine]\nplugin = \"mine\"\n", "[policy]\nplugin = \"policy-allow\"\n"}) {
     CHECK(has(all(bad({base, rules, file(text)})),
               "the corporation's profile has rules or a policy (/etc/b/corp.toml:1), so the policy "
               "is its own [locked]"));
   }
-  // Nor is what it calls out by another's.
+  // The same holds for a service that it uses.
   const std::string service = "[services.http]\nplugin = \"/home/u/x.so\"\n";
   const ProfileLayer base_http = {"builtin", "",
                                   base.text + "[services.http]\nplugin = \"http-client\"\n"};
@@ -396,7 +396,7 @@ TEST_CASE("where the corporation has rules, the policy is its own") {
             .plugin == "mine");
 }
 
-TEST_CASE("E05 the corporation's value of a policy wins over the user's") {
+TEST_CASE("E05 the corporation's value of a policy takes precedence over the user's") {
   const std::string mine =
       "[policies.default]\ntool_permissions = { s__t = \"allow\" }\nextra = 1\n";
   const std::string theirs =
@@ -411,7 +411,7 @@ TEST_CASE("E05 the corporation's value of a policy wins over the user's") {
             "the corporation's profile locks policies.default.tool_permissions"));
 }
 
-TEST_CASE("B28 a directive after a lock is refused, and so is one that is none") {
+TEST_CASE("B28 a directive after a lock is refused, and so is an invalid one") {
   const auto refused = [](const std::string &text) { return all(bad({base, corp(text)})); };
   CHECK(refused(directive("lock", "mcpServers.a") +
                 directive("replace", "mcpServers.a.url", "value = \"https://x/\"")) ==

@@ -1,4 +1,4 @@
-// The checks of a signed corp profile, each failing for its own reason.
+// The checks of a signed corp profile; each failure has its own reason.
 #include "corporation/corp_signature.hpp"
 
 #include <catch2/catch.hpp>
@@ -17,7 +17,7 @@ std::string profile(const std::string &revision = "2026.0131.2",
   return "id = \"" + id + "\"\nrevision = \"" + revision + "\"\n[limits]\ngrace_ms = 5\n";
 }
 
-// A good one, of which each test spoils something.
+// A valid one, of which each test damages one part.
 struct Signed {
   Signer signer;
   std::string payload = profile();
@@ -30,7 +30,7 @@ struct Signed {
            status + R"(", "min_binary": "0.1", "urls": [], "hash": ")" + hash + R"("}}}}})";
   }
 
-  // "fine ID REVISION CURRENT", or what is said.
+  // Returns "fine ID REVISION CURRENT", or the error.
   std::string check() const {
     const std::string text = catalogue();
     return check(text, signer.sign(text, "c", true), signer.sign(payload, "p", true));
@@ -53,14 +53,14 @@ bool has(const std::string &text, std::string_view part) {
 
 }  // namespace
 
-TEST_CASE("B38 a signed corp profile whose checks all hold is taken") {
+TEST_CASE("B38 a signed corp profile that passes all checks is accepted") {
   CHECK(Signed().check() == "fine acme-base 2026.0131.2 2026.0201.1");
   Signed old;
   old.status = "deprecated";
   CHECK(old.check() == "deprecated acme-base 2026.0131.2 2026.0201.1");
 }
 
-TEST_CASE("B38 what is signed and then changed is refused, byte by byte") {
+TEST_CASE("B38 a change of any byte after signing is refused") {
   const Signed good;
   const std::string catalogue = good.catalogue();
   const std::string of_catalogue = good.signer.sign(catalogue, "c", true);
@@ -88,7 +88,7 @@ TEST_CASE("B38 what is signed and then changed is refused, byte by byte") {
   CHECK(has(other_key.check(), "no public key of minisign [signature]"));
 }
 
-TEST_CASE("B38 hash, id, revision and status have reasons of their own") {
+TEST_CASE("B38 hash, id, revision and status have separate errors") {
   Signed hash;
   hash.hash = "blake3:" + std::string(64, '0');
   CHECK(has(hash.check(), "the catalogue has another for revision 2026.0131.2 [hash]"));
@@ -114,7 +114,7 @@ TEST_CASE("B38 hash, id, revision and status have reasons of their own") {
   CHECK(has(odd.check(), "the status of 2026.0131.2 is none of"));
 }
 
-TEST_CASE("B38 the machine says which profile it takes") {
+TEST_CASE("B38 the machine's configuration restricts the accepted profiles") {
   Signed pinned;
   pinned.keys += "id acme-base\n";
   CHECK(has(pinned.check(), "fine acme-base"));
@@ -128,7 +128,7 @@ TEST_CASE("B38 the machine says which profile it takes") {
   CHECK(has(pinned.check(), "no public key"));
 }
 
-TEST_CASE("what a signed catalogue says is known also where the profile is refused") {
+TEST_CASE("a signed catalogue's entry is reported even if the profile is refused") {
   const auto seen_of = [](const Signed &one, bool catalogue = true) {
     const std::string text = one.catalogue();
     CorpRevision seen{"x", {}, {}, false};
@@ -147,7 +147,7 @@ TEST_CASE("what a signed catalogue says is known also where the profile is refus
   CHECK(seen_of(one) == "acme-base 2026.0131.2 2026.0201.1 revoked");
 }
 
-TEST_CASE("catalogues that are none") {
+TEST_CASE("invalid catalogues") {
   const Signed good;
   const std::string of_payload = good.signer.sign(good.payload, "p", true);
   for (const auto &[text, said] : std::initializer_list<std::pair<std::string, std::string>>{

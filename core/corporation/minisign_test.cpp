@@ -39,14 +39,14 @@ std::vector<MinisignKey> keys(std::string_view text) {
 
 }  // namespace
 
-TEST_CASE("what minisign has signed is taken, in both of its ways") {
+TEST_CASE("signatures by minisign are accepted in both formats") {
   for (const std::string_view signature : {kPrehashed, kLegacy}) {
     CHECK(verify_minisign(kText, signature, keys(kKey)) == "a golden file");
     CHECK(verify_minisign("hello, World\n", signature, keys(kKey)).error().code == BH_E_DENIED);
   }
 }
 
-TEST_CASE("a change anywhere in a signature is noticed") {
+TEST_CASE("a change of any byte of a signature is detected") {
   const Signer signer;
   const std::string text = "some profile";
   for (const bool prehashed : {true, false}) {
@@ -74,7 +74,7 @@ TEST_CASE("another key, and a trusted comment of another signature, are refused"
   const std::string text = "some profile", good = ours.sign(text, "a", true);
   const auto refused = verify_minisign(text, good, keys(theirs.public_key()));
   CHECK(refused.error().text == "it is signed by another key");
-  // The key's number alone proves nothing.
+  // The key's number alone is no proof.
   Signer forger;
   forger.take_id_of(ours);
   CHECK(verify_minisign(text, forger.sign(text, "a", true), keys(ours.public_key())).error().text ==
@@ -88,7 +88,7 @@ TEST_CASE("another key, and a trusted comment of another signature, are refused"
   CHECK(verify_minisign(text, good, keys(theirs.public_key() + ours.public_key())).has_value());
 }
 
-TEST_CASE("keys that are none") {
+TEST_CASE("invalid keys") {
   for (const std::string_view text :
        {std::string_view(), std::string_view("untrusted comment: x\n"), std::string_view("AAAA\n"),
         std::string_view("RURn4d/OmGVKt0TaLlH1Lt+2VbMcxoAuNAFGfstCJNuRiYwTqXbYYDlC\n"),  // "ED"
@@ -101,7 +101,7 @@ TEST_CASE("keys that are none") {
   CHECK(read_minisign_keys(many).error().text == "more than 8 public keys");
 }
 
-TEST_CASE("BLAKE3 of texts of all shapes of its tree") {
+TEST_CASE("BLAKE3 of texts with all shapes of its tree") {
   // The digests are b3sum's, of n bytes 0, 1 ... 250, 0 ...
   const std::pair<std::size_t, std::string_view> cases[] = {
       {0, "af1349b9f5f9a1a6a0404dea36dcc9499bcb25c9adc112b7cc9a93cae41f3262"},
