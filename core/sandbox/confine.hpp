@@ -49,7 +49,6 @@ struct Confinement {
   //
   // With `namespaces` an empty list means "no file rules": a Landlock domain with file rules cannot
   // mount anything, so a role that builds mount namespaces for its children uses `hide` instead.
-  // so a role that builds mount namespaces for its children uses `hide` instead.
   std::vector<PathRule> paths;
   // With `namespaces`: paths covered by something empty in a private mount namespace. Children
   // cannot uncover them, not even in their own user namespaces. Paths that do not exist are

@@ -4,7 +4,6 @@
 //
 // This process has one folder, with one group in it per server. Both are removed if possible;
 // remove_leftovers() removes those of ended processes. Owner and thread: those of the Spawner.
-// thread: the Spawner's.
 #pragma once
 
 #include <cstdint>
