@@ -21,7 +21,7 @@ struct Counter {
 
 }  // namespace
 
-TEST_CASE("callback: a member, or a function without state, of the object") {
+TEST_CASE("callback: calls a member, or a stateless function, of the object") {
   Counter counter;
   const bh::Callback member = bh::callback<&Counter::run>(&counter);
   CHECK(member.arg == &counter);
@@ -31,7 +31,7 @@ TEST_CASE("callback: a member, or a function without state, of the object") {
   CHECK(counter.runs == 11);
 }
 
-TEST_CASE("callback: a descriptor's function takes the events or nothing") {
+TEST_CASE("callback: a descriptor's function takes the events or no argument") {
   Counter counter;
   const bh::FdCallback with = bh::fd_callback<&Counter::ready>(&counter);
   with.fn(with.arg, 5, BH_FD_WRITE);
@@ -45,7 +45,7 @@ TEST_CASE("callback: a descriptor's function takes the events or nothing") {
   CHECK(counter.events == (BH_FD_WRITE | BH_FD_READ));
 }
 
-TEST_CASE("callback: a contained one lets nothing out that was thrown") {
+TEST_CASE("callback: a contained one discards exceptions") {
   Counter counter;
   const bh::Callback call = bh::contained_callback<&Counter::fail>(&counter);
   CHECK_NOTHROW(call.fn(call.arg));
@@ -54,7 +54,7 @@ TEST_CASE("callback: a contained one lets nothing out that was thrown") {
   CHECK(counter.runs == 2);
 }
 
-TEST_CASE("callback: work and what follows it get the same object") {
+TEST_CASE("callback: the work and its completion get the same object") {
   Counter counter;
   const auto job = bh::blocking_work(
       &counter, [](Counter &it) { it.runs = 3; }, [](Counter &it) { it.done = it.runs; });
@@ -67,7 +67,7 @@ TEST_CASE("callback: work and what follows it get the same object") {
   CHECK(counter.runs == 5);
 }
 
-TEST_CASE("callback: the host takes them where it takes a function and an argument") {
+TEST_CASE("callback: converts to a function and an argument for the host") {
   bh::testing::FakeHost fake;
   const bh::Host host(fake.host());
   Counter counter;

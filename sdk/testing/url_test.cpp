@@ -29,7 +29,7 @@ TEST_CASE("a URL is split into its parts") {
   CHECK(bh::split_url("http://h/x@y:1")->host == "h");
 }
 
-TEST_CASE("the host is what stands behind the last at sign and before the first colon") {
+TEST_CASE("the host is between the last at sign and the next colon") {
   CHECK(bh::split_url("http://a@b@c:1")->host == "c");
   CHECK(bh::split_url("http://a@b@c:1")->credentials == "a@b");
   CHECK(bh::split_url("http://h:1:2")->port == "1:2");
@@ -37,7 +37,7 @@ TEST_CASE("the host is what stands behind the last at sign and before the first 
   CHECK(bh::split_url("http://:80")->host.empty());
 }
 
-TEST_CASE("what is no absolute URL is refused") {
+TEST_CASE("text that is not an absolute URL is refused") {
   for (const char *bad : {"", "h", "://h", "/a://h", "?a://h", "http:/h", "http://[::1",
                           "http://[::1]x", "http://::1]", "http://a[b]"}) {
     CAPTURE(bad);

@@ -41,8 +41,8 @@ class Fd {
   int fd_ = -1;
 };
 
-// Not one of the standard descriptors, which a program may have closed: they are about to be
-// replaced in the child.
+// Duplicates the descriptor if it has a standard number, which a program may have closed: those are
+// about to be replaced in the child.
 inline Fd away_from_standard(Fd fd) {
   if (fd.get() < 0 || fd.get() > STDERR_FILENO) return fd;
   return Fd(::fcntl(fd.get(), F_DUPFD_CLOEXEC, STDERR_FILENO + 1));
@@ -69,11 +69,11 @@ class Child {
   // Non-blocking; to the child's standard input and from its standard output.
   int input() const noexcept { return input_.get(); }
   int output() const noexcept { return output_.get(); }
-  // Readable when the process has ended; -1 where the kernel has no such thing.
+  // Readable when the process has ended; -1 if the kernel has no pidfd.
   int ended() const noexcept { return pidfd_.get(); }
   void close_input() noexcept { input_.reset(); }
 
-  // False: *why says which call failed. The program is looked for in PATH if it has no slash.
+  // False: *why names the failed call. The program is searched in PATH if it has no slash.
   bool start(const std::string &program, const std::vector<std::string> &arguments, int error_fd,
              std::string *why) {
     end();
@@ -93,7 +93,7 @@ class Child {
     return true;
   }
 
-  // Waits for the end of the process, at most so long; true: it has ended and is reaped.
+  // Waits for the end of the process, with a time-out; true: it has ended and is reaped.
   bool wait(int timeout_ms) {
     if (pid_ <= 0) return true;
     if (pidfd_.get() >= 0) {
@@ -103,7 +103,7 @@ class Child {
     return reap(WNOHANG);
   }
 
-  // At once, whatever it is doing.
+  // Kills the process immediately.
   void end() {
     if (pid_ > 0) {
       ::kill(pid_, SIGKILL);
@@ -135,7 +135,7 @@ class Child {
     if (error_fd != STDERR_FILENO) {
       ::posix_spawn_file_actions_adddup2(&actions, error_fd, STDERR_FILENO);
     }
-    // What this program blocks or ignores is no business of the child's.
+    // The child must not inherit signals that this program blocks or ignores.
     sigset_t none, pipe;
     ::sigemptyset(&none);
     ::sigemptyset(&pipe);
@@ -157,7 +157,7 @@ class Child {
       got = ::waitpid(pid_, &status, flags);
     } while (got < 0 && errno == EINTR);
     if (got == 0) return false;
-    pid_ = -1;  // also when somebody else has reaped it
+    pid_ = -1;  // also if it was reaped elsewhere
     return true;
   }
 

@@ -1,5 +1,5 @@
-// A client of the aggregator: starts `bulkhead aggregator`, talks its protocol, and never lets a
-// caller wait for a process that has ended. Header only; C++20, Linux; link with -pthread.
+// A client of the aggregator: starts `bulkhead aggregator` and uses its protocol. A caller never
+// waits for a process that has ended. Header only; C++20, Linux; link with -pthread.
 //
 //   bh::aggregator::Options options;
 //   options.definitions = R"([{"name":"files","command":"mcp-files","args":["/srv"]}])";
@@ -8,9 +8,9 @@
 //   const auto reply = client.call_tool("files__read", R"({"path":"a.txt"})");
 //   if (reply.ok()) use(reply.text);        // the tool's result, JSON
 //
-// The process is started by the first request and ended, with all that it has started, by the
-// destructor. When it has died, everything that waits for it fails at once, and (Options::restart)
-// the next request starts it anew with the definitions that were last in force.
+// The first request starts the process; the destructor ends it with all its children. If the
+// process dies, all pending requests fail immediately, and (Options::restart) the next request
+// restarts it with the last accepted definitions.
 #pragma once
 
 #include <sys/eventfd.h>
@@ -43,33 +43,32 @@ struct Options {
   std::string program = "bulkhead";
   std::vector<std::string> arguments = {"aggregator"};
   std::string definitions = "[]";  // the first message: a JSON array of server definitions
-  Codec codec = Codec::msgpack;    // ndjson: for looking at it; messages of at most 1 MiB
-  int error_fd = STDERR_FILENO;    // what the process writes to its standard error
+  Codec codec = Codec::msgpack;    // ndjson: for debugging; messages of at most 1 MiB
+  int error_fd = STDERR_FILENO;    // the process's standard error
   bool restart = true;
   std::uint32_t restart_pause_ms = 1'000;  // between two starts; requests in between fail
   std::uint32_t timeout_ms = 310'000;      // of a request; the aggregator's own are shorter
-  std::uint32_t end_ms = 3'000;            // from asking the process to end to killing it
+  std::uint32_t end_ms = 3'000;            // from the shutdown request to SIGKILL
   std::size_t max_pending = 4'096;         // requests without a reply
-  std::size_t max_queued = 64u << 20;      // bytes that the process has not read yet
+  std::size_t max_queued = 64u << 20;      // bytes that the process has not read
 };
 
 struct Reply {
   enum class Kind : std::uint8_t {
     ok,
     refused,   // the aggregator replied with an error
-    not_sent,  // it has not run: no process, or a bound of this client
-    lost,      // sent, then the process ended: it may have run
-    late,      // sent, no reply in time: it may have run
-    garbled    // a reply of a shape that this client does not know
+    not_sent,  // it has not run: no process, or a limit of this client
+    lost,      // sent, then the process ended: it may have been executed
+    late,      // sent, no reply in time: it may have been executed
+    garbled    // a reply in an unknown format
   };
   Kind kind = Kind::ok;
-  std::string text;  // ok: JSON of servers, tools, resources, prompts, result or ok; else why
+  std::string text;  // ok: JSON of servers, tools, resources, prompts, result or ok; else the error
   bool ok() const noexcept { return kind == Kind::ok; }
 };
 
-// Thread: all members from any thread. The callback of send() runs on the client's own thread, or
-// inside send() when the request cannot be sent; it may send, it must not wait, nor destroy the
-// client.
+// Thread: any, for all members. The callback of send() runs on the client's own thread, or inside
+// send() if the request cannot be sent. It may send; it must not wait or destroy the client.
 class Client {
  public:
   using Callback = std::function<void(Reply)>;
@@ -116,7 +115,7 @@ class Client {
     done({Reply::Kind::not_sent, std::move(why)});
   }
 
-  // The same, waiting for the reply. Not from a callback.
+  // The same, but waits for the reply. Not allowed in a callback.
   Reply request(std::string_view method, std::string_view params = {},
                 std::uint32_t timeout_ms = 0) {
     std::promise<Reply> promise;
@@ -140,8 +139,7 @@ class Client {
   Reply get_prompt(std::string_view name, std::string_view arguments = {}) {
     return request("get_prompt", named("name", name, arguments));
   }
-  // `servers`: a JSON array, which takes the place of all definitions. Also used by a restart, if
-  // it is one.
+  // `servers`: a JSON array that replaces all definitions. If it is valid, restarts use it, too.
   Reply refresh(std::string_view servers) {
     Reply reply = request("refresh", "{\"servers\":" + std::string(servers) + "}");
     if (reply.ok()) {
@@ -150,8 +148,8 @@ class Client {
     }
     return reply;
   }
-  // Ends the process and waits until it has gone; the next request starts it anew, unless
-  // Options::restart is false.
+  // Ends the process and waits for its end; the next request restarts it, unless Options::restart
+  // is false.
   Reply shutdown() {
     Reply reply = request("shutdown");
     Failures failures;
@@ -181,18 +179,17 @@ class Client {
   struct Pending {
     Callback done;
     Clock::time_point deadline;
-    std::uint64_t end;  // it is sent when so many bytes of this process's input are written
+    std::uint64_t end;  // sent once this many bytes of this process's input are written
   };
   using Failures = std::vector<std::pair<Callback, Reply>>;
 
   void wake() const noexcept {
     const std::uint64_t one = 1;
-    // EAGAIN: it is awake already.
+    // EAGAIN: it is already awake.
     if (::write(wake_.get(), &one, sizeof one) < 0) return;
   }
 
-  // ---- under the mutex
-  // ---------------------------------------------------------------------------
+  // ---- under the mutex -------------------------------------------------------------------------
 
   bool enqueue(std::string_view method, std::string_view params, std::uint32_t timeout_ms,
                Callback *done, std::string *why) {
@@ -207,7 +204,7 @@ class Client {
     json::append_quoted(&message, method);
     if (!params.empty()) message.append(",\"params\":").append(params);
     message += '}';
-    // NDJSON leaves what it carries alone, so the check is here.
+    // NDJSON copies the text unchanged, so it is validated here.
     const char *problem = json::valid(message) ? append(message) : "it is not JSON";
     if (problem != nullptr) return no(why, std::string("the request cannot be sent: ") + problem);
     const auto wait = std::chrono::milliseconds(timeout_ms != 0 ? timeout_ms : options_.timeout_ms);
@@ -251,7 +248,9 @@ class Client {
     while (written_ < out_.size()) {
       const ssize_t n = ::write(child_.input(), out_.data() + written_, out_.size() - written_);
       if (n < 0 && errno == EINTR) continue;
-      if (n < 0) break;  // full; or its reader has gone, which its output or its end will tell
+      if (n < 0)
+        break;  // full, or its reader has ended, which the output or the process's end
+                // will show
       written_ += static_cast<std::size_t>(n);
     }
     if (written_ < out_.size() && written_ < out_.size() / 2) return;
@@ -260,7 +259,7 @@ class Client {
     written_ = 0;
   }
 
-  // True: the output has ended, or cannot be understood any more.
+  // True: the output has ended or is invalid.
   bool read_in(std::vector<std::string> *replies) {
     char piece[65'536];
     for (;;) {
@@ -295,7 +294,7 @@ class Client {
     }
   }
 
-  // The process has ended, or has to: whoever waits for it hears so now.
+  // The process has ended or must be ended: fails all pending requests.
   void ended(Failures *out) {
     child_.end();
     ended_.notify_all();
@@ -312,11 +311,10 @@ class Client {
     written_ = 0;
   }
 
-  // ---- the client's thread
-  // -----------------------------------------------------------------------
+  // ---- the client's thread ---------------------------------------------------------------------
 
   void run() {
-    sigset_t set;  // a process that has gone shows as EPIPE
+    sigset_t set;  // a process that has ended is reported as EPIPE
     ::sigemptyset(&set);
     ::sigaddset(&set, SIGPIPE);
     ::pthread_sigmask(SIG_BLOCK, &set, nullptr);
@@ -334,7 +332,7 @@ class Client {
     for (auto &[done, reply] : failures) done(std::move(reply));
   }
 
-  // Waits for something and handles it; false at the end.
+  // Waits for an event and handles it; false at the end.
   bool turn() {
     std::array<pollfd, 4> watched{};
     int timeout = -1;
@@ -356,7 +354,7 @@ class Client {
       if (watched[0].revents != 0 && ::read(wake_.get(), &count, sizeof count) < 0) count = 0;
       if (child_.running()) {
         write_out();
-        bool over = read_in(&replies);  // what it said before it ended counts
+        bool over = read_in(&replies);  // output before the end counts
         over = over || (watched[2].revents != 0 && child_.wait(0));
         if (over) settle(replies, &failures);
       }
@@ -367,7 +365,7 @@ class Client {
     return true;
   }
 
-  // Replies that have come are not failures.
+  // Requests whose replies have arrived have not failed.
   void settle(const std::vector<std::string> &replies, Failures *failures) {
     std::map<std::uint64_t, Pending> answered;
     for (const std::string &reply : replies) {
@@ -381,7 +379,7 @@ class Client {
     for (const auto &[id, pending] : pending_) deadlines_.emplace(pending.deadline, id);
   }
 
-  // The destructor waits: ask the process to end, then wait a little, then make it end.
+  // The destructor waits: it requests a shutdown, waits, then kills the process.
   void break_off() {
     if (!child_.running()) return;
     if (end_by_ == Clock::time_point{}) {
@@ -439,7 +437,7 @@ class Client {
   detail::Fd wake_;
   std::string out_;            // for the process's input
   std::size_t written_ = 0;    // of out_
-  std::uint64_t flushed_ = 0;  // bytes of this process's input that out_ has lost
+  std::uint64_t flushed_ = 0;  // bytes of this process's input removed from out_
   FrameCutter cutter_{Codec::ndjson};
   std::map<std::uint64_t, Pending> pending_;
   std::set<std::pair<Clock::time_point, std::uint64_t>> deadlines_;

@@ -1,11 +1,11 @@
-// How messages of the aggregator's protocol lie in a stream of bytes. Header only; C++20.
+// The framing of the aggregator's protocol. Header only; C++20.
 //
 //   NDJSON       one JSON text a line, at most 1 MiB without the newline
 //   MessagePack  a length (four bytes, the most significant first), then one packed value of at
 //                most 16 MiB, maps with named fields
 //
-// A reader can tell them apart by the first byte: a length within the bound begins with 0 or 1, a
-// JSON text with a printable character.
+// A reader can distinguish them by the first byte: a valid length begins with 0 or 1, a JSON text
+// with a printable character.
 #pragma once
 
 #include <algorithm>
@@ -24,20 +24,20 @@ enum class Codec : std::uint8_t { automatic, ndjson, msgpack };
 inline constexpr std::size_t max_line = 1u << 20;
 inline constexpr std::size_t max_frame = 16u << 20;
 
-// Cuts a stream into messages. Memory grows with the bytes that have come, never with a length that
-// is only claimed.
+// Splits a stream into messages. Memory grows with the received bytes, never with an announced
+// length alone.
 class FrameCutter {
  public:
   enum class Next : std::uint8_t {
     message,   // one message is in message()
     more,      // more bytes are needed
-    too_long,  // a line over the bound; it is skipped (reported once)
-    broken     // a length over the bound: where the next message begins cannot be known
+    too_long,  // a line above the limit; it is skipped (reported once)
+    broken     // a length above the limit: the next message cannot be found
   };
 
   explicit FrameCutter(Codec codec) noexcept : codec_(codec) {}
 
-  // Automatic until the first byte that is not white space has come.
+  // Automatic until the first byte other than white space has arrived.
   Codec codec() const noexcept { return codec_; }
 
   void add(std::string_view bytes) {
@@ -46,7 +46,7 @@ class FrameCutter {
       searched_ -= std::min(searched_, at_);
       at_ = 0;
     }
-    // What one very long message needed is not kept for ever.
+    // The memory of one very long message is not kept.
     if (buffer_.empty() && buffer_.capacity() > kept_capacity) buffer_ = std::string();
     buffer_.append(bytes);
   }
@@ -56,10 +56,11 @@ class FrameCutter {
     return codec_ == Codec::ndjson ? next_line() : next_packed();
   }
 
-  // Of the last Next::message: the line, or the packed value. Valid until add() or next().
+  // The message of the last Next::message: the line, or the packed value. Valid until add() or
+  // next().
   std::string_view message() const noexcept { return message_; }
 
-  // At the end of the stream: a last line that lacks its newline. False: there is none.
+  // At the end of the stream: a last line without a newline. False: there is none.
   bool last_line() {
     if (codec_ != Codec::ndjson || skipping_) return false;
     message_ = json::trimmed(rest());
@@ -121,14 +122,14 @@ class FrameCutter {
 
   Codec codec_;
   std::string buffer_;
-  std::size_t at_ = 0;        // what lies before it has been handed out
+  std::size_t at_ = 0;        // bytes before it have been returned
   std::size_t searched_ = 0;  // no newline lies between at_ and this
   bool skipping_ = false;     // the rest of a line that is too long
   std::string_view message_;
 };
 
-// Appends one message as bytes of the stream. Null, or why it cannot be sent; then *out is as
-// before. `text` is JSON.
+// Appends one message as bytes of the stream. Returns null, or why it cannot be sent; then *out is
+// unchanged. `text` is JSON.
 inline const char *append_message(Codec codec, std::string_view text, std::string *out) {
   const std::size_t before = out->size();
   if (codec == Codec::ndjson) {
@@ -153,8 +154,8 @@ inline const char *append_message(Codec codec, std::string_view text, std::strin
   return nullptr;
 }
 
-// The JSON of a message that a FrameCutter has cut: *text, which lies in the message or in
-// *scratch. Null, or what is wrong with it.
+// The JSON of a message from FrameCutter: *text, which points into the message or *scratch. Returns
+// null, or the error.
 inline const char *decode_message(Codec codec, std::string_view message, std::string *scratch,
                                   std::string_view *text) {
   if (codec == Codec::ndjson) {

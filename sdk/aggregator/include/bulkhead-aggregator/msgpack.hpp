@@ -1,11 +1,11 @@
-// MessagePack and JSON, each into the other, without a tree in between. Header only; C++20.
+// Converts between MessagePack and JSON, without a tree. Header only; C++20.
 //
-// Why not a library: Debian's msgpack packages cannot be installed beside Boost 1.81, and the C
-// library builds a tree: five bytes that claim millions of elements have memory before the first of
-// them turns out to be missing. Here nothing is allocated by a claim, and depth and the size of
-// what comes out are bounded.
+// No library is used: Debian's msgpack packages cannot be installed beside Boost 1.81, and the C
+// library builds a tree: five bytes that announce millions of elements allocate their memory before
+// the first one is found missing. Here an announced size allocates no memory, and the depth and
+// size of the result are limited.
 //
-// The common ground of the two formats is what MCP uses: maps with text as keys, arrays, text,
+// The common types of the two formats are those of MCP: maps with text as keys, arrays, text,
 // numbers, true, false, nil. Binary data and extension types have no JSON, and are refused.
 #pragma once
 
@@ -23,7 +23,7 @@
 
 namespace bh::msgpack {
 
-// JSON has up to six characters for one packed byte (\u0001); it may not become larger than this.
+// JSON needs up to six characters for one packed byte (\u0001); the result is limited to this.
 inline constexpr std::size_t max_json = 64u << 20;
 
 namespace detail {
@@ -31,7 +31,7 @@ namespace detail {
 inline void put_byte(std::string *out, unsigned byte) {
   *out += static_cast<char>(byte & 0xFF);
 }
-// The `bytes` low bytes of value, the most significant first.
+// Appends the `bytes` low bytes of value, the most significant first.
 inline void put_number(std::string *out, std::uint64_t value, unsigned bytes) {
   for (unsigned i = bytes; i-- > 0;) put_byte(out, static_cast<unsigned>(value >> (8 * i)));
 }
@@ -42,7 +42,7 @@ class Reader {
   Reader(std::string_view packed, std::string *out, std::size_t bound)
       : p_(packed.data()), end_(packed.data() + packed.size()), out_(*out), bound_(bound) {}
 
-  // Null, or what is wrong.
+  // Returns null, or the error.
   const char *run() {
     do {
       if (out_.size() > bound_) return "its JSON would be too large";
@@ -53,7 +53,7 @@ class Reader {
 
  private:
   struct Open {
-    std::uint64_t left;  // values that are still to come; a map has two for each member
+    std::uint64_t left;  // remaining values; a map has two for each member
     bool map;
   };
 
@@ -65,7 +65,7 @@ class Reader {
     return value;
   }
 
-  // One value with what separates it from the one before, then the ends of what it completes.
+  // Reads one value with its separator, then the ends of the containers that it completes.
   const char *next() {
     bool key = false;
     if (!open_.empty()) {
@@ -150,7 +150,7 @@ class Reader {
     if (!std::isfinite(value)) return "it holds a number that is not finite";
     const std::size_t at = out_.size();
     print(value);
-    // A number with a fraction stays one, also when it is whole.
+    // A number with a fraction stays one, even if it is whole.
     if (out_.find_first_of(".e", at) == std::string::npos) out_ += ".0";
     return nullptr;
   }
@@ -172,7 +172,7 @@ class Reader {
   const char *open(std::uint64_t count, bool map) {
     if (open_.size() == json::max_depth) return "it is nested too deeply";
     const std::uint64_t values = map ? 2 * count : count;
-    if (!has(values)) return "it is cut off";  // each takes a byte at least
+    if (!has(values)) return "it is cut off";  // each takes at least one byte
     out_ += map ? '{' : '[';
     open_.push_back({values, map});
     return nullptr;
@@ -185,8 +185,8 @@ class Reader {
   std::vector<Open> open_;
 };
 
-// First walk: how many members or elements each container has, in the order in which they open,
-// since MessagePack writes that in front of them.
+// First pass: counts the members or elements of each container, in the order of opening, since
+// MessagePack writes the count before them.
 struct Counter {
   std::vector<std::uint32_t> counts;
   std::vector<std::size_t> open;
@@ -210,7 +210,7 @@ struct Counter {
   void word(std::string_view) { element(); }
 };
 
-// Second walk.
+// Second pass.
 struct Packer {
   std::string &out;
   const std::vector<std::uint32_t> &counts;
@@ -271,8 +271,9 @@ struct Packer {
     put_byte(&out, 0xCB);
     put_number(&out, std::bit_cast<std::uint64_t>(real), 8);
   }
-  // from_chars reports both ends of the range alike and leaves the zero, which is right for what is
-  // too small: a first digit other than 0 behind the decimal point, the exponent counted in.
+  // from_chars reports both ends of the range alike and leaves the zero, which is correct for
+  // numbers that are too small: a first digit other than 0 after the decimal point, including the
+  // exponent.
   static bool too_small(std::string_view token) {
     const std::size_t e = token.find_first_of("eE");
     std::string_view digits = token.substr(0, e);
@@ -310,14 +311,14 @@ struct Packer {
 
 }  // namespace detail
 
-// Appends the JSON of one packed value. Null, or what is wrong with it (then *out has a part).
+// Appends the JSON of one packed value. Returns null, or the error (then *out has a part).
 inline const char *to_json(std::string_view packed, std::string *out,
                            std::size_t bound = max_json) {
   return detail::Reader(packed, out, bound).run();
 }
 
-// Appends the packed form of one JSON text. Null, or what is wrong with it. Whole numbers from
-// -2^63 to 2^64-1 stay whole; others become doubles.
+// Appends the packed form of one JSON text. Returns null, or the error. Whole numbers from -2^63 to
+// 2^64-1 stay whole; others become doubles.
 inline const char *from_json(std::string_view text, std::string *out) {
   detail::Counter counter;
   if (!json::walk(text, counter)) return "it is not JSON";

@@ -51,7 +51,7 @@ inline std::string_view text(const bh_error &error) noexcept {
   return {error.text, error.n};
 }
 
-// Hands a string over as an owned buffer.
+// Converts a string to an owned buffer.
 inline bh_buf buf(std::string &&s) {
   auto *owner = new std::string(std::move(s));
   return {owner->data(), owner->size(), owner,
@@ -85,7 +85,7 @@ class Buf {
   bh_buf buf_{};
 };
 
-// Runs f and turns an exception into an error: nothing thrown may cross the ABI.
+// Runs f and turns an exception into an error: no exception may cross the ABI.
 template <class F>
 bh_status guarded(bh_error *error, F &&f) noexcept {
   try {
@@ -97,7 +97,7 @@ bh_status guarded(bh_error *error, F &&f) noexcept {
   }
 }
 
-// The same of what has no status: an exception becomes `otherwise`.
+// The same for functions without a status: an exception becomes `otherwise`.
 template <class T, class F>
 T guarded_or(T otherwise, F &&f) noexcept {
   try {
@@ -107,12 +107,12 @@ T guarded_or(T otherwise, F &&f) noexcept {
   }
 }
 
-// The same of what returns nothing.
+// The same for functions without a result.
 template <class F>
 void contained(F &&f) noexcept {
   try {
     f();
-  } catch (...) {  // nobody waits for an answer
+  } catch (...) {  // there is no caller to report it to
   }
 }
 

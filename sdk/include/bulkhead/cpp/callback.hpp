@@ -21,7 +21,7 @@ struct Callback {
   void *arg;
 };
 
-// Of a watched descriptor.
+// For a watched descriptor.
 struct FdCallback {
   void (*fn)(void *arg, std::int32_t fd, std::uint32_t events);
   void *arg;
@@ -34,7 +34,7 @@ void *untyped(T *object) noexcept {
   return const_cast<std::remove_cv_t<T> *>(object);
 }
 
-// Calls with as many arguments as the function takes: the events, or none of them.
+// Calls the function with the events if it takes them, else without.
 template <class F, class T>
 void call_ready(F &&f, T &object, std::uint32_t events) {
   if constexpr (std::is_invocable_v<F, T &, std::uint32_t>) {
@@ -57,7 +57,7 @@ Callback callback(T *object, F) noexcept {
   return {[](void *arg) { F{}(*static_cast<T *>(arg)); }, detail::untyped(object)};
 }
 
-// The function may take the events that are ready.
+// The function may take the ready events.
 template <auto member, class T>
 FdCallback fd_callback(T *object) noexcept {
   return {[](void *arg, std::int32_t, std::uint32_t events) {
@@ -75,7 +75,7 @@ FdCallback fd_callback(T *object, F) noexcept {
           detail::untyped(object)};
 }
 
-// The same for functions that may throw: what is thrown ends there, since it must not cross the
+// The same for functions that may throw: exceptions are discarded, since they must not cross the
 // ABI.
 template <auto member, class T>
 Callback contained_callback(T *object) noexcept {
@@ -88,7 +88,7 @@ FdCallback contained_fd_callback(T *object) noexcept {
   });
 }
 
-// Work for a thread of the pool, and what follows on the reactor thread.
+// Work for a thread of the pool, and its completion on the reactor thread.
 struct BlockingWork {
   void (*work)(void *arg);
   void (*done)(void *arg);

@@ -1,5 +1,4 @@
-// The two clocks that everything here uses. Header only; C++20; includes no other header of the
-// SDK.
+// The two clocks of this project. Header only; C++20; includes no other header of the SDK.
 //
 // Plugins that run on the host's loop use Host::now_ns() for timers: it is the time of the turn,
 // which a test's host controls.

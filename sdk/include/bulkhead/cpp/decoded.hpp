@@ -1,5 +1,5 @@
-// A text with one layer of escapes taken away, and where each of its bytes came from. For masks: a
-// credential is found as decoded text, and replaced where it stands. Header only; C++20.
+// A text with layers of escapes removed, and the source position of each byte. For masking: a
+// credential is found in the decoded text and replaced in the original. Header only; C++20.
 #pragma once
 
 #include <algorithm>
@@ -13,21 +13,21 @@
 
 namespace bh {
 
-// Thread: any. Allocates; a text without escapes costs two looks for a byte.
+// Thread: any. Allocates; for a text without escapes the cost is two comparisons per byte.
 class Decoded {
  public:
-  // json: \n \/ \u0061 and the like, wherever a backslash is; what is no escape stays. Code units
-  // become UTF-8, lone surrogates U+FFFD. percent: %XX. both: either of them, in one pass.
+  // json: \n \/ \u0061 and the like, at any backslash; invalid escapes stay. Code units become
+  // UTF-8, lone surrogates U+FFFD. percent: %XX. both: either of them, in one pass.
   enum class Layer : std::uint8_t { json, percent, both };
 
   struct Range {
     std::size_t begin = 0, end = 0;
   };
 
-  // nullopt: the text holds no such escape.
+  // nullopt: the text contains no such escape.
   static std::optional<Decoded> of(std::string_view text, Layer layer) {
     Decoded out;
-    std::size_t from = 0;  // what lies before is in out.text_
+    std::size_t from = 0;  // text before it is in out.text_
     std::size_t at = next(text, 0, layer);
     while (at < text.size()) {
       char bytes[4];
@@ -46,7 +46,7 @@ class Decoded {
     return out;
   }
 
-  // The text with up to `layers` layers of both kinds taken away.
+  // Removes up to `layers` layers of both kinds.
   static std::string all_of(std::string_view text, unsigned layers) {
     std::string out(text);
     for (; layers != 0; --layers) {
@@ -59,13 +59,13 @@ class Decoded {
 
   std::string_view text() const noexcept { return text_; }
 
-  // Where [begin, end) of text() came from: whole escapes. begin < end <= text().size().
+  // The source of [begin, end) of text(): complete escapes. begin < end <= text().size().
   Range source(std::size_t begin, std::size_t end) const noexcept {
     return {place(begin, false), place(end - 1, true)};
   }
 
  private:
-  // Of one escape: the places behind it, and how long it is, there and here.
+  // One escape: the positions after it, and its length in source and result.
   struct Step {
     std::size_t decoded_end, source_end;
     std::uint8_t decoded_size, source_size;
@@ -87,7 +87,7 @@ class Decoded {
     if (c >= 'A' && c <= 'F') return c - 'A' + 10;
     return -1;
   }
-  // -1: there are no so many digits.
+  // -1: there are not enough digits.
   static std::int32_t digits(std::string_view text, std::size_t from, std::size_t n) noexcept {
     if (text.size() < from + n) return -1;
     std::int32_t value = 0;
@@ -123,7 +123,7 @@ class Decoded {
     return 4;
   }
 
-  // The length of the escape that the text begins with; 0: it begins with none.
+  // The length of the escape at the front of the text; 0: none.
   static std::size_t escape(std::string_view text, Layer layer, char *out,
                             std::size_t *n) noexcept {
     if (text[0] == '%') {
@@ -157,7 +157,7 @@ class Decoded {
     return taken;
   }
 
-  // Where the byte at `at` came from: the begin or the end of what it was.
+  // The source position of the byte at `at`: the beginning or the end of its source.
   std::size_t place(std::size_t at, bool end) const noexcept {
     const auto behind = std::upper_bound(
         steps_.begin(), steps_.end(), at,

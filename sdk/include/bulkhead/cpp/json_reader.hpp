@@ -6,11 +6,11 @@
 //   std::uint32_t most = 0;
 //   if (!bh::json::read_integer(bh::json::member(text, "most"), &most)) return ...;
 //
-// Nothing here reads outside of its text, allocates (but unquote()) or recurses, whatever the text
-// is. Only walk() and valid() find out whether it is JSON; of text that is not, the other functions
-// return what they could make of it. The reader is our own since a tree costs an allocation per
-// container and a copy of the text, and plugins look up one to five members per message; a plugin
-// that needs all of a value uses RapidJSON.
+// These functions read only inside the given text, do not allocate (except unquote()) and do not
+// recurse, for any text. Only walk() and valid() validate it; for invalid JSON the other functions
+// return unspecified parts of the text. This is not a library's reader since a tree costs an
+// allocation per container and a copy of the text, and plugins look up one to five members per
+// message. A plugin that needs all of a value uses RapidJSON.
 //
 // Thread: any.
 #pragma once
@@ -27,7 +27,7 @@
 
 namespace bh::json {
 
-// Objects and arrays inside each other; deeper text is not valid here.
+// Limit of nested objects and arrays; deeper text is invalid here.
 inline constexpr std::uint32_t max_depth = 128;
 
 namespace detail {
@@ -45,7 +45,7 @@ constexpr std::string_view between(const char *begin, const char *end) noexcept 
   return {begin, static_cast<std::size_t>(end - begin)};
 }
 
-// Walks one JSON text and reports what it meets; see walk().
+// Walks one JSON text and reports its parts; see walk().
 template <class Sink>
 class Walker {
  public:
@@ -203,7 +203,7 @@ class Walker {
   Sink &sink_;
   const std::uint32_t bound_;
   std::uint32_t depth_ = 0;
-  bool first_ = false;  // nothing of the innermost container has been seen yet
+  bool first_ = false;  // no part of the innermost container has been read
   bool is_object_[max_depth] = {};
 };
 
@@ -218,7 +218,7 @@ struct NoSink {
   void word(std::string_view) noexcept {}
 };
 
-// Behind the string that begins at p; nullptr: it does not end.
+// The position after the string that begins at p; nullptr: it does not end.
 inline const char *string_end(const char *p, const char *end) noexcept {
   for (++p;;) {
     const std::string_view rest = between(p, end);
@@ -231,8 +231,8 @@ inline const char *string_end(const char *p, const char *end) noexcept {
   }
 }
 
-// Behind the value that begins at p, found by counting brackets outside of strings; nullptr: it
-// does not end, or there is none.
+// The position after the value that begins at p, found by counting brackets outside of strings;
+// nullptr: it does not end, or there is none.
 inline const char *value_end(const char *p, const char *end) noexcept {
   if (p == end) return nullptr;
   if (*p == '"') return string_end(p, end);
@@ -256,7 +256,8 @@ inline const char *value_end(const char *p, const char *end) noexcept {
   return nullptr;
 }
 
-// Behind the space and the comma; nullptr: the container ends here. *well: it ends as it should.
+// The position after the space and the comma; nullptr: the container ends here. *well: it ends
+// correctly.
 inline const char *next_item(const char *p, const char *end, char close, bool *well) noexcept {
   p = skip_space(p, end);
   *well = p != end && *p == close;
@@ -280,7 +281,8 @@ inline char32_t hex4(std::string_view digits) noexcept {
   return value;
 }
 
-// Appends what the escape at the front of `text` (with its backslash) means, and returns its size.
+// Appends the meaning of the escape at the front of `text` (with its backslash), and returns its
+// size.
 inline std::size_t append_meaning(std::string *out, std::string_view text) {
   constexpr std::string_view written = "bfnrt", meant = "\b\f\n\r\t";
   if (text.size() < 2) return text.size();
@@ -299,17 +301,17 @@ inline std::size_t append_meaning(std::string *out, std::string_view text) {
       size = 12;
     }
   }
-  if (c >= 0xD800 && c < 0xE000) c = replacement_character;  // half a pair has no UTF-8
+  if (c >= 0xD800 && c < 0xE000) c = replacement_character;  // a lone surrogate has no UTF-8
   append_utf8(out, std::min<char32_t>(c, 0x10FFFF));
   return size;
 }
 
 }  // namespace detail
 
-// True if `text` is one JSON value (UTF-8, depth within the bound). The sink is told, in order, of
+// True if `text` is one JSON value (UTF-8, depth within the limit). The sink receives, in order,
 // begin_object, end_object, begin_array, end_array, key(token), string(token), number(token) and
-// word("true"|"false"|"null"); tokens are slices of text, strings with their quotes. When this
-// returns false the sink has seen a part of it.
+// word("true"|"false"|"null"); tokens are slices of text, strings with their quotes. If the result
+// is false, the sink has received a part of the text.
 template <class Sink>
 bool walk(std::string_view text, Sink &sink, std::uint32_t depth_bound = max_depth) {
   return detail::Walker<Sink>(text, sink, depth_bound).run();
@@ -329,7 +331,7 @@ inline std::string_view trimmed(std::string_view text) noexcept {
 // ---- containers -------------------------------------------------------------------------------
 
 // Calls f(key_token, value) for each member, in order, until it returns false. False: `object` is
-// not an object, or it ends too early.
+// not an object, or it is incomplete.
 template <class F>
 bool for_each_member(std::string_view object, F &&f) {
   const char *const end = object.data() + object.size();
@@ -374,7 +376,7 @@ inline bool is_string(std::string_view token) noexcept {
   return token.size() >= 2 && token.front() == '"' && token.back() == '"';
 }
 
-// The text of a string token; half a surrogate pair becomes U+FFFD. Empty: it is not a string.
+// The text of a string token; a lone surrogate becomes U+FFFD. Empty: it is not a string.
 inline std::string unquote(std::string_view token) {
   std::string out;
   if (!is_string(token)) return out;
@@ -389,7 +391,7 @@ inline std::string unquote(std::string_view token) {
   return out;
 }
 
-// Is it a string token with this text?
+// True if it is a string token with this text.
 inline bool is_text(std::string_view token, std::string_view text) {
   if (!is_string(token)) return false;
   if (token.find('\\') == std::string_view::npos) {
@@ -418,7 +420,7 @@ inline std::string_view member(std::string_view object, std::string_view name) {
   return found;
 }
 
-// Its text; empty: there is no such member, or it is not a string.
+// The text of that member; empty: there is none, or it is not a string.
 inline std::string member_text(std::string_view object, std::string_view name) {
   return unquote(member(object, name));
 }

@@ -8,9 +8,9 @@
 //       .key("tags").begin_array().value("a").value(true).end_array()
 //       .end_object();                     // {"name":"echo","calls":3,"tags":["a",true]}
 //
-// Text is escaped as RFC 8785 does it; bytes that are not UTF-8 become U+FFFD, so that the result
-// is always valid UTF-8. The writer is our own since RapidJSON's needs a buffer of its own (a copy
-// of each result), writes malformed UTF-8 as it is, and would make each plugin depend on it.
+// Text is escaped as in RFC 8785; bytes that are not UTF-8 become U+FFFD, so that the result is
+// always valid UTF-8. This is not RapidJSON's writer, since that needs a buffer of its own (a copy
+// of each result), copies malformed UTF-8 unchanged, and would make each plugin depend on it.
 //
 // Thread: one at a time. Exceptions: only for memory.
 #pragma once
@@ -30,7 +30,7 @@ namespace bh::json {
 
 namespace detail {
 
-// How many bytes from the front can stand in a JSON string as they are: ASCII but control
+// The number of bytes at the front that need no escape in a JSON string: ASCII except control
 // characters, quotes and backslashes.
 inline std::size_t plain_prefix(std::string_view text) noexcept {
   constexpr std::uint64_t ones = 0x0101010101010101u, tops = ones * 0x80u;
@@ -61,8 +61,7 @@ inline void append_escape(std::string *out, char c) {
 
 }  // namespace detail
 
-// Appends a character as JSON's \u escape, or two of them: for characters that a reader would not
-// see.
+// Appends a character as JSON's \u escape, or two of them: for characters that are not visible.
 inline void append_escaped(std::string *out, char32_t c) {
   const auto unit = [out](char32_t u) {
     const char bytes[] = {static_cast<char>(u >> 8 & 0xFFu), static_cast<char>(u & 0xFFu)};
@@ -102,13 +101,13 @@ inline std::string quoted(std::string_view text) {
   return out;
 }
 
-// JSON text that is already valid, as a value: json.member("result", Raw{text}).
+// Valid JSON text as a value: json.member("result", Raw{text}).
 struct Raw {
   std::string_view json;
 };
 
 // Appends a value: a text, a number, a bool, nullptr, Raw, or a range of these, which becomes an
-// array. A number that JSON does not have (an infinity, NaN) becomes null.
+// array. A number without a JSON form (an infinity, NaN) becomes null.
 template <class T>
 void append_value(std::string *out, const T &value) {
   if constexpr (std::is_same_v<T, Raw>) {
@@ -138,8 +137,8 @@ void append_value(std::string *out, const T &value) {
   }
 }
 
-// For an object that is written in pieces: appends a member to *object, which begins with its brace
-// and has no closing one yet.
+// For an object that is written in pieces: appends a member to *object, which has its opening and
+// no closing brace.
 template <class T>
 void append_member(std::string *object, std::string_view name, const T &value) {
   if (!object->ends_with('{')) *object += ',';
@@ -148,14 +147,14 @@ void append_member(std::string *object, std::string_view name, const T &value) {
   append_value(object, value);
 }
 
-// Writes one value, with its commas and colons. A call that JSON does not allow where it is made (a
+// Writes one value, with its commas and colons. A call that JSON does not allow at this position (a
 // value without a key in an object, a key in an array, an end that does not match, a second value,
 // more than max_depth levels) is ignored, and whole() stays false from then on.
 class Writer {
  public:
-  static constexpr std::uint32_t max_depth = 128;  // objects and arrays inside each other
+  static constexpr std::uint32_t max_depth = 128;  // nested objects and arrays
 
-  // *out may hold text already; the value is appended to it.
+  // *out may contain text already; the value is appended to it.
   explicit Writer(std::string *out) noexcept : out_(*out) {}
 
   Writer &begin_object() { return begin('{'); }
@@ -186,14 +185,14 @@ class Writer {
     return key(name).value(v);
   }
 
-  // Has exactly one value been written, without a fault?
+  // True if exactly one value was written, without an error.
   bool whole() const noexcept { return depth_ == 0 && !first_ && !misused_; }
 
  private:
   bool in_object() const noexcept {
     return depth_ > 0 && (levels_[(depth_ - 1) / 64] >> ((depth_ - 1) % 64) & 1u) != 0;
   }
-  // The comma before a value, if it may stand here.
+  // Writes the comma before a value, if a value is allowed here.
   bool begin_value() {
     if (in_object() ? !has_key_ : depth_ == 0 && !first_) return false;
     if (!first_ && !has_key_) out_ += ',';
@@ -223,10 +222,10 @@ class Writer {
   }
 
   std::string &out_;
-  std::uint64_t levels_[max_depth / 64] = {};  // one bit for each open level: is it an object?
+  std::uint64_t levels_[max_depth / 64] = {};  // one bit for each open level: 1 for an object
   std::uint32_t depth_ = 0;
-  bool first_ = true;     // nothing of the innermost level has been written yet
-  bool has_key_ = false;  // a value has to follow
+  bool first_ = true;     // no part of the innermost level has been written
+  bool has_key_ = false;  // a value must follow
   bool misused_ = false;
 };
 

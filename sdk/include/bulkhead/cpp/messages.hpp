@@ -1,4 +1,4 @@
-// Messages and their headers: checks, and delivery to hosts of every minor. Header only; C++20.
+// Messages and their headers: validation, and delivery to hosts of every minor. Header only; C++20.
 #pragma once
 
 #include <algorithm>
@@ -14,7 +14,7 @@
 
 namespace bh {
 
-// A token of RFC 9110, section 5.6.2: a header's name.
+// True for a token of RFC 9110, section 5.6.2: a header's name.
 inline bool is_token(std::string_view text) noexcept {
   const auto fits = [](char c) {
     const char lower = static_cast<char>(c | 0x20);
@@ -24,7 +24,7 @@ inline bool is_token(std::string_view text) noexcept {
   return !text.empty() && std::all_of(text.begin(), text.end(), fits);
 }
 
-// No control character but the tab: a header's value.
+// True if there is no control character except the tab: a header's value.
 inline bool is_header_value(std::string_view text) noexcept {
   return std::none_of(text.begin(), text.end(), [](char c) {
     const auto u = static_cast<unsigned char>(c);
@@ -32,8 +32,8 @@ inline bool is_header_value(std::string_view text) noexcept {
   });
 }
 
-// Are these headers what bh_header allows? BH_OK, or BH_E_INVALID and a text that says which one is
-// wrong and never holds a value.
+// Checks these headers against the rules of bh_header. BH_OK, or BH_E_INVALID with a text that
+// names the invalid one and never contains a value.
 inline bh_status check_headers(std::span<const bh_header> headers, bh_error *error) {
   if (headers.size() > BH_HEADER_COUNT) {
     return fail(error, BH_E_INVALID,
@@ -63,14 +63,14 @@ inline std::span<const bh_header> headers(const bh_incoming &message) noexcept {
   return {message.headers, message.header_count};
 }
 
-// None of a host before minor 2.
+// Empty for a host before minor 2.
 inline std::span<const bh_header> headers(const bh_lane_message &message) noexcept {
   if (!BH_HAS(bh_lane_message, &message, header_count)) return {};
   return {message.headers, message.header_count};
 }
 
-// deliver_message(), or what a host before minor 2 has in its place: such a host takes no
-// sessionless message (BH_E_UNSUPPORTED) and sees no headers.
+// Calls deliver_message(), or its equivalent of a host before minor 2: such a host accepts no
+// sessionless message (BH_E_UNSUPPORTED) and receives no headers.
 inline bh_status deliver(void *ctx, const bh_host_transport &host, const bh_incoming &message,
                          bh_delivery *out) {
   if (BH_HAS(bh_host_transport, &host, deliver_message) && host.deliver_message != nullptr) {

@@ -1,4 +1,5 @@
-// Names of the numbers in records (bulkhead/abi/ext/telemetry.h), for those who write them as text.
+// Names of the numbers in records (bulkhead/abi/ext/telemetry.h), for plugins that write them as
+// text.
 #pragma once
 
 #include <cstdint>

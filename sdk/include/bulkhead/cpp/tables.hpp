@@ -1,5 +1,5 @@
 // Extension tables made from a class: each function forwards to the member of the same name.
-// Only the tables that a plugin asks for are instantiated.
+// Only the tables that a plugin uses are instantiated.
 #pragma once
 
 #include <cstdint>
@@ -58,7 +58,7 @@ const bh_connector *connector_table() noexcept {
 }
 
 // P: list(kind, bh_buf *out, error), call_begin(call, const bh_call_info&, error),
-// call_cancel(call); features() -> bits, if it has any (one that throws: none).
+// call_cancel(call); optional: features() -> bits (if it throws: none).
 template <class P>
 constexpr auto tools_features() noexcept -> std::uint32_t (*)(void *) {
   if constexpr (requires(P &p) { p.features(); }) {
@@ -85,8 +85,8 @@ const bh_tools *tools_table() noexcept {
 }
 
 // P: needs() -> bits, decide(const bh_policy_request&, bh_verdict *out, error), observe(request,
-// result, out, error), filter(request); optional: reconfigure(json, error). One whose needs()
-// throws is asked about everything, so that what is wrong with it shows.
+// result, out, error), filter(request); optional: reconfigure(json, error). If needs() throws, the
+// policy is asked about all requests, so that its error becomes visible.
 template <class P>
 constexpr auto policy_reconfigure() noexcept -> bh_status (*)(void *, bh_str, bh_error *) {
   if constexpr (requires(P &p, bh_str json, bh_error *e) { p.reconfigure(json, e); }) {
@@ -116,8 +116,8 @@ const bh_policy *policy_table() noexcept {
   return &table;
 }
 
-// P: batch(records, n) -> taken; needs() -> bits, if it wants anything. A batch() that throws has
-// taken nothing; a needs() that throws wants all there is.
+// P: batch(records, n) -> taken; optional: needs() -> bits. A batch() that throws has accepted no
+// records; a needs() that throws requests all of them.
 template <class P>
 const bh_telemetry *telemetry_table() noexcept {
   static const bh_telemetry table{

@@ -1,5 +1,5 @@
-// Text helpers: ASCII case, hexadecimal digits, UTF-8, and text that is fit for messages. Nothing
-// depends on the locale. Header only; C++20; includes no other header of the SDK.
+// Text helpers: ASCII case, hexadecimal digits, UTF-8, and text for messages. No function depends
+// on the locale. Header only; C++20; includes no other header of the SDK.
 //
 // Thread: any.
 #pragma once
@@ -26,7 +26,7 @@ constexpr bool is_letter_or_digit(char c) noexcept {
   return is_letter(c) || is_digit(c);
 }
 
-// The value of a hexadecimal digit, -1 of any other character.
+// The value of a hexadecimal digit, -1 for any other character.
 constexpr int hex_value(char c) noexcept {
   if (is_digit(c)) return c - '0';
   if (c >= 'a' && c <= 'f') return c - 'a' + 10;
@@ -34,12 +34,12 @@ constexpr int hex_value(char c) noexcept {
   return -1;
 }
 
-// Nothing but lower-case hexadecimal digits?
+// True if all characters are lower-case hexadecimal digits.
 constexpr bool is_lower_hex(std::string_view text) noexcept {
   return text.find_first_not_of("0123456789abcdef") == std::string_view::npos;
 }
 
-// Two lower-case digits for each byte.
+// Appends two lower-case digits for each byte.
 inline std::string hex(std::string_view bytes) {
   constexpr char digits[] = "0123456789abcdef";
   std::string out;
@@ -79,7 +79,7 @@ constexpr bool starts_with_ignoring_case(std::string_view text, std::string_view
 inline constexpr char32_t replacement_character = 0xFFFD;
 inline constexpr std::string_view replacement_utf8 = "\xEF\xBF\xBD";
 
-// Is this the second, third or fourth byte of a character?
+// True for the second, third or fourth byte of a character.
 constexpr bool is_utf8_tail(char c) noexcept {
   return (static_cast<unsigned char>(c) & 0xC0) == 0x80;
 }
@@ -104,8 +104,8 @@ constexpr std::size_t utf8_length(std::string_view text) noexcept {
   return n;
 }
 
-// The character at the front of text, which must not be empty; *size is its length. Of a malformed
-// one: U+FFFD, and the size 1.
+// The character at the front of text, which must not be empty; *size is its length. If it is
+// malformed: U+FFFD, and the size 1.
 constexpr char32_t first_character(std::string_view text, std::size_t *size) noexcept {
   const std::size_t n = utf8_length(text);
   *size = n == 0 ? 1 : n;
@@ -116,10 +116,10 @@ constexpr char32_t first_character(std::string_view text, std::size_t *size) noe
   return c;
 }
 
-// Is all of it well-formed?
+// True if the whole text is well-formed.
 inline bool is_utf8(std::string_view text) noexcept {
   while (!text.empty()) {
-    std::uint64_t eight = 0;  // bytes at once, while they are ASCII
+    std::uint64_t eight = 0;  // bytes at a time, while they are ASCII
     if (text.size() >= sizeof eight) {
       std::memcpy(&eight, text.data(), sizeof eight);
       if ((eight & 0x8080808080808080u) == 0) {
@@ -149,7 +149,7 @@ constexpr std::size_t character_boundary(std::string_view text, std::size_t limi
   return is_utf8_tail(text[n]) ? limit : n;
 }
 
-// The longest part from the front that has at most `limit` bytes and ends with a whole character.
+// The longest prefix of at most `limit` bytes that ends with a complete character.
 constexpr std::string_view cut_text(std::string_view text, std::size_t limit) noexcept {
   return text.substr(0, character_boundary(text, limit));
 }
@@ -184,7 +184,7 @@ inline void append_utf8(std::string *out, char32_t c) {
   out->append(bytes, encode_utf8(c, bytes));
 }
 
-// text with U+FFFD in place of each byte that is not part of a well-formed character.
+// Returns text with U+FFFD in place of each byte that is not part of a well-formed character.
 inline std::string repaired_utf8(std::string_view text) {
   std::string out;
   out.reserve(text.size());
@@ -198,7 +198,7 @@ inline std::string repaired_utf8(std::string_view text) {
 
 // ---- messages -------------------------------------------------------------------------------
 
-// Is this a control character (C0, DEL, C1)?
+// True for a control character (C0, DEL, C1).
 constexpr bool is_control(char32_t c) noexcept {
   return c < 0x20 || (c >= 0x7F && c < 0xA0);
 }

@@ -1,10 +1,8 @@
-// The parts of an absolute URL (RFC 3986) as slices of its text. What each part may hold is the
-// caller's rule: a client of http refuses more than a mask of credentials does.
-// Header only; C++20.
+// Splits an absolute URL (RFC 3986) into slices of its text. The rules for each part are the
+// caller's: an HTTP client refuses more than a mask of credentials does. Header only; C++20.
 //
-// The splitter is our own since Boost.URL is no header-only library: it adds a shared library to
-// each process and a package to each system, for the three places of a colon, an at sign and a
-// bracket.
+// Boost.URL is not used, since it is not header-only: it would add a shared library to each process
+// and a package to each system, to find a colon, an at sign and a bracket.
 //
 // Thread: any. Never allocates.
 #pragma once
@@ -23,15 +21,15 @@ struct UrlParts {
   std::string_view authority;    // everything up to the path, the query or the fragment
   std::string_view credentials;  // before the last '@' of the authority, if has_credentials
   std::string_view host;         // without brackets
-  std::string_view port;         // behind the colon, if has_port; may be empty
+  std::string_view port;         // after the colon, if has_port; may be empty
   std::string_view path;         // "" or from its slash
-  std::string_view query;        // behind '?'
-  std::string_view fragment;     // behind '#'
+  std::string_view query;        // after '?'
+  std::string_view fragment;     // after '#'
   bool has_credentials = false;
   bool in_brackets = false;  // the host: an IPv6 address
   bool has_port = false;
 
-  // Path and query as a request line has them, without a slash where the URL has none.
+  // Path and query as in a request line, without a slash if the URL has none.
   std::string_view target() const noexcept {
     const char *const end =
         query.data() == nullptr ? path.data() + path.size() : query.data() + query.size();
@@ -39,8 +37,8 @@ struct UrlParts {
   }
 };
 
-// nullopt: there is no "://" with a scheme in front, or the brackets of the host do not match.
-// Accepts any bytes in the parts.
+// nullopt: there is no scheme with "://", or the brackets of the host do not match. Accepts any
+// bytes in the parts.
 inline std::optional<UrlParts> split_url(std::string_view url) noexcept {
   UrlParts out;
   const std::size_t scheme = url.find("://");
@@ -85,8 +83,8 @@ inline std::optional<UrlParts> split_url(std::string_view url) noexcept {
   return out;
 }
 
-// The port that a client connects to: the one that is written, or the scheme's (http, https: both
-// in lower case). 0: it is not a number from 1 to 65535, or the scheme has none.
+// The port that a client connects to: the given one, or the scheme's (http, https: both in lower
+// case). 0: it is not a number from 1 to 65535, or the scheme has none.
 inline std::uint16_t port_of(const UrlParts &url) noexcept {
   if (url.port.empty()) return url.scheme == "https" ? 443 : url.scheme == "http" ? 80 : 0;
   std::uint16_t port = 0;
