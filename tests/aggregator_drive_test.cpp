@@ -1,4 +1,4 @@
-// The SDK's client drives the program itself: what a host process gets that uses both.
+// The SDK's client with the real program, as a host process uses them.
 #include <bulkhead-aggregator/client.hpp>
 #include <catch2/catch.hpp>
 
@@ -16,7 +16,7 @@ using Kind = Reply::Kind;
 
 namespace {
 
-// Nothing of the person who runs the tests reaches the program, and nothing is left behind.
+// The environment of the tests does not reach the program, and no files are left behind.
 class Home {
  public:
   Home() {
@@ -69,7 +69,7 @@ std::string text_of(const Reply &reply) {
 
 }  // namespace
 
-TEST_CASE("the client and the program understand each other in both codecs") {
+TEST_CASE("the client and the program communicate in both codecs") {
   const Home home;
   Client client(real(server("a", {"--tool", "say", "--resource", "x://y/z", "--prompt", "p"}),
                      GENERATE(Codec::ndjson, Codec::msgpack)));

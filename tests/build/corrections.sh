@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# corrections.sh TREE: what the configure step does with versions of RapidJSON and toml++ that it knows,
-# that need nothing, and that have a defect in a form that no correction was made for.
-# CMAKE, CXX, RAPIDJSON_INCLUDE and TOMLPLUSPLUS_INCLUDE are in the environment.
+# corrections.sh TREE: tests the configure step with versions of RapidJSON and toml++ that are
+# known, that need no correction, and that have a defect without a matching correction. CMAKE, CXX,
+# RAPIDJSON_INCLUDE and TOMLPLUSPLUS_INCLUDE are in the environment.
 set -euo pipefail
 tree=$(realpath "$1")
 work=$(mktemp -d)
@@ -20,7 +20,7 @@ list(APPEND CMAKE_MODULE_PATH "$tree/cmake")
 include(BulkheadRapidJson)
 include(BulkheadToml)
 END
-# configure NAME: with the headers in $work/NAME.
+# configure NAME: configures with the headers in $work/NAME.
 configure() {
   "$CMAKE" -S "$work/project" -B "$work/$1-build" -G Ninja -DCMAKE_CXX_COMPILER="$CXX" \
     -DRAPIDJSON_INCLUDE="$work/$1" -DTOMLPLUSPLUS_INCLUDE="$work/$1" >"$work/log" 2>&1
@@ -30,7 +30,7 @@ fresh() {
   cp -R "$RAPIDJSON_INCLUDE/rapidjson" "$TOMLPLUSPLUS_INCLUDE/toml++" "$work/$1/"
 }
 
-# The installed versions, whichever these are.
+# The installed versions.
 fresh installed
 configure installed || bad "the installed headers"
 grep -q 'RapidJSON 1.1.0: corrected: .*low-surrogate, full-precision$' "$work/log" || bad "no correction of RapidJSON"
@@ -43,7 +43,7 @@ configure installed || bad "a second configure step"
 [ "$(stat -c %Y "$copies/rapidjson/include/rapidjson/reader.h")" -lt 1000000000 ] ||
   bad "the copy was made again without need"
 
-# An unknown version without the defects: the corrected headers, with other text beside.
+# An unknown version without the defects: the corrected headers, with other text added.
 mkdir "$work/repaired"
 cp -R "$copies/rapidjson/include/rapidjson" "$copies/toml/toml++" "$work/repaired/"
 echo '// another version' >>"$work/repaired/rapidjson/reader.h"
@@ -52,15 +52,15 @@ configure repaired || bad "headers without defects"
 diff -r "$work/repaired/rapidjson" "$work/repaired-build/rapidjson/include/rapidjson" >"$work/log" ||
   bad "headers without defects were changed"
 
-# Some defects gone, others left: each is corrected for itself. Debian 13 is such a version.
+# Some defects are fixed, others remain: each is corrected separately. Debian 13 has such a version.
 fresh half
 cp "$copies/rapidjson/include/rapidjson/document.h" "$work/half/rapidjson/document.h"
 cp "$copies/rapidjson/include/rapidjson/internal/strtod.h" "$work/half/rapidjson/internal/strtod.h"
 configure half || bad "headers with some of the defects"
 grep -Eq 'RapidJSON 1.1.0: corrected: (exponent, )?low-surrogate$' "$work/log" || bad "other corrections than needed"
 
-# Unknown versions with a defect: the configure step stops with its name.
-# unknown DEFECT FILE SED: the text that the correction looks for, written in another way.
+# Unknown versions with a defect: the configure step stops with its name. unknown DEFECT FILE SED:
+# changes the text that the correction searches for.
 unknown() {
   rm -rf "$work/unknown" "$work/unknown-build"
   fresh unknown

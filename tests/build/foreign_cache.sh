@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
-# foreign_cache.sh TREE: the Makefile with build folders that were configured for something else: a copied
-# tree, a moved one, a copied build folder, another compiler. Never is the other tree compiled or installed.
+# foreign_cache.sh TREE: the Makefile with build folders that were configured for another purpose: a
+# copied tree, a moved one, a copied build folder, another compiler. The other tree is never
+# compiled or installed.
 set -euo pipefail
 tree=$(realpath "$1")
 work=$(mktemp -d)
@@ -13,7 +14,7 @@ bad() {
   exit 1
 }
 
-# A small project in the place of the large one, under the true Makefile.
+# A small project in place of the large one, under the real Makefile.
 mkdir -p "$work/a/scripts" "$work/bin"
 cp "$tree/Makefile" "$work/a/"
 cp "$tree/scripts/configure.sh" "$work/a/scripts/" 2>/dev/null || true
@@ -27,7 +28,7 @@ add_executable(bulkhead main.cpp)
 add_custom_target(bulkhead_all DEPENDS bulkhead)
 install(TARGETS bulkhead)
 END
-# says FOLDER TEXT: FOLDER's program is TEXT.
+# says FOLDER TEXT: checks that FOLDER's program prints TEXT.
 write() { printf '#include <cstdio>\nint main() { std::puts("%s"); }\n' "$2" >"$work/$1/main.cpp"; }
 make_in() { make -s -C "$work/$1" "${@:2}" >"$work/log" 2>&1; }
 says() { [ "$("$work/$1")" = "$2" ] || bad "$1 is not of $2"; }
@@ -37,16 +38,16 @@ make_in a build || bad "the first build"
 says a/build/bin/bulkhead "tree a"
 ! grep -q 'building from scratch' "$work/log" || bad "a fresh tree was taken for a foreign one"
 
-# Nothing to do: not configured a second time.
+# Without changes it is not configured again.
 touch -d 2001-01-01 "$work/a/build/CMakeFiles/TargetDirectories.txt"
 make_in a build || bad "the second build"
 [ "$(stat -c %Y "$work/a/build/CMakeFiles/TargetDirectories.txt")" -lt 1000000000 ] || bad "configured without need"
-# The same folder by a symbolic link.
+# The same folder through a symbolic link.
 ln -s a "$work/link"
 make_in link build || bad "the build by a link"
 ! grep -q 'building from scratch' "$work/log" || bad "a link to a tree was taken for a foreign one"
 
-# A copy, with the build folder; the first one is still there.
+# A copy, including the build folder; the original still exists.
 cp -a "$work/a" "$work/b"
 write b "tree b"
 make_in b install PREFIX="$work/prefix" || bad "the build of a copy"
@@ -61,7 +62,7 @@ write c "tree c"
 make_in c build || bad "the build of a moved tree"
 says c/build/bin/bulkhead "tree c"
 
-# A build folder from elsewhere in the same tree.
+# A build folder from another path in the same tree.
 cp -a "$work/c/build" "$work/c/build-two"
 write c "tree c, two"
 make_in c build BUILD=build-two || bad "the build in a copied folder"
@@ -69,7 +70,8 @@ grep -q "build-two was configured for the build folder $work/c/build:" "$work/lo
 says c/build-two/bin/bulkhead "tree c, two"
 says c/build/bin/bulkhead "tree c"
 
-# The compiler of the same name is another version: another release, with the same tree mounted.
+# A compiler of the same name with another version: another system release with the same tree
+# mounted.
 cat >"$work/bin/c++" <<'END'
 #!/bin/sh
 case "$*" in *-dumpfullversion*) cat "$(dirname "$0")/version"; exit ;; esac

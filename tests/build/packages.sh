@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# packages.sh TREE: scripts/install-packages.sh on machines that have other names for a package. apt-get,
-# apt-cache and dpkg-query are scripts of this test.
+# packages.sh TREE: scripts/install-packages.sh on machines with other names for a package. This
+# test replaces apt-get, apt-cache and dpkg-query by scripts.
 set -euo pipefail
 tree=$(realpath "$1")
 work=$(mktemp -d)
@@ -15,14 +15,14 @@ cat >"$work/bin/apt-get" <<'END'
 [ "$1" = install ] && echo "$*" >>"$RECORD"
 exit 0
 END
-# Knows the packages only after `apt-get update`, as a fresh image does.
+# Knows the packages only after `apt-get update`, like a fresh image.
 cat >"$work/bin/apt-cache" <<'END'
 #!/bin/sh
 case " $RELEASE " in *" $2 "*) echo " $2 | 1.0 | http://deb.debian.org" ;; esac
 END
 printf '#!/bin/sh\nexec "$@"\n' >"$work/bin/sudo"
 chmod +x "$work/bin"/*
-# The script in a copy that asks for one package, so that what this machine has does not matter.
+# A copy of the script that requests one package, so that this machine's packages do not matter.
 awk '/^ *\[build\]="/ { print "  [build]=\"one libboost1.81-dev,libboost1.83-dev|/nonexistent\""; skip = 1 }
   !skip { print }
   /"$/ { skip = 0 }' "$tree/scripts/install-packages.sh" >"$work/install.sh"

@@ -1,6 +1,6 @@
-// Runs the official conformance suite against the fixture server: directly over HTTP, and through the
-// gateway with that server as its only upstream (once over HTTP, once over stdio). What passes
-// directly has to pass through the gateway, check by check; exceptions are in differences.yaml.
+// Runs the official conformance suite against the fixture server: directly over HTTP, and through
+// the gateway with that server as its only upstream (once over HTTP, once over stdio). Each check
+// that passes directly must pass through the gateway; exceptions are in differences.yaml.
 //
 //   run.mjs [--verbose]
 import { spawn } from 'node:child_process';
@@ -73,7 +73,7 @@ async function runSuite(suite, url, label) {
   return { passed: Number(total[1]), failed: Number(total[2]), checks: readChecks(folder) };
 }
 
-// What is worse in `through` than in `direct`, as "scenario:check-id".
+// Checks that are worse in `through` than in `direct`, as "scenario:check-id".
 function compare(direct, through) {
   const worse = [];
   for (const [scenario, checks] of direct) {
@@ -104,7 +104,8 @@ async function main() {
       'through the gateway, HTTP upstream': { type: 'http', url },
       'through the gateway, stdio upstream': {
         command: node,
-        // A clone below /tmp is not in the private one of a sandbox; what the script imports is there.
+        // A clone below /tmp is not visible in a sandbox, whose /tmp is private; the script's
+        // imports are.
         sandbox_paths: { read: [root, npmDir] },
         args: [fixture, 'stdio'],
         env: { BULKHEAD_NPM_DIR: process.env.BULKHEAD_NPM_DIR ?? '' },

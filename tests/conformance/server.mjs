@@ -1,6 +1,6 @@
-// The server that the conformance suite is run against, directly and behind the gateway. Written from
-// the requirement texts that the suite prints, on the low level of the official SDK (its high level
-// rebuilds schemas and would hide what a gateway drops).
+// The server for the conformance suite, used directly and behind the gateway. It is written from
+// the requirement texts that the suite prints, with the low-level API of the official SDK (the
+// high-level one rebuilds schemas and would hide members that a gateway drops).
 //
 //   server.mjs stdio            server.mjs http [PORT]   (prints its URL)
 import http from 'node:http';
@@ -215,7 +215,7 @@ function createServer() {
   return server;
 }
 
-// Keeps what was sent on each stream, so that it can be taken up again with Last-Event-ID.
+// Keeps the events of each stream, so that it can be resumed with Last-Event-ID.
 class EventStore {
   #events = [];
   async storeEvent(stream, message) {

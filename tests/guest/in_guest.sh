@@ -9,7 +9,7 @@ not_ok() { echo "$1: FAILED: $2"; failed=1; }
 check() {  # NAME EXPECTED SEEN
   if [ "$2" = "$3" ]; then ok "$1"; else not_ok "$1" "expected $2, saw $3"; fi
 }
-# Until COMMAND holds, at most 20 s of waiting.
+# Waits until COMMAND succeeds, at most 20 s.
 until_true() {
   for _ in $(seq 200); do
     if eval "$1" >/dev/null 2>&1; then return 0; fi
@@ -49,8 +49,8 @@ if ! until_true answers; then
 fi
 ok 'the gateway answers over AF_VSOCK'
 
-# The relay ends its half when the input ends, and prints what still comes. More than a session may
-# have under way (limits.in_flight_per_session): the rest waits its turn.
+# The relay closes its half when the input ends, and prints the remaining output. More calls than a
+# session may have in flight (limits.in_flight_per_session): the rest waits.
 calls 1 1000 'call' | relay >/tmp/answers 2>/tmp/relay.log
 check '1,000 calls: an answer for each' 1000 "$(grep -c '"result"' /tmp/answers)"
 for i in $(seq 1000); do echo "$i"; done | sort >/tmp/wanted
@@ -70,7 +70,7 @@ for i in $(seq 64); do
 done
 check '64 connections at a time: all have their own answers' 64 "$good"
 
-# The gateway is killed with calls under way, and returns.
+# The gateway is killed with calls in flight, and restarted.
 mkfifo /tmp/input
 relay </tmp/input >/tmp/lost 2>/tmp/lost.log &
 lost=$!
@@ -91,7 +91,7 @@ exec 3>&-
 wait $lost
 check 'the relay ends with its input' 0 $?
 
-# The checks that every way in has to pass, here by frames over AF_VSOCK.
+# The checks for all transports, here by frames over AF_VSOCK.
 if [ -x /app/bin/node ]; then
   if BULKHEAD_BUILD=/app FAKE_MCP=/app/fake_mcp BULKHEAD_GUEST_PORT=5003 \
     node --no-warnings /app/tests/e2e/every_transport.mjs AF_VSOCK >/tmp/checks 2>&1; then
@@ -104,7 +104,7 @@ else
   echo 'the checks of every transport over AF_VSOCK: SKIP: no Node'
 fi
 
-# A machine where groups of version 2 may be made.
+# A machine on which groups of version 2 can be created.
 if /app/spawn_test 'control groups count*' >/tmp/groups 2>&1 && ! grep -q SKIP /tmp/groups; then
   ok 'control groups of version 2 count a server'
 else

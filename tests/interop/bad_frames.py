@@ -1,11 +1,11 @@
-"""What the guest's wire format forbids, as bytes: each refusal alone, and noise without end."""
+"""Invalid frames of the guest's wire format: each kind of refusal alone, and endless noise."""
 from framecat import MOST, Refused, pack, unpack
 
 LIST = b'{"jsonrpc":"2.0","id":1,"method":"tools/list"}'
 
 
 def bad_frames(stream=7):
-    """The eleven refusals: (what, bytes, is the connection lost)."""
+    """The eleven refusals: (name, bytes, whether the connection is lost)."""
     return [("magic", pack(stream, 0, b"n", LIST, magic=0x4D44), False),
             ("version", pack(stream, 0, b"n", LIST, version=2), False),
             ("header_len", pack(stream, 0, b"n", LIST, header=15), False),
@@ -20,8 +20,8 @@ def bad_frames(stream=7):
 
 
 def noise(rng, base=0, lengths=False):
-    """Pieces of a stream without end: good frames with stream numbers from base on, flipped bytes,
-    garbage, refused frames. lengths: nearly all say rightly where the next one begins."""
+    """Pieces of an endless stream: valid frames with stream numbers from base on, flipped bytes,
+    garbage, refused frames. lengths: nearly all have a correct length."""
     good, stream, first = rng.random() < 0.7, base, 4 if lengths else 0
     while True:
         stream = max(stream + rng.choice((1, 1, 1, 2, 1000, -1)), base)

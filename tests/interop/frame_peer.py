@@ -29,7 +29,7 @@ def connect(address, timeout=20):
 
 
 def refuse(address):
-    """Bad frames among good ones: answered with -32600 or, without a stream, not at all."""
+    """Invalid frames among valid ones: answered with -32600 or, without a stream, not at all."""
     for what, frame, fatal in bad_frames():
         with connect(address) as s:
             stream = s.makefile("rb")
@@ -55,7 +55,7 @@ def refuse(address):
 
 
 def fuzz(address, count, seed):
-    """Nothing of what comes back is looked at, but for the end."""
+    """Ignores all input except its end."""
     rng, sent, connections = random.Random(seed), 0, 0
     while sent < count:
         connections += 1
@@ -82,7 +82,7 @@ def drain(s):
 
 
 def client(address, name):
-    """A relay in small: every line is a request of its own stream, or a notification."""
+    """A minimal relay: every line is a request with its own stream, or a notification."""
     s, pending = connect(address, None), threading.Semaphore(0)
 
     def answers():
@@ -105,8 +105,8 @@ def client(address, name):
 
 
 def reply(s, rng, stream, name, message):
-    """refused: frame number params.n before the answer. noise: at most a million bytes of it, which
-    are no answers; then the connection ends, since a wrong length may wait for more."""
+    """refused: invalid frame number params.n before the answer. noise: at most a million bytes of
+    it, without answers; then the connection ends, since a wrong length may wait for more."""
     result = {"method": message["method"]}
     if message["method"] == "refused":
         result["what"], frame, _ = bad_frames(stream)[message["params"]["n"]]
@@ -126,7 +126,7 @@ def reply(s, rng, stream, name, message):
 
 
 def serve(path, seed):
-    """One relay's connection after the other; a frame that a relay must not send is the end."""
+    """Serves the connections of relays in turn; a frame that a relay must not send ends it."""
     rng, listener = random.Random(seed), socket.socket(socket.AF_UNIX)
     listener.bind(path)
     listener.listen()

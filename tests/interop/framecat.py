@@ -12,7 +12,7 @@ MAGIC, VERSION, HEADER, MOST, MOST_NAME = 0x4D43, 1, 16, 1052672, 128
 
 
 class Refused(Exception):
-    """What the layout forbids; fatal: where the next frame begins is not known any more."""
+    """A violation of the layout; fatal: the position of the next frame is unknown."""
 
     def __init__(self, why, fatal=False):
         super().__init__(why)
@@ -21,7 +21,7 @@ class Refused(Exception):
 
 def pack(stream, flags, name, payload, total=None, magic=MAGIC, version=VERSION, header=HEADER,
          name_len=None, payload_len=None):
-    """Whatever it is told to write, right or wrong."""
+    """Encodes the given fields, valid or not."""
     total = 16 + len(name) + len(payload) if total is None else total
     return HEAD.pack(total, magic, version, header, stream, flags,
                      len(name) if name_len is None else name_len,
@@ -34,7 +34,7 @@ def check_total(total):
 
 
 def unpack(frame):
-    """(stream, is it a notification, name, payload) of a whole frame."""
+    """Returns (stream, whether it is a notification, name, payload) of a complete frame."""
     total, magic, version, header, stream, flags, name_len, payload_len = HEAD.unpack_from(frame)
     check_total(total)
     name = frame[20:20 + name_len]
@@ -63,7 +63,7 @@ def read_exactly(stream, n):
 
 
 def read_frame(stream):
-    """The next frame, or None at the end."""
+    """Returns the next frame, or None at the end."""
     head = read_exactly(stream, 4)
     if head is None:
         return None

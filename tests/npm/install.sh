@@ -1,7 +1,7 @@
 #!/bin/sh
-# Installs what the tests that cross parts run against: Node 22, the conformance suite, the official
-# SDKs, reference servers and one real client. Into $BULKHEAD_NPM_DIR (default build/npm).
-# A second run returns at once. Versions are exact (package-lock.json).
+# Installs the software that tests use: Node 22, the conformance suite, the official SDKs, reference
+# servers and one real client. The folder is $BULKHEAD_NPM_DIR (default build/npm). A second run
+# returns immediately. Versions are exact (package-lock.json).
 set -eu
 here=$(CDPATH='' cd -- "$(dirname -- "$0")" && pwd)
 root=$(CDPATH='' cd -- "$here/../.." && pwd)
@@ -13,7 +13,7 @@ give_up() {
     exit 0
   fi
   echo "error: $1" >&2
-  echo "  (BULKHEAD_ALLOW_SKIP=1 goes on without: those tests then say SKIP)" >&2
+  echo "  (BULKHEAD_ALLOW_SKIP=1 continues without them: those tests print SKIP)" >&2
   exit 1
 }
 
@@ -28,7 +28,8 @@ command -v npm >/dev/null 2>&1 || give_up "npm is not installed (apt-get install
 mkdir -p "$dir"
 rm -f "$dir/.installed"
 cp "$here/package.json" "$here/package-lock.json" "$dir/"
-# Bare imports resolve from the file that holds them, so test scripts import packages through here.
+# Bare imports are resolved from the importing file, so test scripts import packages through this
+# one.
 echo 'export default (name) => import(name);' >"$dir/import.mjs"
 echo "Installing the test packages into $dir"
 attempt=1

@@ -1,5 +1,5 @@
-// Ways around rules that are in force: members that are judged under no name, questions that are judged
-// later than they came, and what a person has not been asked about.
+// Attempts to bypass rules: unevaluated members, requests that are evaluated with a delay, and
+// calls that differ from the approved ones.
 import { spawn } from 'node:child_process';
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { createServer, request } from 'node:http';
@@ -21,7 +21,7 @@ const large = 'x'.repeat(200_000); // more than is judged at once
 let lastId = 1000;
 const message = (method, params, envelope = '') => `{"jsonrpc":"2.0","id":${++lastId},"method":${quoted(method)}${envelope},"params":${params}}`;
 const post = (client, body) => client.exchange('POST', { body, headers: client.headers() });
-// What the server has got, without the handshake and lists.
+// The messages that the server received, without the handshake and lists.
 function received(log) {
   if (!existsSync(log)) return [];
   const lines = readFileSync(log, 'utf8').split('\n').filter((line) => line.startsWith('< '));
@@ -41,8 +41,8 @@ const SECRET = 'TOPSECRET';
 const noSecret = rule('no-secret', 'mcp.response', `mcp.response.text.contains("${SECRET}")`);
 const leaks = (text) => text.replace(/\\u([0-9a-fA-F]{4})/g, (_, code) => String.fromCharCode(parseInt(code, 16))).includes(SECRET);
 
-// Names of members are not in mcp.response.text, but every text of an error is.
-both('no member of an error takes a blocked text along', async (t, args) => {
+// Names of members are not in mcp.response.text, but all texts of an error are.
+both('no member of an error carries a blocked text', async (t, args) => {
   const errors = {
     code: `{"code":"${SECRET}","message":"x"}`,
     code_object: `{"code":{"a":"${SECRET}"},"message":"x"}`,
@@ -69,7 +69,7 @@ both('no member of an error takes a blocked text along', async (t, args) => {
   assert.deepEqual(leaked, []);
 });
 
-both('what a server says as it fails has none of the profile\'s credentials', async (t, args) => {
+both('the error of a failed server contains no credentials of the profile', async (t, args) => {
   const credential = 'Zq7kkLm9pwXyZ00';
   const dying = (name, text) => {
     const { command, args: options } = fake('--tool', 'a', '--stderr', text, '--die', 'a');
@@ -99,7 +99,7 @@ both('what a server says as it fails has none of the profile\'s credentials', as
   assert.deepEqual(Object.values(said).filter((body) => body.includes(credential)), []);
 });
 
-both('no large result that a rule blocks leaves, whatever happens meanwhile', async (t, args) => {
+both('no large result that a rule blocks reaches the client, whatever happens during its evaluation', async (t, args) => {
   const gateway = await t.gateway(server('--tool', 'a') + noSecret, { args });
   const client = await t.http(gateway);
   await ready(client);
@@ -131,7 +131,7 @@ both('no large result that a rule blocks leaves, whatever happens meanwhile', as
   assert.equal((await client.tool('s__a', { after: 1 })).echo.after, 1);
 });
 
-both('what a reload has put in force holds for large calls that are still being judged', async (t, args) => {
+both('rules of a reload apply to large calls that are still being evaluated', async (t, args) => {
   const log = t.path('log');
   const base = server('--tool', 'a', '--log', log) + rule('reads', 'mcp.request', 'mcp.request.arguments_text.contains("never")');
   const gateway = await t.gateway(base, { args });
@@ -146,13 +146,13 @@ both('what a reload has put in force holds for large calls that are still being 
   assert.equal(done.code, 0, show(done));
   const answers = await Promise.all(calls);
   assert.ok(answers.some(({ body }) => body.includes('security.rules.mcp.none')) || before === 12, 'some were judged by it');
-  // One or two may have been on their way to the server already.
+  // One or two may already have been sent to the server.
   assert.ok(received(log).length <= before + 2, `${received(log).length - before} calls ran after the reload`);
 });
 
 const BOOM = /BOOM/;
 for (const revision of ['2025-03-26', '2025-11-25']) {
-  test(`nothing in or beside _meta reaches a server unseen (${revision})`, async (t) => {
+  test(`no member in or beside _meta reaches a server without evaluation (${revision})`, async (t) => {
     const log = t.path('log');
     const rules = rule('meta', 'mcp.request', 'has(mcp.request.meta.user) && mcp.request.meta.user == "BOOM"') + rule('extra', 'mcp.request', 'has(mcp.request.extra.evil)');
     const gateway = await t.gateway(server('--tool', 'a', '--prompt', 'p', '--resource', 'file:///open', '--log', log) + rules);
@@ -192,7 +192,7 @@ for (const revision of ['2025-03-26', '2025-11-25']) {
   }, { timeout: 60_000 });
 }
 
-test('an answer to a server\'s question, and a notification, is judged whole', async (t) => {
+test('client responses and notifications are evaluated completely', async (t) => {
   const log = t.path('log');
   const question = JSON.stringify({ method: 'elicitation/create', params: { message: 'name?', requestedSchema: { type: 'object', properties: {} } } });
   const note = `{"jsonrpc":"2.0","method":"notifications/${'q'.repeat(300)}${SECRET}","params":{}}`;
@@ -225,7 +225,7 @@ function ask(socket, method, path, body) {
 }
 const pending = async (socket) => (await ask(socket, 'GET', '/confirm/pending')).pending;
 
-both('a call that differs anywhere from the one that was approved is asked about', async (t, args) => {
+both('a call that differs in any part from the approved one requires approval', async (t, args) => {
   const log = t.path('log');
   const gateway = await t.gateway(`${server('--tool', 'a', '--log', log)}[approval]\napi = true\n${rule('asks', 'mcp.request', 'true', 'decision = "ask"')}`, { args });
   const client = await t.http(gateway);

@@ -1,5 +1,5 @@
-// Tries to stop the gateway by a variable that one server lacks, and to find configured values where
-// they are kept or shown: logs, errors, the status.
+// Attempts to stop the gateway by a variable that one server lacks, and to find configured values
+// in logs, errors and the status.
 import { execFile } from 'node:child_process';
 import { mkdirSync, readFileSync, readdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -13,7 +13,7 @@ const cli = (gateway, words, env = {}) =>
     .then((done) => ({ code: 0, ...done }), ({ code, stdout, stderr }) => ({ code, stdout, stderr }));
 const modes = [['in compartments', []], ['in one process', ['--single-process']]];
 
-// Each is one server's own affair.
+// Each affects one server only.
 const lacking = {
   'in a value': { ...fake('--tool', 'x'), env: { KEY: '${env:UNSET_A}' } },
   'twice': { ...fake('--tool', 'x'), env: { KEY: '${env:UNSET_A}${UNSET_B}' } },
@@ -24,7 +24,7 @@ const lacking = {
   'in a URL': { url: 'http://${env:UNSET_A}:1/' },
 };
 for (const [mode, args] of modes) {
-  test(`red team: what one server lacks stops no other, ${mode}`, async (t) => {
+  test(`red team: a variable that one server lacks stops no other server, ${mode}`, async (t) => {
     const names = Object.keys(lacking).map((_, i) => `late${i}`);
     const mcpServers = { ...Object.fromEntries(Object.values(lacking).map((def, i) => [names[i], def])), good: fake('--tool', 'ok') };
     const gateway = await t.gateway({ mcpServers }, { args });
@@ -36,7 +36,7 @@ for (const [mode, args] of modes) {
       const server = servers.find(({ name }) => name === names[i]);
       assert.equal(server.state, 'disabled', `${what}: ${server.reason}`);
     }
-    // From a terminal that has none of them either.
+    // Started from a terminal without these variables.
     for (const words of [['pins'], ['policy', 'check'], ['profile', 'show'], ['plugin', 'list'], ['tools'], ['call', 'good__ok']]) {
       const done = await cli(gateway, [...words, '--config', gateway.config]);
       assert.equal(done.code, 0, `${words}: ${done.stderr}`);
@@ -49,9 +49,9 @@ const secrets = {
   LINES: '-----BEGIN KEY-----\nMIIEvQIBADANBgkqh-LINE1\nkiG9w0BAQEFAASC-LINE2\n-----END KEY-----',
   TOKEN: 'tok-3n-ABCDEF-0123456789',
 };
-// No form of them may be in what is kept: whole ones, and what makes them up.
+// No form of them may be stored: neither whole values nor their parts.
 const traces = [...Object.values(secrets), 'MIIEvQIBADANBgkqh', 'kiG9w0BAQEFAASC', 'Zx9-Secret', 'tok-3n-ABC', JSON.stringify(secrets.KEY).slice(1, -1)];
-// As a server prints them: to the shell, $1 is a pause.
+// In the form that a server prints: for the shell, $1 is a pause.
 const printed = {
   'plain': 'echo "at $KEY end"; echo "$LINES"; echo "$WRAPPED"',
   'in two writes': 'printf %s "tok-3n-A"; sleep 0.3; echo "BCDEF-0123456789"',
@@ -63,7 +63,7 @@ const printed = {
 };
 for (const [mode, args] of modes) {
   for (const [how, shell] of Object.entries(printed)) {
-    test(`red team: credentials that a server prints ${how} are kept nowhere, ${mode}`, async (t) => {
+    test(`red team: credentials that a server prints ${how} are stored nowhere, ${mode}`, async (t) => {
       const work = t.path('work');
       mkdirSync(work);
       writeFileSync(join(work, 'program'), `{ echo begin; ${shell}; echo; echo "the end"; } >&2\nexit 3\n`);
@@ -86,7 +86,7 @@ for (const [mode, args] of modes) {
       }
       assert.match(shown['bad.log'], /the end/);
       for (const [where, text] of Object.entries(shown)) {
-        // Escape sequences are not to be seen by who reads it.
+        // Escape sequences must not reach the reader's terminal.
         const seen = text.replace(/\u001b\[[0-9;]*m/g, '');
         for (const trace of traces) assert.ok(!text.includes(trace) && !seen.includes(trace), `${where} has ${JSON.stringify(trace)}`);
       }

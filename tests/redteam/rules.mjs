@@ -1,5 +1,5 @@
-// Tries to get past rules that are in force. What a rule blocks is looked for where it would do harm:
-// in what the servers received, read as any JSON reader might read it.
+// Attempts to bypass rules. The tests search for blocked data where it would do harm: in the
+// messages that the servers received, as any JSON reader might interpret them.
 import { execFileSync } from 'node:child_process';
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { assert, fake, program, run, show, test } from '../e2e/lib.mjs';
@@ -30,7 +30,7 @@ function profile(log, more = []) {
   return `[mcpServers.s]\ncommand = ${quoted(command)}\nargs = [${args.map(quoted).join(', ')}]\n${RULES}`;
 }
 
-// Every spelling of a JSON string that stands for the same text, or nearly.
+// All spellings of a JSON string for the same text, or nearly the same.
 function spellings(text) {
   const hex = (c) => `\\u${c.charCodeAt(0).toString(16).padStart(4, '0')}`;
   const all = [...text];
@@ -50,7 +50,7 @@ function spellings(text) {
   ];
 }
 
-// Messages that ask for what a rule blocks, each in a way that some reader might take for something else.
+// Messages with blocked data, each in a form that some reader might misinterpret.
 function* attempts(id) {
   const call = (params, envelope = '') => `{"jsonrpc":"2.0","id":${id.next()},"method":"tools/call"${envelope},"params":${params}}`;
   for (const name of spellings('s__forbidden')) yield call(`{"name":${name},"arguments":{}}`);
@@ -60,7 +60,7 @@ function* attempts(id) {
     yield call(`{"name":"s__open","arguments":{${text}:1}}`);
     yield call(`{"name":"s__open","arguments":{"a":[[{"b":${text}}]]}}`);
   }
-  // One member twice, in any order and spelling.
+  // Duplicate members, in any order and spelling.
   const twice = [['"name":"s__open"', '"name":"s__forbidden"'], ['"arguments":{}', `"arguments":${boom}`]];
   for (const [good, bad] of twice) {
     const rest = good.includes('name') ? '"arguments":{}' : '"name":"s__open"';
@@ -75,27 +75,27 @@ function* attempts(id) {
   yield call(`{"name":"s__open","arguments":{"cmd":"BOOM","cmd":"x"}}`);
   yield call(`{"name":"s__open","arguments":{"cmd":"BOOM","\\u0063md":"x"}}`);
   yield call(`{"name":"s__open","arguments":{"deep":{"cmd":"x","cmd":"BOOM"}}}`);
-  // Beside params: nobody has to read it, and somebody may.
+  // Beside params: a reader may ignore or use it.
   for (const key of ['arguments', 'Params', 'PARAMS', 'parameters', 'name', 'tool', 'args', '_meta', 'context', 'x']) {
     yield call('{"name":"s__open","arguments":{}}', `,${quoted(key)}:{"name":"forbidden","arguments":${boom},"cmd":"BOOM"}`);
   }
   yield call('{"name":"s__open","arguments":{}}', `,"params":{"name":"s__forbidden","arguments":${boom}}`);
   yield call('{"name":"s__open","arguments":{}}', ',"method":"resources/read"');
-  // Large ones are judged elsewhere.
+  // Large messages are evaluated elsewhere.
   const pad = 'x'.repeat(200_000);
   yield call(`{"name":"s__open","arguments":{"pad":"${pad}","cmd":"BOOM"}}`);
   yield call(`{"name":"s__open","arguments":{"cmd":"BOOM","pad":"${pad}"}}`);
   yield call(`{"name":"s__open","arguments":{"cmd":"x","pad":"${pad}","cmd":"BOOM"}}`);
   yield call(`{"name":"s__open","arguments":{"pad":[${'0,'.repeat(70_000)}"BOOM"]}}`);
   yield call(`{"name":"s__forbidden","arguments":{"pad":"${pad}"}}`);
-  // No JSON to some, JSON to others.
+  // Valid JSON for some readers only.
   for (const text of ['{"cmd":"BOOM",}', "{'cmd':'BOOM'}", '{cmd:"BOOM"}', '{"cmd":"BOOM"}//', '{"cmd":"BOOM"} {}', '{"n":NaN,"cmd":"BOOM"}',
     '{"n":01,"cmd":"BOOM"}', '{"s":"\t","cmd":"BOOM"}', '{"s":"\\x41","cmd":"BOOM"}', '{"s":"\\ud800","cmd":"BOOM"}', `${'['.repeat(200)}"BOOM"${']'.repeat(200)}`]) {
     yield call(`{"name":"s__open","arguments":${text}}`);
   }
   yield call(`{"name":"s__open","arguments":"{\\"cmd\\":\\"BOOM\\"}"}`);
   yield call(`{"name":"s__open","arguments":["BOOM"]}`);
-  // Resources, by any road.
+  // Resources, in every form.
   for (const method of ['resources/read', 'resources/subscribe']) {
     for (const uri of ['file:///etc/shadow', 's+file:///etc/shadow', 'bulkhead://s/file:///etc/shadow', 'FILE:///etc/shadow']) {
       for (const text of spellings(uri).slice(0, 3)) {
@@ -104,13 +104,14 @@ function* attempts(id) {
       }
     }
   }
-  // The same in a batch, where the revision has them, and as a notification.
+  // The same in a batch, if the revision has them, and as a notification.
   yield `[{"jsonrpc":"2.0","id":${id.next()},"method":"tools/call","params":{"name":"s__forbidden","arguments":{}}}]`;
   yield `{"jsonrpc":"2.0","method":"tools/call","params":{"name":"s__forbidden","arguments":{}}}`;
   yield `{"jsonrpc":"2.0","id":null,"method":"tools/call","params":{"name":"s__forbidden","arguments":{}}}`;
 }
 
-// What reached the server, as a reader that takes the first of two members, and one that takes the last.
+// The messages at the server, as read by a reader that takes the first of two members, and by one
+// that takes the last.
 function received(log) {
   if (!existsSync(log)) return [];
   return readFileSync(log, 'utf8').split('\n').filter((line) => line.startsWith('< ')).map((line) => line.slice(2));
@@ -143,7 +144,7 @@ async function attack(t, send, log, check) {
 
 for (const [mode, args] of Object.entries({ compartments: [], 'one process': ['--single-process'] })) {
   for (const revision of ['2025-03-26', '2025-11-25']) {
-    test(`nothing that a rule blocks reaches a server over HTTP (${mode}, ${revision})`, async (t) => {
+    test(`no blocked message reaches a server over HTTP (${mode}, ${revision})`, async (t) => {
       const log = t.path('log');
       const gateway = await t.gateway(profile(log), { args });
       const client = await t.http(gateway, { revision });
@@ -153,14 +154,14 @@ for (const [mode, args] of Object.entries({ compartments: [], 'one process': ['-
   }
 }
 
-test('nothing that a rule blocks reaches a server over stdio', async (t) => {
+test('no blocked message reaches a server over stdio', async (t) => {
   const log = t.path('log');
   const client = await t.stdio(profile(log));
   const send = async (message) => client.child.stdin.write(`${message.replaceAll('\n', ' ')}\n`);
   await attack(t, send, log, () => client.tool('s__open', { after: true }));
 }, { timeout: 120_000 });
 
-test('nothing that a rule blocks reaches a server once rules have come by reload', async (t) => {
+test('no blocked message reaches a server after a policy reload', async (t) => {
   const log = t.path('log');
   const whole = profile(log);
   const gateway = await t.gateway(whole.slice(0, whole.indexOf('[security')));
@@ -176,7 +177,7 @@ test('nothing that a rule blocks reaches a server once rules have come by reload
   assert.deepEqual(harmful, []);
 }, { timeout: 120_000 });
 
-test('no spelling of a blocked result leaves', async (t) => {
+test('no spelling of a blocked result reaches the client', async (t) => {
   const secret = 'TOPSECRET';
   const hex = [...secret].map((c) => `\\u${c.charCodeAt(0).toString(16).padStart(4, '0')}`).join('');
   const bodies = {
@@ -196,7 +197,7 @@ test('no spelling of a blocked result leaves', async (t) => {
     assert.ok(!said.includes(secret) && !said.includes(hex), `${name}: ${said.slice(0, 200)}`);
     assert.match(said, /blocked by policy|duplicate members/, `${name}: ${said.slice(0, 200)}`);
   }
-  // A large one: the tool says its arguments again.
+  // A large one: the tool repeats its arguments.
   const pad = 'x'.repeat(200_000);
   for (const args of [`{"pad":"${pad}","k":"${secret}"}`, `{"k":"${hex}","pad":"${pad}"}`]) {
     const said = await client.tool('s__open', args).then(JSON.stringify, show);

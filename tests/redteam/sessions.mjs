@@ -1,5 +1,5 @@
-// Tries to lock other clients out, to open sessions from web pages, to start lazy servers that nobody
-// has asked for, and to show names that are not what they seem.
+// Attempts to lock other clients out, to open sessions from web pages, to start lazy servers
+// without a request for them, and to show misleading names.
 import { writeFileSync } from 'node:fs';
 import http from 'node:http';
 import net from 'node:net';
@@ -11,7 +11,7 @@ const initialize = '{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"pro
 const initialized = '{"jsonrpc":"2.0","method":"notifications/initialized"}';
 const jsonHeaders = 'Content-Type: application/json\r\nAccept: application/json, text/event-stream\r\n';
 
-// One POST: { status, session }; one that is not answered within 5 s fails.
+// One POST: { status, session }; it fails if it is not answered within 5 s.
 function post(gateway, body, { session, agent = false, from } = {}) {
   return new Promise((resolve, reject) => {
     const request = http.request({
@@ -23,8 +23,8 @@ function post(gateway, body, { session, agent = false, from } = {}) {
     request.on('timeout', () => request.destroy(new Error('no answer'))).on('error', reject).end(body);
   });
 }
-// Writes `text` on a connection of its own, and leaves it open until the test ends. Resolves when it is written.
-// `ended(bytes)` is called when the gateway has closed it.
+// Writes `text` on a new connection, which stays open until the test ends. Resolves when it is
+// written. `ended(bytes)` is called when the gateway has closed it.
 function hold(t, gateway, text, ended = () => {}) {
   return new Promise((resolve, reject) => {
     const socket = net.connect(gateway.port, '127.0.0.1', () => socket.write(text, resolve));
@@ -36,7 +36,8 @@ function hold(t, gateway, text, ended = () => {}) {
 const rawPost = (gateway, session, body) =>
   `POST /mcp HTTP/1.1\r\nHost: 127.0.0.1:${gateway.port}\r\n${jsonHeaders}${session ? `Mcp-Session-Id: ${session}\r\n` : ''}Content-Length: ${body.length}\r\n\r\n${body}`;
 
-// Begins `n` handshakes on one connection, 200 at a time, and leaves them there. Resolves with how many were answered with 200.
+// Begins `n` handshakes on one connection, 200 at a time, and does not complete them. Resolves with
+// the number of answers with status 200.
 function flood(t, gateway, n) {
   const request = rawPost(gateway, '', initialize);
   return new Promise((resolve, reject) => {
@@ -65,26 +66,28 @@ function flood(t, gateway, n) {
   });
 }
 
-// What somebody may do with each of many connections; the table holds 72 of them (twice the sessions, and 64).
+// Behaviours of a client with many connections; the table holds 72 of them (twice the sessions, and
+// 64).
 const holds = {
-  'that say nothing': () => '',
+  'without a request': () => '',
   'with half a head': (gateway) => `POST /mcp HTTP/1.1\r\nHost: 127.0.0.1:${gateway.port}\r\n`,
   'with half a body': (gateway) => rawPost(gateway, '', initialize).slice(0, -5),
-  'of the old pair': (gateway) => `GET /sse HTTP/1.1\r\nHost: 127.0.0.1:${gateway.port}\r\nAccept: text/event-stream\r\n\r\n`,
+  'of HTTP+SSE': (gateway) => `GET /sse HTTP/1.1\r\nHost: 127.0.0.1:${gateway.port}\r\nAccept: text/event-stream\r\n\r\n`,
   'that listen': (gateway, session) => `GET /mcp HTTP/1.1\r\nHost: 127.0.0.1:${gateway.port}\r\nAccept: text/event-stream\r\nMcp-Session-Id: ${session}\r\n\r\n`,
   'that have had an answer': (gateway, session) => rawPost(gateway, session, '{"jsonrpc":"2.0","id":5,"method":"ping"}'),
   'that wait for calls': (gateway, session, i) => rawPost(gateway, session, `{"jsonrpc":"2.0","id":${i + 10},"method":"tools/call","params":{"name":"a__slow","arguments":{}}}`),
 };
 for (const [mode, args] of modes) {
   for (const [what, text] of Object.entries(holds)) {
-    test(`red team: connections ${what} lock nobody out, ${mode}`, async (t) => {
+    test(`red team: connections ${what} lock no client out, ${mode}`, async (t) => {
       const go = t.path('go');
       const gateway = await t.gateway({ limits: { sessions: 4 }, mcpServers: { a: fake('--tool', 'x', '--tool', 'slow', '--hold', `slow=${go}`) } }, { args });
       const victim = await t.http(gateway);
       assert.equal((await victim.tool('a__x')).content[0].text, 'fake/x');
       const evil = [];
       for (let i = 0; i < 3; ++i) evil.push(await t.http(gateway, { leaveOpen: true }));
-      // In rounds: of many that come at once most are ended before the gateway reads what they say.
+      // In rounds: of many simultaneous connections most are closed before the gateway reads from
+      // them.
       for (let i = 0; i < 150; ++i) {
         await hold(t, gateway, text(gateway, evil[i % 3].session, i));
         if (i % 15 === 14) await sleep(40);
@@ -120,7 +123,7 @@ for (const [mode, args] of modes) {
     assert.match(got, /^HTTP\/1\.1 200 [^]*fake\/x/);
   });
 
-  test(`red team: calls that make room for a new client are answered with the reason, ${mode}`, async (t) => {
+  test(`red team: calls dropped for a new client are answered with the reason, ${mode}`, async (t) => {
     const go = t.path('go');
     const gateway = await t.gateway({ limits: { sessions: 4 }, mcpServers: { a: fake('--tool', 'x', '--tool', 'slow', '--hold', `slow=${go}`) } }, { args });
     const greedy = await t.http(gateway, { leaveOpen: true });
@@ -139,7 +142,7 @@ for (const [mode, args] of modes) {
     assert.match(error.message, /^Too many connections/);
   });
 
-  test(`red team: a handshake is finished behind 70,000 others, and a session outlives them, ${mode}`, async (t) => {
+  test(`red team: a handshake succeeds after 70,000 others, and a session survives them, ${mode}`, async (t) => {
     const gateway = await t.gateway({ limits: { sessions: 32 }, mcpServers: { a: fake('--tool', 'x') } }, { args });
     const victim = await t.http(gateway);
     const slow = await post(gateway, initialize);
@@ -154,11 +157,11 @@ for (const [mode, args] of modes) {
     assert.equal(victim.session, session);
   }, { timeout: 120_000 });
 
-  test(`red team: a table full of other people's sessions keeps nobody from calling, ${mode}`, async (t) => {
+  test(`red team: a table full of other clients' sessions prevents no calls, ${mode}`, async (t) => {
     const gateway = await t.gateway({ limits: { sessions: 32 }, mcpServers: { a: fake('--tool', 'x') } }, { args });
     const victims = [await t.http(gateway), await t.http(gateway), await t.http(gateway)];
     const sessions = victims.map((victim) => victim.session);
-    // Each from an address of its own, with its handshake done.
+    // Each from an address of its own, with a completed handshake.
     for (let i = 2; i < 130; ++i) {
       const from = `127.0.0.${i}`;
       const opened = await post(gateway, initialize, { from });
@@ -177,13 +180,13 @@ const begin = async (gateway) => {
   assert.equal((await post(gateway, initialized, { session })).status, 202);
   return session;
 };
-// Opens so many other sessions that all of before are evicted.
+// Opens so many other sessions that all earlier ones are evicted.
 const evictAll = async (gateway, n) => {
   for (let i = 0; i < n; ++i) await begin(gateway);
 };
 
 for (const [mode, args] of modes) {
-  test(`red team: a sealed id restores its own session, and nothing else does, ${mode}`, async (t) => {
+  test(`red team: a sealed id restores its own session only, ${mode}`, async (t) => {
     const gateway = await t.gateway({ limits: { sessions: 16 }, mcpServers: { a: fake('--tool', 'x') } }, { args });
     const [mine, other] = [await begin(gateway), await begin(gateway)];
     const [[id, seal], [otherId, otherSeal]] = [mine.split('.'), other.split('.')];
@@ -199,7 +202,7 @@ for (const [mode, args] of modes) {
     assert.equal((await post(gateway, list, { session: other })).status, 200);
   });
 
-  test(`red team: a session that was ended stays so, evicted before or restored, ${mode}`, async (t) => {
+  test(`red team: an ended session cannot be restored, whether it was evicted or resumed before, ${mode}`, async (t) => {
     const gateway = await t.gateway({ limits: { sessions: 16 }, mcpServers: { a: fake('--tool', 'x') } }, { args });
     const [open, evicted, restored] = [await begin(gateway), await begin(gateway), await begin(gateway)];
     assert.equal(await remove(gateway, open), 204);
@@ -215,7 +218,7 @@ for (const [mode, args] of modes) {
     for (const session of [open, evicted, restored]) assert.equal((await post(gateway, list, { session })).status, 404);
   });
 
-  test(`red team: one sealed id is one session, however many requests restore it at once, ${mode}`, async (t) => {
+  test(`red team: simultaneous requests with one sealed id restore one session, ${mode}`, async (t) => {
     const gateway = await t.gateway({ limits: { sessions: 16 }, mcpServers: { a: fake('--tool', 'x') } }, { args });
     const session = await begin(gateway);
     await evictAll(gateway, 16);
@@ -226,7 +229,7 @@ for (const [mode, args] of modes) {
   });
 }
 
-test('red team: a session that was ended stays so when the endpoint was killed, and the others continue', async (t) => {
+test('red team: after the endpoint was killed an ended session cannot be restored, and the others continue', async (t) => {
   const gateway = await t.gateway({ mcpServers: { a: fake('--tool', 'x') } });
   const [first, second, open] = [await begin(gateway), await begin(gateway), await begin(gateway)];
   const endpoint = async () => (await statusOf(gateway)).compartments.find((one) => one.name === 'endpoint' && one.state === 'running')?.pid;
@@ -245,7 +248,7 @@ test('red team: a session that was ended stays so when the endpoint was killed, 
   }
 });
 
-test('red team: a sealed id of another gateway opens nothing', async (t) => {
+test('red team: a sealed id of another gateway opens no session', async (t) => {
   const profile = { limits: { sessions: 16 }, mcpServers: { a: fake('--tool', 'x') } };
   const [one, other] = [await t.gateway(profile), await t.gateway(profile)];
   const session = await begin(one);
@@ -253,7 +256,7 @@ test('red team: a sealed id of another gateway opens nothing', async (t) => {
   assert.equal((await post(one, list, { session })).status, 200);
 });
 
-test('red team: a restored session is subject to the rules that are in force now', async (t) => {
+test('red team: a restored session is subject to the current rules', async (t) => {
   const profile = (rules) => ({ limits: { sessions: 16 }, mcpServers: { a: fake('--tool', 'x', '--tool', 'y') }, ...rules });
   const gateway = await t.gateway(profile({}));
   const session = await begin(gateway);
@@ -297,19 +300,19 @@ test('red team: no web page opens a session, with an Origin or without', async (
   for (const lines of ['X: y', 'Sec-Fetch-Site: none', 'Sec-Fetch-Site: same-origin']) assert.equal(await statusFor(gateway, 'GET', '/sse', lines), 200, lines);
 });
 
-// What runs then, of three lazy servers whose lists nobody knows. A URI that is no one's in particular
-// may be the original of any.
+// The lazy servers, of three whose lists are unknown, that each request starts. A URI without a
+// server may be an original of any of them.
 const asks = {
   'a tool of one': [(client) => client.tool('one__x'), 'one'],
   'a tool that one lacks': [(client) => client.tool('one__none'), 'one'],
   'a resource of one': [(client) => client.call('resources/read', { uri: 'bulkhead://one/mem://r' }), 'one'],
   'a prompt of one': [(client) => client.call('prompts/get', { name: 'one__p' }), 'one'],
   'a completion of one': [(client) => client.call('completion/complete', { ref: { type: 'ref/prompt', name: 'one__p' }, argument: { name: 'a', value: 'b' } }), 'one'],
-  'a tool of nobody': [(client) => client.tool('nobody__x'), ''],
+  'a tool of an unknown server': [(client) => client.tool('unknown__x'), ''],
   'a tool without a prefix': [(client) => client.tool('x'), ''],
   'a tool without a name': [(client) => client.tool('__x'), ''],
   'a prompt without a prefix': [(client) => client.call('prompts/get', { name: 'p' }), ''],
-  'a resource of nobody': [(client) => client.call('resources/read', { uri: 'bulkhead://nobody/mem://r' }), ''],
+  'a resource of an unknown server': [(client) => client.call('resources/read', { uri: 'bulkhead://unknown/mem://r' }), ''],
   'a ping': [(client) => client.call('ping'), ''],
   'a level of the log': [(client) => client.call('logging/setLevel', { level: 'debug' }), ''],
   'changed roots': [(client) => client.notify('notifications/roots/list_changed'), ''],
@@ -330,8 +333,9 @@ test('red team: a request starts the lazy server that it names, and no other', a
   }
 }, { timeout: 60_000 });
 
-// Escapes of terminals in one byte and two, ends of lines, and what turns the order of text or is not to be seen.
-test('red team: names with control or invisible characters are not offered, and are named escaped', async (t) => {
+// Terminal escapes of one byte and two, line ends, and characters that are invisible or change the
+// direction of text.
+test('red team: names with control or invisible characters are not offered, and are reported with escapes', async (t) => {
   const bad = ['\u001b[2J', '\u007f', '\u009b31m', '\u0085', '\n', '\u0000', '\u2028', '\u202e', '\u2066', '\u200b', '\u2060', '\ufeff', '\u00ad', '\ufe0f', '\u{e0041}'];
   const plain = (text) => text.replace(/[\u007f-\uffff]/g, (c) => `\\u${c.charCodeAt(0).toString(16).padStart(4, '0')}`);
   const tools = bad.flatMap((c, i) => ['--tool-json', plain(JSON.stringify({ name: `t${i}${c}`, inputSchema: { type: 'object' } }))]);

@@ -1,5 +1,5 @@
-// Catch2 3 under the name and with the names of Catch2 2, for the distributions that have no
-// Catch2 2. On the include path only where Catch2 3 is used (BulkheadBuild.cmake).
+// Catch2 3 with the header and the names of Catch2 2, for distributions without Catch2 2. On the
+// include path only if Catch2 3 is used (BulkheadBuild.cmake).
 #pragma once
 
 #include <catch2/catch_approx.hpp>
