@@ -352,7 +352,7 @@ TEST_CASE("resource URIs: composed, unlisted, original") {
   CHECK(unlisted->original_token == "\"any://thing\"");
   CHECK(merged.resolve_uri("mem://2", names)->source == 1);
   CHECK_FALSE(merged.resolve_uri("same://", names).has_value());  // two servers list it
-  CHECK_FALSE(merged.resolve_uri("bulkhead://nobody/x", names).has_value());
+  CHECK_FALSE(merged.resolve_uri("bulkhead://unknown/x", names).has_value());
   CHECK_FALSE(merged.resolve_uri("bulkhead://a", names).has_value());
   CHECK_FALSE(merged.resolve_uri("other://x", names).has_value());
 }

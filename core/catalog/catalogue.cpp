@@ -149,7 +149,7 @@ void Catalogue::add(ItemKind kind, std::uint32_t source, const CatalogueSource &
       continue;
     }
     if (!from.up && kind == ItemKind::tool && names.naming().aliases.contains(*composed)) {
-      away_.insert(*composed);
+      unavailable_aliases_.insert(*composed);
     }
     const auto held = held_[k].find(*composed);
     const bool offered = from.up && held == held_[k].end();
@@ -194,7 +194,8 @@ void Catalogue::add_aliases(const std::vector<CatalogueSource> &sources, const N
     const Resolved *listed = resolve(ItemKind::tool, tool);
     const std::string_view own = listed == nullptr ? "" : sources[listed->source].server;
     const std::string_view owner = owner_of(alias, own, sources, naming);
-    if (maps_[tools].contains(alias) || held_[tools].contains(alias) || away_.contains(alias)) {
+    if (maps_[tools].contains(alias) || held_[tools].contains(alias) ||
+        unavailable_aliases_.contains(alias)) {
       unused("a server has a tool of this name");
     } else if (listed == nullptr) {
       if (!may_come(tool, sources, naming)) unused("no server offers \"" + tool + "\"");

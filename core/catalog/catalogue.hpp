@@ -113,7 +113,8 @@ class Catalogue {
   std::array<Map, item_kinds> maps_;
   std::array<Holders, item_kinds> held_;  // names that must not resolve, with their servers
   Map aliases_;  // the profile's aliases of tools, none of which is listed or reserved
-  std::set<std::string, std::less<>> away_;  // those that name tools of servers that are down
+  // Aliases of tools of servers that are down.
+  std::set<std::string, std::less<>> unavailable_aliases_;
   Holders originals_;
   std::vector<Template> templates_;
   std::vector<std::string> servers_;

@@ -200,8 +200,8 @@ class Runner final : public link::Channel::Receiver {
                                         control::max_answer_bytes, control::max_queue_bytes, true);
     channel_->accept(control::max_frame_bytes);
   }
-  void say(control::Kind kind, std::string_view payload, std::uint32_t code = 0,
-           std::uint64_t value = 0) {
+  void send_control(control::Kind kind, std::string_view payload, std::uint32_t code = 0,
+                    std::uint64_t value = 0) {
     link::Frame frame;
     frame.kind = kind;
     frame.code = code;
@@ -209,8 +209,8 @@ class Runner final : public link::Channel::Receiver {
     channel_->send(frame, payload);
   }
   // Immediately, before any byte of a client is processed: from then on no file may be opened.
-  void say_ready() {
-    say(control::ready, to_bytes(ready_));
+  void report_ready() {
+    send_control(control::ready, to_bytes(ready_));
     channel_->flush();
   }
 
@@ -234,21 +234,23 @@ class Runner final : public link::Channel::Receiver {
       send_log(BH_LOG_ERROR, "watchdog", hang_text(policy, limit_ms));
       ::_exit(exit_policy_hangs);
     });
-    options.on_useless = [this](const std::string &name) { say(control::unhealthy, name); };
-    options.on_pins = [this](const std::vector<PinNews> &news) { tell_pins(news); };
+    options.on_unhealthy = [this](const std::string &name) {
+      send_control(control::unhealthy, name);
+    };
+    options.on_pins = [this](const std::vector<PinNews> &news) { send_pins(news); };
     options.on_list = [this](const ListNews &news) {
-      if (channel_ != nullptr) say(control::kept_list, to_bytes(news));
+      if (channel_ != nullptr) send_control(control::kept_list, to_bytes(news));
     };
     auto host = Host::create(std::move(slice.profile), std::move(options));
     if (!host) return std::unexpected(host.error());
     host_ = std::move(*host);
     if (auto started = host_->start(); !started) return started;
     listen_to_supervisor(host_->reactor());
-    say_ready();
+    report_ready();
     send_status();
-    host_->reactor().on_rest(release_idle_memory);
+    host_->reactor().set_idle_handler(release_idle_memory);
     host_->run();
-    say(control::finished, {});
+    send_control(control::finished, {});
     channel_->flush();
     channel_.reset();
     host_.reset();
@@ -259,7 +261,7 @@ class Runner final : public link::Channel::Receiver {
     auto reactor = Reactor::create();
     if (!reactor) return std::unexpected(reactor.error());
     reactor_ = std::move(*reactor);
-    reactor_->on_rest(release_idle_memory);
+    reactor_->set_idle_handler(release_idle_memory);
     PluginRuntimeOptions options;
     options.checked_plugins = std::move(checked);
     options.services = services_;
@@ -270,9 +272,10 @@ class Runner final : public link::Channel::Receiver {
     if (auto started = plugins_->start(); !started) return started;
     listen_to_supervisor(*reactor_);
     ready_.telemetry = plugins_->telemetry_needs();
-    say_ready();
+    report_ready();
     plugins_->on_servers_missing = [this] {
-      if (channel_ != nullptr) say(control::servers_missing, to_bytes(plugins_->servers_missing()));
+      if (channel_ != nullptr)
+        send_control(control::servers_missing, to_bytes(plugins_->servers_missing()));
     };
     while (!stopping_) reactor_->poll(-1);
     plugins_->stop();
@@ -285,27 +288,28 @@ class Runner final : public link::Channel::Receiver {
     auto reactor = Reactor::create();
     if (!reactor) return std::unexpected(reactor.error());
     reactor_ = std::move(*reactor);
-    reactor_->on_rest(release_idle_memory);
+    reactor_->set_idle_handler(release_idle_memory);
     auto service = make_service(*reactor_, std::move(listener), OwnedFd(control::request_fd),
                                 [this] { stopping_ = true; });
     listen_to_supervisor(*reactor_);
-    say_ready();
+    report_ready();
     while (!stopping_) reactor_->poll(-1);
     service.reset();
     channel_.reset();
     return {};
   }
 
-  void tell_pins(const std::vector<PinNews> &news) {
+  void send_pins(const std::vector<PinNews> &news) {
     for (std::size_t at = 0; at < news.size() && channel_ != nullptr; at += max_pins_told) {
       const std::size_t end = std::min(news.size(), at + max_pins_told);
-      say(control::pins, to_bytes(std::vector<PinNews>(news.begin() + static_cast<long>(at),
-                                                       news.begin() + static_cast<long>(end))));
+      send_control(control::pins,
+                   to_bytes(std::vector<PinNews>(news.begin() + static_cast<long>(at),
+                                                 news.begin() + static_cast<long>(end))));
     }
   }
 
   void send_status() {
-    if (channel_ != nullptr) say(control::status, to_bytes(host_->status()));
+    if (channel_ != nullptr) send_control(control::status, to_bytes(host_->status()));
   }
 
   void frame(link::Channel &, const link::Frame &frame, std::string_view payload,
@@ -332,15 +336,16 @@ class Runner final : public link::Channel::Receiver {
         if (host_ != nullptr) host_->telemetry_wants(std::string(payload), frame.code);
         return;
       case control::status_wanted:
-        if (host_ != nullptr) say(control::status, to_bytes(host_->status()), control::asked);
+        if (host_ != nullptr)
+          send_control(control::status, to_bytes(host_->status()), control::asked);
         return;
       case control::ping:
-        return say(control::pong, {});
+        return send_control(control::pong, {});
       case control::definitions: {
         std::map<std::string, std::string> fresh;
         if (plugins_ == nullptr || !from_bytes(payload, &fresh)) return;
         plugins_->set_definitions(std::move(fresh));
-        return say(control::definitions_taken, {}, 0, frame.value);
+        return send_control(control::definitions_taken, {}, 0, frame.value);
       }
       case control::apply:
         return apply(payload, frame.value);
@@ -358,9 +363,9 @@ class Runner final : public link::Channel::Receiver {
     Apply wanted;
     if (host_ == nullptr || !from_bytes(payload, &wanted)) return;
     const auto report = host_->apply(std::move(wanted.profile), std::move(wanted.remote));
-    if (report) return say(control::applied, to_bytes(*report), 0, number);
-    say(control::applied, report.error().text, static_cast<std::uint32_t>(report.error().code),
-        number);
+    if (report) return send_control(control::applied, to_bytes(*report), 0, number);
+    send_control(control::applied, report.error().text,
+                 static_cast<std::uint32_t>(report.error().code), number);
   }
 
   void answer_approvals(const link::Frame &asked, std::string_view payload) {

@@ -64,8 +64,8 @@ struct ApprovalWorld : JudgedWorld {
     return host->answer_approval({id, allow, scope, ApprovalSurface::terminal});
   }
   void result() {
-    up.say("a",
-           R"({"jsonrpc":"2.0","id":)" + FakeUpstreams::id_of(up.last("a")) + R"(,"result":{}})");
+    up.send("a",
+            R"({"jsonrpc":"2.0","id":)" + FakeUpstreams::id_of(up.last("a")) + R"(,"result":{}})");
   }
   const FakeJudge::Kept &record() {
     REQUIRE(turn_until([&] { return !judge.records.empty(); }));

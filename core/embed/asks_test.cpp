@@ -31,13 +31,13 @@ struct Asked : World {
     first = FakeUpstreams::id_of(up.last("a"));
     client->call("2", "a__y");
     second = FakeUpstreams::id_of(up.last("a"));
-    up.say("a", ask);
+    up.send("a", ask);
     REQUIRE(client->got.size() == 1);
     question = FakeUpstreams::id_of(client->got[0]);
     client->got.clear();
   }
   void finish(const std::string &call) {
-    up.say("a", R"({"jsonrpc":"2.0","id":)" + call + R"(,"result":{}})");
+    up.send("a", R"({"jsonrpc":"2.0","id":)" + call + R"(,"result":{}})");
   }
   void accept() {
     client->end->send(R"({"jsonrpc":"2.0","id":)" + question + R"(,"result":{"action":"accept"}})");
@@ -106,9 +106,9 @@ TEST_CASE("a request that the connector attributes belongs to that call alone") 
   Asked w;
   w.begin();
   w.accept();
-  w.up.say("a",
-           R"({"jsonrpc":"2.0","id":"s2","method":"elicitation/create","params":{"message":"?"}})",
-           std::stoull(w.first));
+  w.up.send("a",
+            R"({"jsonrpc":"2.0","id":"s2","method":"elicitation/create","params":{"message":"?"}})",
+            std::stoull(w.first));
   REQUIRE(w.client->got.size() == 1);
   w.client->end->send(cancelled("1"));
   CHECK(w.server_got(R"({"jsonrpc":"2.0","id":"s2","result":{"action":"cancel"}})"));
@@ -131,22 +131,22 @@ TEST_CASE("requests caused by cancelled calls never reach another client, howeve
   }
   REQUIRE(calls.size() == 100);
   for (std::size_t i = 30; i < calls.size(); ++i) {
-    w.up.say("a", R"({"jsonrpc":"2.0","id":)" + calls[i] + R"(,"result":{}})");
+    w.up.send("a", R"({"jsonrpc":"2.0","id":)" + calls[i] + R"(,"result":{}})");
   }
   two.call("1", "a__x");
-  w.up.say("a", ask);
+  w.up.send("a", ask);
   CHECK(two.got.empty());
   CHECK(w.up.last("a").find(R"("id":"s1","result":{"action":"cancel"})") != std::string::npos);
   // Requests caused by its own calls still reach it.
   two.end->send(cancelled("1"));
-  w.up.say("a",
-           R"({"jsonrpc":"2.0","id":)" + FakeUpstreams::id_of(w.up.last("a")) + R"(,"result":{}})");
+  w.up.send(
+      "a", R"({"jsonrpc":"2.0","id":)" + FakeUpstreams::id_of(w.up.last("a")) + R"(,"result":{}})");
   for (const std::string &m : std::vector<std::string>(w.up.lane("a").sent)) {
     if (m.find("tools/call") == std::string::npos) continue;
-    w.up.say("a", R"({"jsonrpc":"2.0","id":)" + FakeUpstreams::id_of(m) + R"(,"result":{}})");
+    w.up.send("a", R"({"jsonrpc":"2.0","id":)" + FakeUpstreams::id_of(m) + R"(,"result":{}})");
   }
   one.call("101", "a__x");
-  w.up.say("a", ask);
+  w.up.send("a", ask);
   CHECK(one.has("elicitation/create"));
 }
 

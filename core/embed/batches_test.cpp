@@ -85,7 +85,7 @@ TEST_CASE("answers that wait in a client's batches are bounded, over all of them
     }
   };
   const auto answer = [&](std::size_t i, const std::string &text) {
-    w.up.say("a", R"({"jsonrpc":"2.0","id":)" + calls[i] + R"(,"result":{"t":")" + text + "\"}}");
+    w.up.send("a", R"({"jsonrpc":"2.0","id":)" + calls[i] + R"(,"result":{"t":")" + text + "\"}}");
   };
   send_batch(10);
   send_batch(20);
@@ -112,8 +112,8 @@ TEST_CASE("a server's batch is taken message by message, and what is none costs 
   Client c(*w.host);
   c.call("1", "a__x");
   const std::string id = FakeUpstreams::id_of(w.up.last("a"));
-  w.up.say("a", R"([1,[{"jsonrpc":"2.0","id":)" + id + R"(,"result":{"nested":1}}],2,)" +
-                    R"({"jsonrpc":"2.0","id":)" + id + R"(,"result":{}},3])");
+  w.up.send("a", R"([1,[{"jsonrpc":"2.0","id":)" + id + R"(,"result":{"nested":1}}],2,)" +
+                     R"({"jsonrpc":"2.0","id":)" + id + R"(,"result":{}},3])");
   REQUIRE(c.got.size() == 1);
   CHECK(c.has(R"({"jsonrpc":"2.0","id":1,"result":{}})"));
   REQUIRE(w.warnings.size() == 1);
@@ -130,14 +130,14 @@ TEST_CASE("a server's batch has a bound") {
   batch.back() = ',';
   batch += R"({"jsonrpc":"2.0","id":)" + id + R"(,"result":{}}])";
   SECTION("on a pipe the rest is dropped") {
-    w.up.say("a", batch);
+    w.up.send("a", batch);
     CHECK(c.got.empty());
-    w.up.say("a", R"({"jsonrpc":"2.0","id":)" + id + R"(,"result":{}})");
+    w.up.send("a", R"({"jsonrpc":"2.0","id":)" + id + R"(,"result":{}})");
     CHECK(c.has(R"({"jsonrpc":"2.0","id":1,"result":{}})"));
   }
   SECTION("on a call's own stream the call fails") {
     std::string notes = repeated(R"({"jsonrpc":"2.0","method":"notifications/x"})", 300);
-    w.up.say("a", notes, std::stoull(id));
+    w.up.send("a", notes, std::stoull(id));
     CHECK(c.has(R"("id":1,"error")"));
     CHECK(c.has("a batch of more than 256 messages"));
   }

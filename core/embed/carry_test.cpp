@@ -17,7 +17,7 @@ using namespace bulkhead;
 
 namespace {
 
-struct Seat {
+struct TestTransport {
   const bh_host *host = nullptr;
   bh_session session = 0;
   bh_carried before{};
@@ -82,38 +82,38 @@ struct Seat {
     return n;
   }
 };
-Seat seat;
+TestTransport test_transport;
 
-class SeatPlugin {
+class TransportPlugin {
  public:
   static constexpr bh::Info info{.id = "seat",
-                                 .name = "Seat",
+                                 .name = "TestTransport",
                                  .version = "1",
                                  .vendor = "test",
                                  .config_schema = {},
                                  .provides = {BH_EXT_TRANSPORT}};
-  explicit SeatPlugin(const bh_host *host) {
-    seat = Seat{};
-    seat.host = host;
+  explicit TransportPlugin(const bh_host *host) {
+    test_transport = TestTransport{};
+    test_transport.host = host;
   }
   bh_status configure(bh_str, bh_error *) { return BH_OK; }
   bh_status start(bh_error *) { return BH_OK; }
   void stop() noexcept {}
   const void *get_ext(const char *id) noexcept {
-    return bh::is(id, BH_EXT_TRANSPORT) ? bh::transport_table<SeatPlugin>() : nullptr;
+    return bh::is(id, BH_EXT_TRANSPORT) ? bh::transport_table<TransportPlugin>() : nullptr;
   }
   bh_status listen(bh_error *) { return BH_OK; }
   void stop_accepting() {}
   bh_status send(const bh_outgoing &message) {
     std::string text;
     for (std::uint32_t i = 0; i < message.part_count; ++i) text += bh::view(message.parts[i]);
-    seat.got.emplace_back(message.stream, text);
+    test_transport.got.emplace_back(message.stream, text);
     return BH_OK;
   }
   void session_ended(bh_session, bh_str) {}
   bh_str endpoint() { return bh::str("seat"); }
 };
-BH_PLUGIN(SeatPlugin)
+BH_PLUGIN(TransportPlugin)
 
 struct Life : World {
   OwnedFd memory;
@@ -127,7 +127,7 @@ struct Life : World {
     profile.transports = {use};
     HostOptions options;
     options.static_plugins = {{"fake-connector", bh_static_entry_FakeConnector},
-                              {"seat", bh_static_entry_SeatPlugin}};
+                              {"seat", bh_static_entry_TransportPlugin}};
     options.sealing_key = std::string(Sealer::key_bytes, 'k');
     options.epoch = epoch;
     if (keeps) options.ledger = Ledger::open(memory.get());
@@ -160,8 +160,8 @@ struct Life : World {
   }
   void answer(std::string_view method) {
     REQUIRE(turn_until([&] { return !sent(method).empty(); }));
-    up.say("a",
-           R"({"jsonrpc":"2.0","id":)" + FakeUpstreams::id_of(sent(method)) + R"(,"result":{}})");
+    up.send("a",
+            R"({"jsonrpc":"2.0","id":)" + FakeUpstreams::id_of(sent(method)) + R"(,"result":{}})");
   }
 };
 
@@ -174,111 +174,113 @@ OwnedFd nothing() {
 constexpr auto uri = R"({"uri":"bulkhead://a/fake://x"})";
 
 // The first process: its client has listed, set a level, subscribed, and waits for a call.
-OwnedFd first_life() {
+OwnedFd first_process() {
   Life life(nothing(), 1);
-  REQUIRE(seat.carry() == BH_OK);
-  CHECK(seat.before.restored == 0);
-  CHECK(seat.before.note == 0);
-  seat.initialize(1);
-  seat.resume()->settled(seat.host->ctx, seat.session, 1);
+  REQUIRE(test_transport.carry() == BH_OK);
+  CHECK(test_transport.before.restored == 0);
+  CHECK(test_transport.before.note == 0);
+  test_transport.initialize(1);
+  test_transport.resume()->settled(test_transport.host->ctx, test_transport.session, 1);
   life.settle();
-  seat.request(2, "2", "tools/list", "{}");
-  seat.resume()->settled(seat.host->ctx, seat.session, 2);
-  seat.request(3, "3", "logging/setLevel", R"({"level":"error"})");
-  seat.resume()->settled(seat.host->ctx, seat.session, 3);
-  seat.request(4, "4", "resources/subscribe", uri);
+  test_transport.request(2, "2", "tools/list", "{}");
+  test_transport.resume()->settled(test_transport.host->ctx, test_transport.session, 2);
+  test_transport.request(3, "3", "logging/setLevel", R"({"level":"error"})");
+  test_transport.resume()->settled(test_transport.host->ctx, test_transport.session, 3);
+  test_transport.request(4, "4", "resources/subscribe", uri);
   life.answer("resources/subscribe");
-  CHECK(seat.count("\"id\":4") == 1);
-  seat.resume()->settled(seat.host->ctx, seat.session, 4);
-  seat.request(5, "\"five\"", "tools/call", R"({"name":"a__x","arguments":{}})");
-  seat.request(6, "6", "ping", "{}");  // answered, but the answer is not sent
-  seat.resume()->note(seat.host->ctx, seat.session, 77);
+  CHECK(test_transport.count("\"id\":4") == 1);
+  test_transport.resume()->settled(test_transport.host->ctx, test_transport.session, 4);
+  test_transport.request(5, "\"five\"", "tools/call", R"({"name":"a__x","arguments":{}})");
+  test_transport.request(6, "6", "ping", "{}");  // answered, but the answer is not sent
+  test_transport.resume()->note(test_transport.host->ctx, test_transport.session, 77);
   return life.leave();
 }
 
 }  // namespace
 
 TEST_CASE("a carried session resumes without a handshake, and its pending requests get an error") {
-  Life life(first_life(), 2);
-  REQUIRE(seat.carry() == BH_OK);
-  CHECK(seat.before.restored == 1);
-  CHECK(seat.before.last_stream == 6);
-  CHECK(seat.before.note == 77);
-  CHECK(seat.got.empty());  // not before the transport knows the session
+  Life life(first_process(), 2);
+  REQUIRE(test_transport.carry() == BH_OK);
+  CHECK(test_transport.before.restored == 1);
+  CHECK(test_transport.before.last_stream == 6);
+  CHECK(test_transport.before.note == 77);
+  CHECK(test_transport.got.empty());  // not before the transport knows the session
   life.settle();
-  REQUIRE(life.turn_until([&] { return seat.count("started again") == 2; }));
-  CHECK(seat.got[0].first == 5);
-  CHECK(seat.got[0].second.find(R"("id":"five","error":{"code":-32603)") != std::string::npos);
-  CHECK(seat.got[1].first == 6);
-  CHECK(seat.count("tools/list_changed") == 1);
-  CHECK(seat.count("prompts/list_changed") == 0);  // the client has never listed them
+  REQUIRE(life.turn_until([&] { return test_transport.count("started again") == 2; }));
+  CHECK(test_transport.got[0].first == 5);
+  CHECK(test_transport.got[0].second.find(R"("id":"five","error":{"code":-32603)") !=
+        std::string::npos);
+  CHECK(test_transport.got[1].first == 6);
+  CHECK(test_transport.count("tools/list_changed") == 1);
+  CHECK(test_transport.count("prompts/list_changed") == 0);  // the client has never listed them
   // The server's state is restored.
   REQUIRE(life.turn_until([&] { return !life.sent("resources/subscribe").empty(); }));
   REQUIRE(life.turn_until([&] { return !life.sent("logging/setLevel").empty(); }));
   CHECK(life.sent("resources/subscribe").find("fake://x") != std::string::npos);
   CHECK(life.sent("logging/setLevel").find("error") != std::string::npos);
   CHECK(life.sent("tools/call").empty());
-  const std::size_t before = seat.got.size();
+  const std::size_t before = test_transport.got.size();
   life.answer("resources/subscribe");
-  CHECK(seat.got.size() == before);  // the request was not the client's
-  life.up.say("a", R"({"jsonrpc":"2.0","method":"notifications/resources/updated","params":)"
-                   R"({"uri":"fake://x"}})");
-  CHECK(seat.count("resources/updated") == 1);
-  seat.request(7, "7", "ping", "{}");
-  CHECK(seat.count("\"id\":7,\"result\"") == 1);
+  CHECK(test_transport.got.size() == before);  // the request was not the client's
+  life.up.send("a", R"({"jsonrpc":"2.0","method":"notifications/resources/updated","params":)"
+                    R"({"uri":"fake://x"}})");
+  CHECK(test_transport.count("resources/updated") == 1);
+  test_transport.request(7, "7", "ping", "{}");
+  CHECK(test_transport.count("\"id\":7,\"result\"") == 1);
 }
 
 TEST_CASE("an answer stays pending until the transport reports that it is sent") {
   OwnedFd left;
   {
-    Life life(first_life(), 2);
-    REQUIRE(seat.carry() == BH_OK);
+    Life life(first_process(), 2);
+    REQUIRE(test_transport.carry() == BH_OK);
     life.settle();
-    REQUIRE(seat.count("started again") == 2);
-    seat.resume()->settled(seat.host->ctx, seat.session, 5);
+    REQUIRE(test_transport.count("started again") == 2);
+    test_transport.resume()->settled(test_transport.host->ctx, test_transport.session, 5);
     left = life.leave();
   }
   Life life(std::move(left), 3);
-  REQUIRE(seat.carry() == BH_OK);
-  CHECK(seat.before.restored == 1);
+  REQUIRE(test_transport.carry() == BH_OK);
+  CHECK(test_transport.before.restored == 1);
   life.settle();
-  CHECK(seat.count("started again") == 1);
-  CHECK(seat.count("\"id\":6,\"error\"") == 1);
+  CHECK(test_transport.count("started again") == 1);
+  CHECK(test_transport.count("\"id\":6,\"error\"") == 1);
 }
 
 TEST_CASE("an ended client leaves no state") {
   OwnedFd left;
   {
-    Life life(first_life(), 2);
-    REQUIRE(seat.carry() == BH_OK);
-    seat.transport()->session_close(seat.host->ctx, seat.session, BH_SESSION_GONE);
+    Life life(first_process(), 2);
+    REQUIRE(test_transport.carry() == BH_OK);
+    test_transport.transport()->session_close(test_transport.host->ctx, test_transport.session,
+                                              BH_SESSION_GONE);
     left = life.leave();
   }
   Life life(std::move(left), 3);
-  REQUIRE(seat.carry() == BH_OK);
-  CHECK(seat.before.restored == 0);
-  CHECK(seat.before.note == 0);
+  REQUIRE(test_transport.carry() == BH_OK);
+  CHECK(test_transport.before.restored == 0);
+  CHECK(test_transport.before.note == 0);
   life.settle();
-  CHECK(seat.got.empty());
+  CHECK(test_transport.got.empty());
 }
 
 TEST_CASE("a handshake without a sent answer is repeated by the client") {
   OwnedFd left;
   {
     Life life(nothing(), 1);
-    REQUIRE(seat.carry() == BH_OK);
-    seat.initialize(1);
-    REQUIRE(seat.got.size() == 1);
+    REQUIRE(test_transport.carry() == BH_OK);
+    test_transport.initialize(1);
+    REQUIRE(test_transport.got.size() == 1);
     left = life.leave();
   }
   Life life(std::move(left), 2);
-  REQUIRE(seat.carry() == BH_OK);
-  CHECK(seat.before.restored == 0);
+  REQUIRE(test_transport.carry() == BH_OK);
+  CHECK(test_transport.before.restored == 0);
   life.settle();
-  CHECK(seat.count("send initialize again") == 1);
-  seat.resume()->settled(seat.host->ctx, seat.session, 1);
-  seat.initialize(2);
-  CHECK(seat.count("protocolVersion") == 1);
+  CHECK(test_transport.count("send initialize again") == 1);
+  test_transport.resume()->settled(test_transport.host->ctx, test_transport.session, 1);
+  test_transport.initialize(2);
+  CHECK(test_transport.count("protocolVersion") == 1);
 }
 
 TEST_CASE("input that was read but not processed is restored, and nothing else") {
@@ -286,37 +288,38 @@ TEST_CASE("input that was read but not processed is restored, and nothing else")
   const std::string line = R"({"jsonrpc":"2.0","id":1,"method":"ping","params":{}})";
   {
     Life life(nothing(), 1);
-    REQUIRE(seat.carry() == BH_OK);
-    CHECK(seat.before.unread.n == 0);
-    REQUIRE(seat.resume()->keep(seat.host->ctx, seat.session, bh::str(line + "\nrest"), 0) ==
-            BH_OK);
-    seat.resume()->taken(seat.host->ctx, seat.session, line.size() + 1);
+    REQUIRE(test_transport.carry() == BH_OK);
+    CHECK(test_transport.before.unread.n == 0);
+    REQUIRE(test_transport.resume()->keep(test_transport.host->ctx, test_transport.session,
+                                          bh::str(line + "\nrest"), 0) == BH_OK);
+    test_transport.resume()->taken(test_transport.host->ctx, test_transport.session,
+                                   line.size() + 1);
     at_first = life.leave();
-    seat.send(1, line);
+    test_transport.send(1, line);
     at_last = life.leave();
   }
   {
     Life life(std::move(at_first), 2);
-    REQUIRE(seat.carry() == BH_OK);
-    CHECK(bh::view(seat.before.unread) == line + "\nrest");
+    REQUIRE(test_transport.carry() == BH_OK);
+    CHECK(bh::view(test_transport.before.unread) == line + "\nrest");
     life.settle();
-    CHECK(seat.got.empty());
+    CHECK(test_transport.got.empty());
   }
   Life life(std::move(at_last), 2);
-  REQUIRE(seat.carry() == BH_OK);
-  CHECK(bh::view(seat.before.unread) == "rest");
+  REQUIRE(test_transport.carry() == BH_OK);
+  CHECK(bh::view(test_transport.before.unread) == "rest");
   life.settle();
-  CHECK(seat.count("started again") == 1);
+  CHECK(test_transport.count("started again") == 1);
 }
 
 TEST_CASE("without a ledger nothing is carried, and neither is a second client") {
   {
     Life life(nothing(), 1, false);
-    CHECK(seat.carry() == BH_E_UNSUPPORTED);
+    CHECK(test_transport.carry() == BH_E_UNSUPPORTED);
   }
   Life life(nothing(), 1);
-  REQUIRE(seat.carry() == BH_OK);
-  CHECK(seat.carry() == BH_E_UNSUPPORTED);
+  REQUIRE(test_transport.carry() == BH_OK);
+  CHECK(test_transport.carry() == BH_E_UNSUPPORTED);
 }
 
 TEST_CASE("a session that its client names resumes with its subscriptions and level") {
@@ -324,38 +327,38 @@ TEST_CASE("a session that its client names resumes with its subscriptions and le
   std::string sealed;
   {
     Life life(nothing(), 1);
-    sealed = seat.open_sealed("id");
+    sealed = test_transport.open_sealed("id");
     life.settle();
-    seat.request(3, "3", "logging/setLevel", R"({"level":"error"})");
-    seat.request(4, "4", "resources/subscribe", uri);
+    test_transport.request(3, "3", "logging/setLevel", R"({"level":"error"})");
+    test_transport.request(4, "4", "resources/subscribe", uri);
     life.answer("resources/subscribe");
     left = life.leave();
   }
   Life life(std::move(left), 2);
   life.settle();
-  REQUIRE(seat.reopen("id", sealed) == BH_OK);
+  REQUIRE(test_transport.reopen("id", sealed) == BH_OK);
   life.answer("resources/subscribe");
   REQUIRE(life.turn_until([&] { return !life.sent("logging/setLevel").empty(); }));
-  life.up.say("a", R"({"jsonrpc":"2.0","method":"notifications/resources/updated","params":)"
-                   R"({"uri":"fake://x"}})");
-  CHECK(seat.count("resources/updated") == 1);
-  CHECK(seat.count("list_changed") == 0);  // the client has never listed anything
+  life.up.send("a", R"({"jsonrpc":"2.0","method":"notifications/resources/updated","params":)"
+                    R"({"uri":"fake://x"}})");
+  CHECK(test_transport.count("resources/updated") == 1);
+  CHECK(test_transport.count("list_changed") == 0);  // the client has never listed anything
 }
 
 TEST_CASE("an evicted session is resumed after any number of others") {
   Life life(nothing(), 1);
-  const std::string sealed = seat.open_sealed("mine");
-  seat.close(BH_SESSION_EVICTED);
+  const std::string sealed = test_transport.open_sealed("mine");
+  test_transport.close(BH_SESSION_EVICTED);
   for (std::size_t i = 0; i < Reopening::max_ids + 1'000; ++i) {
-    seat.open_sealed("other" + std::to_string(i));
-    seat.close(BH_SESSION_EVICTED);
-    seat.got.clear();
+    test_transport.open_sealed("other" + std::to_string(i));
+    test_transport.close(BH_SESSION_EVICTED);
+    test_transport.got.clear();
   }
-  REQUIRE(seat.reopen("mine", sealed) == BH_OK);
-  seat.request(2, "2", "ping", "{}");
-  CHECK(seat.count(R"("id":2,"result")") == 1);
-  seat.close(BH_SESSION_EVICTED);
-  CHECK(seat.reopen("mine", sealed) == BH_OK);
+  REQUIRE(test_transport.reopen("mine", sealed) == BH_OK);
+  test_transport.request(2, "2", "ping", "{}");
+  CHECK(test_transport.count(R"("id":2,"result")") == 1);
+  test_transport.close(BH_SESSION_EVICTED);
+  CHECK(test_transport.reopen("mine", sealed) == BH_OK);
 }
 
 TEST_CASE("a session that its client has ended is not resumed, in this process or the next") {
@@ -363,20 +366,20 @@ TEST_CASE("a session that its client has ended is not resumed, in this process o
   std::string mine, others;
   {
     Life life(nothing(), 1);
-    const std::string ended = seat.open_sealed("ended");
-    seat.close(BH_SESSION_GONE);
-    CHECK(seat.reopen("ended", ended) == BH_STALE);
-    mine = seat.open_sealed("mine");
-    seat.close(BH_SESSION_EVICTED);
-    REQUIRE(seat.reopen("mine", mine) == BH_OK);
-    seat.close(BH_SESSION_GONE);
-    CHECK(seat.reopen("mine", mine) == BH_STALE);
-    others = seat.open_sealed("other");
+    const std::string ended = test_transport.open_sealed("ended");
+    test_transport.close(BH_SESSION_GONE);
+    CHECK(test_transport.reopen("ended", ended) == BH_STALE);
+    mine = test_transport.open_sealed("mine");
+    test_transport.close(BH_SESSION_EVICTED);
+    REQUIRE(test_transport.reopen("mine", mine) == BH_OK);
+    test_transport.close(BH_SESSION_GONE);
+    CHECK(test_transport.reopen("mine", mine) == BH_STALE);
+    others = test_transport.open_sealed("other");
     left = life.leave();
   }
   Life life(std::move(left), 2);
-  CHECK(seat.reopen("mine", others) == BH_STALE);
-  REQUIRE(seat.reopen("other", others) == BH_OK);
-  seat.close(BH_SESSION_GONE);
-  CHECK(seat.reopen("other", others) == BH_STALE);
+  CHECK(test_transport.reopen("mine", others) == BH_STALE);
+  REQUIRE(test_transport.reopen("other", others) == BH_OK);
+  test_transport.close(BH_SESSION_GONE);
+  CHECK(test_transport.reopen("other", others) == BH_STALE);
 }

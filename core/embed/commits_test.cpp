@@ -51,8 +51,8 @@ struct CommitWorld : JudgedWorld {
                  tool + "\"" + more + "}}");
   }
   void answer(const std::string &result) {
-    up.say("a", R"({"jsonrpc":"2.0","id":)" + FakeUpstreams::id_of(up.last("a")) + R"(,"result":)" +
-                    result + "}");
+    up.send("a", R"({"jsonrpc":"2.0","id":)" + FakeUpstreams::id_of(up.last("a")) +
+                     R"(,"result":)" + result + "}");
   }
   bool at_server(std::string_view text) { return up.last("a").find(text) != std::string::npos; }
   // Returns the records of a kind so far.

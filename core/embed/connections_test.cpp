@@ -11,12 +11,12 @@ TEST_CASE("a request that moves to other servers waits no longer than their limi
   World w;
   w.start();
   w.up.hold_tools = true;
-  Guest there(*w.host), g(*w.host);
+  RawClient there(*w.host), g(*w.host);
   there.initialize(R"({"elicitation":{}})");
-  there.say(list_tools);
+  there.deliver(list_tools);
   REQUIRE(w.turn_until([&] { return there.has(R"("id":9)"); }));  // without the missing server
   g.initialize(R"({"sampling":{}})");
-  g.say(list_tools);
+  g.deliver(list_tools);
   CHECK_FALSE(g.has(R"("id":9)"));
   g.initialize(R"({"elicitation":{}})");
   CHECK(g.has(R"("id":9,"result")"));
@@ -39,7 +39,7 @@ TEST_CASE("a connection may be lost inside the end of its own request") {
   w.profile.limits.request_timeout_ms = 60;
   w.start();
   w.up.hold_tools = true;
-  w.up.say("a", R"({"jsonrpc":"2.0","method":"notifications/tools/list_changed"})");
+  w.up.send("a", R"({"jsonrpc":"2.0","method":"notifications/tools/list_changed"})");
   REQUIRE(w.up.last("a").find("tools/list") != std::string::npos);
   const std::size_t lanes = w.up.lanes.size();
   bool lost = false;
@@ -113,7 +113,7 @@ TEST_CASE("a removed server does not fill its pool for its last call") {
   REQUIRE(w.host->apply(w.profile).has_value());
   REQUIRE(w.turn_until([&] { return open() == 1; }));
   const std::size_t lanes = w.up.lanes.size();
-  w.up.say("a", R"({"jsonrpc":"2.0","id":)" + list() + R"(,"result":{"tools":[{"name":"y"}]}})");
+  w.up.send("a", R"({"jsonrpc":"2.0","id":)" + list() + R"(,"result":{"tools":[{"name":"y"}]}})");
   REQUIRE(w.up.last("a").find("tools/call") != std::string::npos);
   CHECK(w.up.lanes.size() == lanes);
 }

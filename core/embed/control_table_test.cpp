@@ -222,7 +222,7 @@ TEST_CASE("control: the report waits for the old server's end, within the given 
   CHECK(w.report().find(R"("changed":1,"removed":0,"unchanged":2,"ready":0,"failed":[{"name":"g",)"
                         R"("reason":"still connecting"}])") != std::string::npos);
   stub.got.clear();
-  w.up.say_on(lane, R"({"jsonrpc":"2.0","id":)" + id + R"(,"result":{}})");
+  w.up.send_on(lane, R"({"jsonrpc":"2.0","id":)" + id + R"(,"result":{}})");
   REQUIRE(stub.got.size() == 1);
   CHECK(stub.got[0].find(R"("id":7,"result")") != std::string::npos);
 }

@@ -22,7 +22,7 @@ TEST_CASE(
   CHECK(sent ==
         R"({"jsonrpc":"2.0","id":)" + id +
             R"(,"method":"tools/call","params":{"name":"x","arguments":{"n":1e400,"n":-0.0}}})");
-  w.up.say("a", R"({"jsonrpc":"2.0","result":{"z":[1.0]},"id":)" + id + "}");
+  w.up.send("a", R"({"jsonrpc":"2.0","result":{"z":[1.0]},"id":)" + id + "}");
   REQUIRE(c.got.size() == 1);
   CHECK(c.got[0] == R"({"jsonrpc":"2.0","result":{"z":[1.0]},"id":"abc"})");
   CHECK(w.host->status().in_flight == 0);
@@ -33,8 +33,8 @@ TEST_CASE("an upstream's error passes with code, message and data unchanged") {
   w.start();
   Client c(*w.host);
   c.call("5", "b__x");
-  w.up.say("b", R"({"jsonrpc":"2.0","id":)" + FakeUpstreams::id_of(w.up.last("b")) +
-                    R"(,"error":{"code":-32099,"message":"m","data":{"k":[null]}}})");
+  w.up.send("b", R"({"jsonrpc":"2.0","id":)" + FakeUpstreams::id_of(w.up.last("b")) +
+                     R"(,"error":{"code":-32099,"message":"m","data":{"k":[null]}}})");
   REQUIRE(c.got.size() == 1);
   CHECK(c.got[0] ==
         R"({"jsonrpc":"2.0","id":5,"error":{"code":-32099,"message":"m","data":{"k":[null]}}})");
@@ -117,8 +117,8 @@ TEST_CASE("a client that calls again inside its call's failure is served by one 
   CHECK(again);
   CHECK(w.up.lanes.size() == lanes + 1);
   REQUIRE(w.turn_until(called));
-  w.up.say("a",
-           R"({"jsonrpc":"2.0","id":)" + FakeUpstreams::id_of(w.up.last("a")) + R"(,"result":{}})");
+  w.up.send(
+      "a", R"({"jsonrpc":"2.0","id":)" + FakeUpstreams::id_of(w.up.last("a")) + R"(,"result":{}})");
   CHECK(c.has(R"("id":2,"result")"));
   CHECK(w.up.lanes.size() == lanes + 1);
   CHECK(w.status("a").state == ServerState::ready);
@@ -184,7 +184,7 @@ TEST_CASE("a cancelled call is cancelled upstream, under its upstream id, and no
         R"({"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":)" + id +
             R"(,"reason":"no"}})");
   CHECK(w.up.lane("a").abandoned.size() == 1);
-  w.up.say("a", R"({"jsonrpc":"2.0","id":)" + id + R"(,"result":{}})");
+  w.up.send("a", R"({"jsonrpc":"2.0","id":)" + id + R"(,"result":{}})");
   CHECK(c.got.empty());
 }
 
@@ -211,8 +211,9 @@ TEST_CASE("progress returns with the client's token, whatever other clients use"
   const std::string first = FakeUpstreams::id_of(w.up.last("a"));
   CHECK(w.up.last("a").find(R"("progressToken":)" + first) != std::string::npos);
   two.call("1", "a__x", R"(,"_meta":{"progressToken":"t"})");
-  w.up.say("a", R"({"jsonrpc":"2.0","method":"notifications/progress","params":{"progressToken":)" +
-                    first + R"(,"progress":0.5}})");
+  w.up.send("a",
+            R"({"jsonrpc":"2.0","method":"notifications/progress","params":{"progressToken":)" +
+                first + R"(,"progress":0.5}})");
   REQUIRE(one.got.size() == 1);
   CHECK(
       one.got[0] ==
@@ -229,12 +230,12 @@ TEST_CASE("a server's request reaches only the client whose call caused it") {
   const std::string ask =
       R"({"jsonrpc":"2.0","id":"s1","method":"elicitation/create","params":{"message":"?"}})";
 
-  w.up.say("a", ask);  // no client has called
+  w.up.send("a", ask);  // no client has called
   CHECK(w.up.last("a").find(R"("id":"s1","result":{"action":"cancel"})") != std::string::npos);
 
   one.call("1", "a__x");
   const std::string call = FakeUpstreams::id_of(w.up.last("a"));
-  w.up.say("a", ask);
+  w.up.send("a", ask);
   REQUIRE(one.got.size() == 1);
   CHECK(two.got.empty());
   const std::string id = FakeUpstreams::id_of(one.got[0]);
@@ -246,9 +247,9 @@ TEST_CASE("a server's request reaches only the client whose call caused it") {
   CHECK(w.up.last("a") == R"({"jsonrpc":"2.0","id":"s1","result":{"action":"accept"}})");
 
   two.call("1", "a__x");  // either client could be meant
-  w.up.say("a", ask);
+  w.up.send("a", ask);
   CHECK(w.up.last("a").find(R"("action":"cancel")") != std::string::npos);
-  w.up.say("a", ask, std::stoull(call));  // unless the connector attributes it
+  w.up.send("a", ask, std::stoull(call));  // unless the connector attributes it
   CHECK(one.got.size() == 2);
   CHECK(two.got.empty());
 }
@@ -262,7 +263,7 @@ TEST_CASE(
   Client plain(*w.host);
   CHECK(w.up.lanes.size() == lanes);
   plain.call("1", "a__x");
-  w.up.say("a", R"({"jsonrpc":"2.0","id":1,"method":"sampling/createMessage","params":{}})");
+  w.up.send("a", R"({"jsonrpc":"2.0","id":1,"method":"sampling/createMessage","params":{}})");
   CHECK(plain.got.empty());
   CHECK(w.up.last("a").find("-32601") != std::string::npos);
   Client able(*w.host, R"({"sampling":{},"roots":{}})");
@@ -278,7 +279,7 @@ TEST_CASE("a per-client server has a lane for each session, and the lane ends wi
   auto one = std::make_unique<Client>(*w.host, R"({"roots":{"listChanged":true}})");
   REQUIRE(w.turn_until([&] { return w.host->settled(); }));
   CHECK(w.up.lane("b").sent[0].find(R"("roots":{"listChanged":true})") != std::string::npos);
-  w.up.say("b", R"({"jsonrpc":"2.0","id":4,"method":"roots/list"})");
+  w.up.send("b", R"({"jsonrpc":"2.0","id":4,"method":"roots/list"})");
   CHECK(one->has("roots/list"));
   one->end->send(R"({"jsonrpc":"2.0","method":"notifications/roots/list_changed"})");
   CHECK(w.up.last("b").find("roots/list_changed") != std::string::npos);
@@ -323,13 +324,13 @@ TEST_CASE("subscriptions are counted: only the first and the last reach the upst
   };
   one.end->send(message("subscribe"));
   CHECK(w.up.last("a").find(R"("uri":"m://1")") != std::string::npos);
-  w.up.say("a",
-           R"({"jsonrpc":"2.0","id":)" + FakeUpstreams::id_of(w.up.last("a")) + R"(,"result":{}})");
+  w.up.send(
+      "a", R"({"jsonrpc":"2.0","id":)" + FakeUpstreams::id_of(w.up.last("a")) + R"(,"result":{}})");
   two.end->send(message("subscribe"));
   CHECK(count("resources/subscribe") == 1);
   one.got.clear();
   two.got.clear();
-  w.up.say(
+  w.up.send(
       "a",
       R"({"jsonrpc":"2.0","method":"notifications/resources/updated","params":{"uri":"m://1"}})");
   CHECK(one.has(R"("uri":"bulkhead://a/m://1")"));
@@ -349,8 +350,8 @@ TEST_CASE("calls above the limit of a server wait in its queue") {
   for (int i = 0; i < 5; ++i) c.call(std::to_string(i), "a__x");
   CHECK(w.up.lane("a").sent.size() == before + 2);
   for (std::size_t i = 0; i < 5; ++i) {
-    w.up.say("a", R"({"jsonrpc":"2.0","id":)" +
-                      FakeUpstreams::id_of(w.up.lane("a").sent[before + i]) + R"(,"result":{}})");
+    w.up.send("a", R"({"jsonrpc":"2.0","id":)" +
+                       FakeUpstreams::id_of(w.up.lane("a").sent[before + i]) + R"(,"result":{}})");
   }
   CHECK(c.got.size() == 5);
 }
@@ -377,8 +378,8 @@ TEST_CASE("batches: answered as one array in 2025-03-26, refused in every other 
   Client c(*w.host, "{}", "2025-03-26");
   c.end->send(batch);
   CHECK(c.got.empty());
-  w.up.say("a",
-           R"({"jsonrpc":"2.0","id":)" + FakeUpstreams::id_of(w.up.last("a")) + R"(,"result":{}})");
+  w.up.send(
+      "a", R"({"jsonrpc":"2.0","id":)" + FakeUpstreams::id_of(w.up.last("a")) + R"(,"result":{}})");
   REQUIRE(c.got.size() == 1);
   CHECK(c.got[0].front() == '[');
   CHECK(c.has(R"({"jsonrpc":"2.0","id":1,"result":{}})"));
@@ -416,7 +417,7 @@ TEST_CASE("cursors are checked: forged, foreign and outdated ones are refused") 
   c.end->send(with("prompts/list", cursor));
   CHECK(c.has("-32602"));
   w.up.tools["a"] = R"([{"name":"new"}])";
-  w.up.say("a", R"({"jsonrpc":"2.0","method":"notifications/tools/list_changed"})");
+  w.up.send("a", R"({"jsonrpc":"2.0","method":"notifications/tools/list_changed"})");
   REQUIRE(w.turn_until([&] { return c.has("list_changed"); }));
   c.got.clear();
   c.end->send(with("tools/list", cursor));
@@ -442,13 +443,13 @@ TEST_CASE("an invalid message of a server fails its call and keeps the server co
   w.start();
   Client c(*w.host);
   c.call("1", "a__x");
-  w.up.say("a", R"({"jsonrpc":"2.0","id":)" + FakeUpstreams::id_of(w.up.last("a")) +
-                    ",\"result\":{\"t\":\"\xff\"}}");
+  w.up.send("a", R"({"jsonrpc":"2.0","id":)" + FakeUpstreams::id_of(w.up.last("a")) +
+                     ",\"result\":{\"t\":\"\xff\"}}");
   REQUIRE(c.got.size() == 1);
   CHECK(c.got[0].find(R"(server \"a\" sent an invalid message)") != std::string::npos);
   CHECK(w.status("a").state == ServerState::ready);
-  w.up.say("a", "garbage");
-  w.up.say("a", R"({"jsonrpc":"2.0","id":12345,"result":{}})");
+  w.up.send("a", "garbage");
+  w.up.send("a", R"({"jsonrpc":"2.0","id":12345,"result":{}})");
   CHECK(w.status("a").state == ServerState::ready);
 }
 
@@ -458,7 +459,7 @@ TEST_CASE("a client may disconnect while its calls run, and leaves no state") {
   auto c = std::make_unique<Client>(*w.host, R"({"elicitation":{}})");
   REQUIRE(w.turn_until([&] { return w.host->settled(); }));
   c->call("1", "a__x");
-  w.up.say("a", R"({"jsonrpc":"2.0","id":"s","method":"elicitation/create","params":{}})");
+  w.up.send("a", R"({"jsonrpc":"2.0","id":"s","method":"elicitation/create","params":{}})");
   REQUIRE(c->got.size() == 1);
   c->end.reset();
   CHECK(w.host->status().in_flight == 0);
@@ -501,19 +502,19 @@ TEST_CASE("a request that belongs to an ended call reaches no other client") {
   const std::string first = FakeUpstreams::id_of(w.up.last("a"));
   two.call("1", "a__x");
   SECTION("the connector attributes it") {
-    w.up.say("a", R"({"jsonrpc":"2.0","id":)" + first + R"(,"result":{}})");
-    w.up.say("a", ask, std::stoull(first));
+    w.up.send("a", R"({"jsonrpc":"2.0","id":)" + first + R"(,"result":{}})");
+    w.up.send("a", ask, std::stoull(first));
   }
   SECTION("one connection, and the server still works on a cancelled call") {
     one.end->send(
         R"({"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":1}})");
-    w.up.say("a", ask);
+    w.up.send("a", ask);
   }
   CHECK(two.got.empty());
   CHECK(w.up.last("a").find(R"("id":"s","result":{"action":"cancel"})") != std::string::npos);
   // Once the server has finished it, the other client can be asked again.
-  w.up.say("a", R"({"jsonrpc":"2.0","id":)" + first + R"(,"result":{}})");
-  w.up.say("a", ask);
+  w.up.send("a", R"({"jsonrpc":"2.0","id":)" + first + R"(,"result":{}})");
+  w.up.send("a", ask);
   CHECK(two.has("elicitation/create"));
 }
 
@@ -524,9 +525,9 @@ TEST_CASE("a server-initiated request is cancelled when its call ends first") {
   REQUIRE(w.turn_until([&] { return w.host->settled(); }));
   c.call("1", "a__x");
   const std::string call = FakeUpstreams::id_of(w.up.last("a"));
-  w.up.say("a", R"({"jsonrpc":"2.0","id":"s","method":"elicitation/create","params":{}})");
+  w.up.send("a", R"({"jsonrpc":"2.0","id":"s","method":"elicitation/create","params":{}})");
   const std::string ask = FakeUpstreams::id_of(c.got.at(0));
-  w.up.say("a", R"({"jsonrpc":"2.0","id":)" + call + R"(,"result":{}})");
+  w.up.send("a", R"({"jsonrpc":"2.0","id":)" + call + R"(,"result":{}})");
   REQUIRE(c.got.size() == 3);
   CHECK(c.got[1].find(R"("requestId":)" + ask) != std::string::npos);
   CHECK(c.got[2].find(R"("id":1,"result")") != std::string::npos);
@@ -551,14 +552,14 @@ TEST_CASE("a change reported during the first listing does not make a server rea
   };
   REQUIRE(w.turn_until([&] { return !held("a").empty() && !held("b").empty(); }));
   for (int i = 0; i < 3; ++i) {
-    w.up.say("a", R"({"jsonrpc":"2.0","method":"notifications/resources/list_changed"})");
-    w.up.say("a", R"({"jsonrpc":"2.0","method":"notifications/prompts/list_changed"})");
+    w.up.send("a", R"({"jsonrpc":"2.0","method":"notifications/resources/list_changed"})");
+    w.up.send("a", R"({"jsonrpc":"2.0","method":"notifications/prompts/list_changed"})");
     w.turn(5);
   }
   CHECK(w.status("a").state == ServerState::connecting);
   for (const char *server : {"a", "b"}) {
-    w.up.say(server, R"({"jsonrpc":"2.0","id":)" + held(server) + R"(,"result":{"tools":)" +
-                         w.up.tools[server] + "}}");
+    w.up.send(server, R"({"jsonrpc":"2.0","id":)" + held(server) + R"(,"result":{"tools":)" +
+                          w.up.tools[server] + "}}");
   }
   REQUIRE(w.turn_until([&] { return w.status("a").state == ServerState::ready; }));
   CHECK(w.status("a").tools == 2);
@@ -585,8 +586,8 @@ TEST_CASE("requests that wait for servers can be cancelled, and end with their c
   for (const char *server : {"a", "b"}) {
     for (const std::string &m : std::vector<std::string>(w.up.lane(server).sent)) {
       if (m.find("\"tools/list\"") == std::string::npos) continue;
-      w.up.say(server, R"({"jsonrpc":"2.0","id":)" + FakeUpstreams::id_of(m) +
-                           R"(,"result":{"tools":)" + w.up.tools[server] + "}}");
+      w.up.send(server, R"({"jsonrpc":"2.0","id":)" + FakeUpstreams::id_of(m) +
+                            R"(,"result":{"tools":)" + w.up.tools[server] + "}}");
     }
   }
   int calls = 0;

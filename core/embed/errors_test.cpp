@@ -15,10 +15,10 @@ constexpr const char *secret_error =
 struct ErrorWorld : PolicyWorld {
   ErrorWorld() : PolicyWorld(BH_POLICY_READS_RESULTS) {}
   void fails(const std::string &error) {
-    up.say("a", R"({"jsonrpc":"2.0","id":)" + FakeUpstreams::id_of(up.last("a")) + R"(,"error":)" +
-                    error + "}");
+    up.send("a", R"({"jsonrpc":"2.0","id":)" + FakeUpstreams::id_of(up.last("a")) + R"(,"error":)" +
+                     error + "}");
   }
-  void say_at_once(std::uint32_t verdict, std::string_view rewrite = {}) {
+  void set_verdict(std::uint32_t verdict, std::string_view rewrite = {}) {
     judge.judge = [verdict, rewrite](const FakeJudge::Asked &, bh_verdict *out) {
       out->verdict = verdict;
       out->rule = bh::str("r1");
@@ -72,13 +72,13 @@ TEST_CASE("an error that a policy refuses is replaced and not recorded") {
     CHECK(w.host->status().in_flight == 0);
   };
   SECTION("blocked immediately") {
-    w.say_at_once(BH_VERDICT_BLOCK);
+    w.set_verdict(BH_VERDICT_BLOCK);
     c.call("1", "a__x");
     w.fails(secret_error);
     blocked(": because");
   }
   SECTION("rewritten") {
-    w.say_at_once(BH_VERDICT_REWRITE, R"({"isError":true,"content":[]})");
+    w.set_verdict(BH_VERDICT_REWRITE, R"({"isError":true,"content":[]})");
     c.call("1", "a__x");
     w.fails(secret_error);
     blocked("");
@@ -108,12 +108,12 @@ TEST_CASE("an error that the policy allows is forwarded unchanged") {
 
 TEST_CASE("an error without an id is evaluated before it is quoted") {
   ErrorWorld w;
-  w.say_at_once(BH_VERDICT_BLOCK);
+  w.set_verdict(BH_VERDICT_BLOCK);
   w.start();
   Client c(*w.host);
   c.call("1", "a__x");
   const std::uint64_t call = std::stoull(FakeUpstreams::id_of(w.up.last("a")));
-  w.up.say("a", R"({"jsonrpc":"2.0","error":)" + std::string(secret_error) + "}", call);
+  w.up.send("a", R"({"jsonrpc":"2.0","error":)" + std::string(secret_error) + "}", call);
   REQUIRE(c.got.size() == 1);
   CHECK(c.has("MCP response blocked by policy (r1): because"));
   CHECK_FALSE(c.has("sk-"));
@@ -140,7 +140,7 @@ TEST_CASE("an ambiguous result is withheld from the clients of every policy") {
 
 TEST_CASE("the client receives the reason for which a result is blocked") {
   ErrorWorld w;
-  w.say_at_once(BH_VERDICT_BLOCK);
+  w.set_verdict(BH_VERDICT_BLOCK);
   w.start();
   Client c(*w.host);
   c.call("1", "a__x");

@@ -30,7 +30,7 @@ struct EventWorld : PolicyWorld {
     REQUIRE(judge.asked.empty());
   }
   // Sets the verdict that each request gets immediately.
-  void say_at_once(std::uint32_t verdict) {
+  void set_verdict(std::uint32_t verdict) {
     judge.judge = [verdict](const FakeJudge::Asked &, bh_verdict *out) {
       out->verdict = verdict;
       out->rule = bh::str("r1");
@@ -58,7 +58,7 @@ struct EventWorld : PolicyWorld {
   void finish() {
     for (const std::string &m : up.lane("a").sent) {
       if (m.find("tools/call") == std::string::npos) continue;
-      up.say("a", R"({"jsonrpc":"2.0","id":)" + FakeUpstreams::id_of(m) + R"(,"result":{}})");
+      up.send("a", R"({"jsonrpc":"2.0","id":)" + FakeUpstreams::id_of(m) + R"(,"result":{}})");
       return;
     }
   }
@@ -70,7 +70,7 @@ TEST_CASE("a server-initiated request is evaluated before its client receives it
   EventWorld w(BH_POLICY_JUDGES_INPUT);
   w.begin();
   SECTION("allowed later") {
-    w.up.say("a", elicit);
+    w.up.send("a", elicit);
     REQUIRE(w.judge.asked.size() == 1);
     CHECK(w.judge.last().look == "decide");
     CHECK(w.judge.last().event == BH_EVENT_INPUT_REQUEST);
@@ -84,7 +84,7 @@ TEST_CASE("a server-initiated request is evaluated before its client receives it
     REQUIRE(w.turn_until([&] { return w.client->has("elicitation/create"); }));
   }
   SECTION("refused later") {
-    w.up.say("a", elicit);
+    w.up.send("a", elicit);
     w.judge.decided(w.judge.last().number, BH_VERDICT_BLOCK);
     REQUIRE(w.turn_until([&] { return w.server_got(R"("result":{"action":"decline"})"); }));
     CHECK(w.client->got.empty());
@@ -95,28 +95,28 @@ TEST_CASE("a server-initiated request is evaluated before its client receives it
     constexpr std::uint32_t refusals[] = {BH_VERDICT_BLOCK, BH_VERDICT_ASK, 77};
     for (const std::uint32_t verdict : refusals) {
       w.up.lane("a").sent.clear();
-      w.say_at_once(verdict);
-      w.up.say("a", sample);
+      w.set_verdict(verdict);
+      w.up.send("a", sample);
       CHECK(w.server_got(R"("id":"s1","error":{"code":-1,"message":"The request was blocked)"));
       CHECK(w.client->got.empty());
     }
   }
   SECTION("duplicate members are refused without evaluation") {
-    w.up.say("a", R"({"jsonrpc":"2.0","id":"s1","method":"elicitation/create",)"
-                  R"("params":{"requestedSchema":{"a":1,"a":2}}})");
+    w.up.send("a", R"({"jsonrpc":"2.0","id":"s1","method":"elicitation/create",)"
+                   R"("params":{"requestedSchema":{"a":1,"a":2}}})");
     CHECK(w.judge.asked.empty());
     CHECK(w.server_got(R"("action":"decline")"));
   }
   SECTION("cancelled by the server while it waits") {
-    w.up.say("a", elicit);
-    w.up.say("a",
-             R"({"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":"s1"}})");
+    w.up.send("a", elicit);
+    w.up.send(
+        "a", R"({"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":"s1"}})");
     w.judge.decided(w.judge.last().number, BH_VERDICT_ALLOW);
     w.turn(20);
     CHECK(w.client->got.empty());
   }
   SECTION("its call ends while it waits") {
-    w.up.say("a", elicit);
+    w.up.send("a", elicit);
     w.finish();
     w.client->got.clear();
     w.judge.decided(w.judge.last().number, BH_VERDICT_ALLOW);
@@ -128,8 +128,8 @@ TEST_CASE("a server-initiated request is evaluated before its client receives it
 TEST_CASE("a client's response is evaluated before the server receives it") {
   EventWorld w(BH_POLICY_JUDGES_INPUT);
   w.begin();
-  w.say_at_once(BH_VERDICT_ALLOW);
-  w.up.say("a", elicit);
+  w.set_verdict(BH_VERDICT_ALLOW);
+  w.up.send("a", elicit);
   REQUIRE(w.client->has("elicitation/create"));
   const std::string id = w.question();
   w.judge.judge = later;
@@ -175,7 +175,7 @@ TEST_CASE("notifications are evaluated in both directions, and late ones are dro
   EventWorld w(BH_POLICY_JUDGES_NOTIFICATIONS);
   w.begin();
   SECTION("a log line") {
-    w.up.say("a", log_line);
+    w.up.send("a", log_line);
     CHECK(w.judge.last().event == BH_EVENT_NOTIFICATION);
     CHECK(w.judge.last().flags == 0);
     CHECK(w.judge.last().method == "notifications/message");
@@ -184,8 +184,8 @@ TEST_CASE("notifications are evaluated in both directions, and late ones are dro
     w.judge.decided(w.judge.last().number, BH_VERDICT_ALLOW);
     REQUIRE(w.turn_until([&] { return w.client->has("notifications/message"); }));
     w.client->got.clear();
-    w.say_at_once(BH_VERDICT_BLOCK);
-    w.up.say("a", log_line);
+    w.set_verdict(BH_VERDICT_BLOCK);
+    w.up.send("a", log_line);
     CHECK(w.client->got.empty());
     CHECK(w.refusal().rule == "r1");
   }
@@ -196,9 +196,9 @@ TEST_CASE("notifications are evaluated in both directions, and late ones are dro
     }
     const auto message = GENERATE(
         std::string(log_line), std::string(R"({"jsonrpc":"2.0","method":"notifications/mine"})"));
-    w.up.say("a", message);
+    w.up.send("a", message);
     CHECK(w.judge.last().name.empty());  // the call is not known for certain
-    w.up.say("a", message, std::stoull(call));
+    w.up.send("a", message, std::stoull(call));
     REQUIRE(w.judge.asked.size() == 2);
     CHECK(w.judge.last().name == "x");
     // It is forwarded if the call has ended before the decision.
@@ -212,9 +212,9 @@ TEST_CASE("notifications are evaluated in both directions, and late ones are dro
     for (const std::string &m : w.up.lane("a").sent) {
       if (m.find("tools/call") != std::string::npos) call = FakeUpstreams::id_of(m);
     }
-    w.up.say("a", R"({"jsonrpc":"2.0","method":"notifications/progress","params":)"
-                  R"({"progressToken":)" +
-                      call + R"(,"progress":1}})");
+    w.up.send("a", R"({"jsonrpc":"2.0","method":"notifications/progress","params":)"
+                   R"({"progressToken":)" +
+                       call + R"(,"progress":1}})");
     REQUIRE(w.judge.asked.size() == 1);
     CHECK(w.judge.last().name == "x");
     w.finish();
@@ -224,10 +224,10 @@ TEST_CASE("notifications are evaluated in both directions, and late ones are dro
     CHECK(w.client->got.empty());
   }
   SECTION("of the client, about a server-initiated request") {
-    w.up.say("a", R"({"jsonrpc":"2.0","id":"s1","method":"elicitation/create","params":)"
-                  R"({"message":"?","_meta":{"progressToken":"up"}}})");
+    w.up.send("a", R"({"jsonrpc":"2.0","id":"s1","method":"elicitation/create","params":)"
+                   R"({"message":"?","_meta":{"progressToken":"up"}}})");
     CHECK(w.judge.asked.empty());  // the policy of this test evaluates notifications only
-    w.say_at_once(BH_VERDICT_BLOCK);
+    w.set_verdict(BH_VERDICT_BLOCK);
     const std::string progress =
         R"({"jsonrpc":"2.0","method":"notifications/progress","params":{"progressToken":)" +
         w.question() + R"(,"progress":1}})";
@@ -235,7 +235,7 @@ TEST_CASE("notifications are evaluated in both directions, and late ones are dro
     REQUIRE(w.judge.asked.size() == 1);
     CHECK(w.judge.last().flags == BH_REQUEST_TO_SERVER);
     CHECK_FALSE(w.server_got(R"("progressToken":"up")"));
-    w.say_at_once(BH_VERDICT_ALLOW);
+    w.set_verdict(BH_VERDICT_ALLOW);
     w.client->end->send(progress);
     CHECK(w.server_got(R"("progressToken":"up")"));
   }
@@ -251,7 +251,7 @@ TEST_CASE("an event without a verdict is refused after its time-out") {
   EventWorld w(BH_POLICY_JUDGES_INPUT);
   w.profile.limits.policy_timeout_ms = 60;
   w.begin();
-  w.up.say("a", elicit);
+  w.up.send("a", elicit);
   REQUIRE(w.turn_until([&] { return w.server_got(R"("action":"decline")"); }));
   CHECK(w.refusal().rule == "policy-timeout");
   w.judge.decided(w.judge.last().number, BH_VERDICT_ALLOW);
@@ -261,18 +261,18 @@ TEST_CASE("an event without a verdict is refused after its time-out") {
 
 TEST_CASE("a call with inputs is one call: decided, counted and recorded once") {
   EventWorld w(BH_POLICY_DECIDES | BH_POLICY_JUDGES_INPUT | BH_POLICY_JUDGES_NOTIFICATIONS);
-  w.say_at_once(BH_VERDICT_ALLOW);
+  w.set_verdict(BH_VERDICT_ALLOW);
   w.start();
   w.client = std::make_unique<Client>(*w.host, able);
   REQUIRE(w.turn_until([&] { return w.host->settled(); }));
   w.client->call("1", "a__x");
   for (int i = 0; i < 3; ++i) {
-    w.up.say("a", elicit);
+    w.up.send("a", elicit);
     REQUIRE(w.client->has("elicitation/create"));
     const std::string id = w.question();
     w.client->got.clear();
     w.client->end->send(R"({"jsonrpc":"2.0","id":)" + id + R"(,"result":{"action":"accept"}})");
-    w.up.say("a", log_line);
+    w.up.send("a", log_line);
   }
   w.finish();
   CHECK(w.client->has(R"("id":1,"result")"));

@@ -121,8 +121,8 @@ std::string FakeUpstreams::id_of(const std::string &message) {
   return message.substr(at + 5, message.find_first_of(",}", at) - at - 5);
 }
 
-void FakeUpstreams::say(std::string_view server, const std::string &message,
-                        std::uint64_t exchange) {
+void FakeUpstreams::send(std::string_view server, const std::string &message,
+                         std::uint64_t exchange) {
   connector_host()->message(host->ctx, lane(server).handle, exchange, bh::str(message));
 }
 
@@ -131,7 +131,7 @@ void FakeUpstreams::fall(std::string_view server, const std::string &reason) {
   connector_host()->lane_down(host->ctx, lane(server).handle, &error);
 }
 
-void FakeUpstreams::say_on(bh_lane lane, const std::string &message) {
+void FakeUpstreams::send_on(bh_lane lane, const std::string &message) {
   connector_host()->message(host->ctx, lane, 0, bh::str(message));
 }
 

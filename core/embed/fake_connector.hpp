@@ -41,10 +41,10 @@ struct FakeUpstreams {
   // The id token of a message that the gateway sent.
   static std::string id_of(const std::string &message);
   // Sends a message of the server to the gateway.
-  void say(std::string_view server, const std::string &message, std::uint64_t exchange = 0);
+  void send(std::string_view server, const std::string &message, std::uint64_t exchange = 0);
   void fall(std::string_view server, const std::string &reason);
   // The same for one lane.
-  void say_on(bh_lane lane, const std::string &message);
+  void send_on(bh_lane lane, const std::string &message);
   void lane_down(bh_lane lane, const bh_error &error);
 
   const bh_host *host = nullptr;

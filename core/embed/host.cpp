@@ -44,7 +44,7 @@ bool HostCore::reopens_sessions() const noexcept {
 
 void HostCore::report_unhealthy(const std::string &compartment) const {
   log(BH_LOG_ERROR, compartment, "it does not react, or sends what it may not; it is ended");
-  if (options.on_useless) options.on_useless(compartment);
+  if (options.on_unhealthy) options.on_unhealthy(compartment);
 }
 
 // ---- loading ---------------------------------------------------------------------------------

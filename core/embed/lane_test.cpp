@@ -15,7 +15,7 @@ std::string argument(std::size_t bytes) {
 
 void answer_last(World &w, std::string_view server) {
   const std::string id = FakeUpstreams::id_of(w.up.last(server));
-  w.up.say(server, R"({"jsonrpc":"2.0","id":)" + id + R"(,"result":{}})");
+  w.up.send(server, R"({"jsonrpc":"2.0","id":)" + id + R"(,"result":{}})");
 }
 
 std::size_t count(const FakeLane &lane, std::string_view text) {
@@ -81,8 +81,8 @@ TEST_CASE("a removed server that becomes ready late gets no further connections"
   w.profile.servers = {};
   REQUIRE(w.host->apply(w.profile).has_value());
   const std::string id = FakeUpstreams::id_of(w.up.lane("a").sent.at(0));
-  w.up.say("a", R"({"jsonrpc":"2.0","id":)" + id +
-                    R"(,"result":{"protocolVersion":"2025-06-18","capabilities":{"tools":{}}}})");
+  w.up.send("a", R"({"jsonrpc":"2.0","id":)" + id +
+                     R"(,"result":{"protocolVersion":"2025-06-18","capabilities":{"tools":{}}}})");
   REQUIRE(w.turn_until([&] { return count(w.up.lane("a"), "tools/call") == 1; }));
   CHECK(lanes_of(w, "a") == 2);
 }

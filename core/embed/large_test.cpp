@@ -138,20 +138,20 @@ TEST_CASE("large notifications and server-initiated requests are evaluated in a 
            : R"({"jsonrpc":"2.0","method":"notifications/mine","params":)";
   const std::uint64_t call = std::stoull(FakeUpstreams::id_of(w.up.last("a")));
   SECTION("allowed") {
-    w.up.say("a", message + large() + "}", call);
+    w.up.send("a", message + large() + "}", call);
     CHECK(w.judge.asked.empty());
     CHECK(c.got.empty());
     REQUIRE(w.turn_until([&] { return c.has(large()); }));
     CHECK(w.judge.last().text == large());
   }
   SECTION("with duplicate members") {
-    w.up.say("a", message + large(twins) + "}", call);
+    w.up.send("a", message + large(twins) + "}", call);
     w.turn(100);
     CHECK(w.judge.asked.empty());
     CHECK_FALSE(c.has("xxx"));
   }
   SECTION("its client has disconnected") {
-    w.up.say("a", message + large() + "}", call);
+    w.up.send("a", message + large() + "}", call);
     c.end.reset();
     w.turn(100);
     CHECK(w.judge.asked.empty());

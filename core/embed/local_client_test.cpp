@@ -15,8 +15,8 @@ TEST_CASE("a local client may be destroyed in its own callback while messages ar
   const std::string second = FakeUpstreams::id_of(w.up.last("a"));
   c.on_message = [&] { c.end.reset(); };
   // The gateway reads both at once.
-  w.up.say("a", R"({"jsonrpc":"2.0","id":)" + first + R"(,"result":{}})");
-  w.up.say("a", R"({"jsonrpc":"2.0","id":)" + second + R"(,"result":{}})");
+  w.up.send("a", R"({"jsonrpc":"2.0","id":)" + first + R"(,"result":{}})");
+  w.up.send("a", R"({"jsonrpc":"2.0","id":)" + second + R"(,"result":{}})");
   CHECK(c.got.size() == 1);
   w.turn();
   CHECK(w.host->status().sessions == 0);

@@ -52,7 +52,7 @@ class Policies final : public link::PolicyEvents {
   void policy_refused(std::uint64_t exchange, std::string_view why) override;
   void policy_filtered(std::uint64_t question, bool listed) override;
   void policy_changed() override { rules_changed(); }
-  void process_useless(const std::string &compartment) override {
+  void process_unhealthy(const std::string &compartment) override {
     core_.report_unhealthy(compartment);
   }
 

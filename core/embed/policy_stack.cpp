@@ -250,24 +250,24 @@ void PolicyStack::forget(std::uint64_t number) {
 // ---- the table -------------------------------------------------------------------------------
 
 // Reports a failure as an error, in the form in which the policy reported it.
-bh_status PolicyStack::say(Decision decision, bh_verdict *out, bh_error *error) {
-  said_ = std::move(decision);
-  if (said_.verdict == Verdict::pending) return BH_PENDING;
-  if (said_.verdict == Verdict::refuse && said_.action == 0) {
+bh_status PolicyStack::fill_verdict(Decision decision, bh_verdict *out, bh_error *error) {
+  last_decision_ = std::move(decision);
+  if (last_decision_.verdict == Verdict::pending) return BH_PENDING;
+  if (last_decision_.verdict == Verdict::refuse && last_decision_.action == 0) {
     constexpr std::string_view known = "the policy failed: ";  // the gate adds this prefix again
-    std::string_view why = said_.reason;
+    std::string_view why = last_decision_.reason;
     if (why.starts_with(known)) why.remove_prefix(known.size());
     return bh::fail(error, BH_E_INTERNAL, why);
   }
-  const bool rewrites = said_.verdict == Verdict::rewrite;
-  out->verdict = rewrites                          ? BH_VERDICT_REWRITE
-                 : said_.verdict == Verdict::allow ? BH_VERDICT_ALLOW
-                 : said_.action == BH_VERDICT_ASK  ? BH_VERDICT_ASK
-                                                   : BH_VERDICT_BLOCK;
-  out->rule = bh::str(said_.rule);
-  out->reason = bh::str(said_.reason);
-  out->arguments = rewrites ? bh::str(said_.replacement) : bh_str{};
-  out->flags = said_.warned ? BH_VERDICT_WARNED : 0;
+  const bool rewrites = last_decision_.verdict == Verdict::rewrite;
+  out->verdict = rewrites                                   ? BH_VERDICT_REWRITE
+                 : last_decision_.verdict == Verdict::allow ? BH_VERDICT_ALLOW
+                 : last_decision_.action == BH_VERDICT_ASK  ? BH_VERDICT_ASK
+                                                            : BH_VERDICT_BLOCK;
+  out->rule = bh::str(last_decision_.rule);
+  out->reason = bh::str(last_decision_.reason);
+  out->arguments = rewrites ? bh::str(last_decision_.replacement) : bh_str{};
+  out->flags = last_decision_.warned ? BH_VERDICT_WARNED : 0;
   return BH_OK;
 }
 
@@ -287,8 +287,8 @@ struct PolicyStackFunctions {
       const PolicyWatch::Question question(stack(self).watch_, one->name);
       return one->table->decide(one->self, request, out, error);
     }
-    return stack(self).say(stack(self).begin(*request, Look::decide, bh::view(request->arguments)),
-                           out, error);
+    return stack(self).fill_verdict(
+        stack(self).begin(*request, Look::decide, bh::view(request->arguments)), out, error);
   }
   static bh_status observe(void *self, const bh_policy_request *request, bh_str result,
                            bh_verdict *out, bh_error *error) {
@@ -296,8 +296,8 @@ struct PolicyStackFunctions {
       const PolicyWatch::Question question(stack(self).watch_, one->name);
       return one->table->observe(one->self, request, result, out, error);
     }
-    return stack(self).say(stack(self).begin(*request, Look::observe, bh::view(result)), out,
-                           error);
+    return stack(self).fill_verdict(stack(self).begin(*request, Look::observe, bh::view(result)),
+                                    out, error);
   }
   static bh_status filter(void *self, const bh_policy_request *request) {
     if (const PolicyStack::Engine *one = only(self)) {

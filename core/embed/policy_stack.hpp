@@ -96,7 +96,7 @@ class PolicyStack {
   Decision conclude(std::uint64_t exchange, Progress progress);
   Decision keep(const bh_policy_request &request, std::string_view text, Progress progress);
   bool has_room(const bh_policy_request &request, std::string_view text) const noexcept;
-  bh_status say(Decision decision, bh_verdict *out, bh_error *error);
+  bh_status fill_verdict(Decision decision, bh_verdict *out, bh_error *error);
 
   PolicyWatch *watch_ = nullptr;
   Gate::ReadLater read_later_;
@@ -107,7 +107,7 @@ class PolicyStack {
   // engine.
   std::unordered_map<std::uint64_t, EngineBits> askers_;
   std::uint64_t kept_bytes_ = 0, max_kept_bytes_ = 0;
-  Decision said_;  // its texts are borrowed until the next question
+  Decision last_decision_;  // its texts are borrowed until the next question
 };
 
 }  // namespace bulkhead

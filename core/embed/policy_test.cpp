@@ -349,7 +349,7 @@ TEST_CASE("a repeated handshake keeps the servers of its session and their calls
   PolicyWorld w(decides);
   w.profile.servers[0].session = SessionScope::per_client;
   w.start();
-  Guest g(*w.host);
+  RawClient g(*w.host);
   g.initialize("{}");
   REQUIRE(w.turn_until([&] { return w.host->settled(); }));
   const std::size_t lanes = w.up.lanes.size();
@@ -368,7 +368,7 @@ TEST_CASE("a call whose server is released before the decision ends") {
   w.profile.limits.policy_timeout_ms = 60'000;
   w.profile.limits.idle_view_ms = 30;
   w.start();
-  Guest g(*w.host);
+  RawClient g(*w.host);
   g.initialize(R"({"sampling":{}})");
   REQUIRE(w.turn_until([&] { return w.host->settled(); }));
   g.call_x();

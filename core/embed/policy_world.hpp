@@ -21,8 +21,8 @@ struct PolicyWorld : JudgedWorld {
   explicit PolicyWorld(std::uint32_t needs) : JudgedWorld(needs) { judge.judge = later; }
   bool sent_call() { return up.last("a").find("tools/call") != std::string::npos; }
   void answer(const std::string &result) {
-    up.say("a", R"({"jsonrpc":"2.0","id":)" + FakeUpstreams::id_of(up.last("a")) + R"(,"result":)" +
-                    result + "}");
+    up.send("a", R"({"jsonrpc":"2.0","id":)" + FakeUpstreams::id_of(up.last("a")) +
+                        R"(,"result":)" + result + "}");
   }
   // The record of the last call.
   const FakeJudge::Kept &record() {
@@ -38,7 +38,7 @@ struct PolicyWorld : JudgedWorld {
 };
 
 // A client that may repeat its handshake.
-class Guest final : private ClientEnd {
+class RawClient final : private ClientEnd {
  public:
   explicit Guest(Host &host) : clients_(static_cast<HostImpl &>(host).route().clients.sessions) {
     bh_peer peer{};
@@ -50,18 +50,19 @@ class Guest final : private ClientEnd {
   ~Guest() override {
     if (session_ != 0) clients_.close(session_, BH_SESSION_GONE);
   }
-  void say(const std::string &message) {
+  void deliver(const std::string &message) {
     bh_delivery delivery{};
     delivery.size = sizeof delivery;
     clients_.deliver(session_, 0, message, &delivery);
   }
   void initialize(const std::string &capabilities) {
-    say(R"({"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":"2025-06-18",)"
+    deliver(
+        R"({"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":"2025-06-18",)"
         R"("capabilities":)" +
         capabilities + "}}");
   }
   void call_x() {
-    say(R"({"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"a__x"}})");
+    deliver(R"({"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"a__x"}})");
   }
   bool has(std::string_view text) const { return got_.find(text) != std::string::npos; }
 

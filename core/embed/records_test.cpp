@@ -19,8 +19,8 @@ namespace {
 struct RecordWorld : JudgedWorld {
   explicit RecordWorld(std::uint32_t policy_needs = 0) : JudgedWorld(policy_needs) {}
   void answer(const std::string &member, const std::string &json) {
-    up.say("a", R"({"jsonrpc":"2.0","id":)" + FakeUpstreams::id_of(up.last("a")) + ",\"" + member +
-                    "\":" + json + "}");
+    up.send("a", R"({"jsonrpc":"2.0","id":)" + FakeUpstreams::id_of(up.last("a")) + ",\"" + member +
+                     "\":" + json + "}");
   }
   // Returns the records, once there are n.
   const std::vector<FakeJudge::Kept> &records(std::size_t n) {

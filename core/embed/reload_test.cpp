@@ -28,7 +28,7 @@ std::size_t open_lanes(const World &w, std::string_view server) {
 }
 
 void answer(World &w, std::string_view server, const std::string &id) {
-  w.up.say(server, R"({"jsonrpc":"2.0","id":)" + id + R"(,"result":{"of":)" + id + "}}");
+  w.up.send(server, R"({"jsonrpc":"2.0","id":)" + id + R"(,"result":{"of":)" + id + "}}");
 }
 
 PluginUse plugin_use(const std::string &id, const std::string &plugin) {
@@ -173,7 +173,7 @@ TEST_CASE("reload: a changed server is replaced without a gap") {
   const FakeLane &old = *std::find_if(w.up.lanes.begin(), w.up.lanes.end(),
                                       [&](const FakeLane &l) { return l.handle == old_lane; });
   CHECK(old.open);
-  w.up.say_on(old_lane, R"({"jsonrpc":"2.0","id":)" + old_id + R"(,"result":{}})");
+  w.up.send_on(old_lane, R"({"jsonrpc":"2.0","id":)" + old_id + R"(,"result":{}})");
   CHECK(c.has(R"("id":1,"result")"));
   REQUIRE(drained(w));
   CHECK(open_lanes(w, "a") == 1);
@@ -303,8 +303,8 @@ TEST_CASE("reload: subscriptions move to a changed server, and end with a remove
   REQUIRE(w.status("a").state == ServerState::ready);
   CHECK(w.up.last("a").find(R"("method":"resources/subscribe","params":{"uri":"file:///x"})") !=
         std::string::npos);
-  w.up.say("a", R"({"jsonrpc":"2.0","method":"notifications/resources/updated",)"
-                R"("params":{"uri":"file:///x"}})");
+  w.up.send("a", R"({"jsonrpc":"2.0","method":"notifications/resources/updated",)"
+                 R"("params":{"uri":"file:///x"}})");
   CHECK(c.has("bulkhead://a/file:///x"));
   c.end.reset();  // unsubscribes only where there is a server
   CHECK(w.up.last("a").find("resources/unsubscribe") != std::string::npos);
@@ -317,7 +317,7 @@ TEST_CASE("reload: a pending request of a removed server is cancelled") {
   Client c(*w.host, R"({"elicitation":{}})");
   REQUIRE(w.turn_until([&] { return w.host->settled(); }));
   c.call("1", "a__x");
-  w.up.say("a", R"({"jsonrpc":"2.0","id":"q","method":"elicitation/create","params":{}})");
+  w.up.send("a", R"({"jsonrpc":"2.0","id":"q","method":"elicitation/create","params":{}})");
   REQUIRE(c.has("elicitation/create"));
   w.profile.servers = {server("b")};
   apply(w);
@@ -468,8 +468,8 @@ TEST_CASE("reload: under load every call gets exactly one answer") {
         const bh_error error = bh_error{sizeof(bh_error), BH_E_IO, 0, 0, {}};
         w.up.lane_down(lane.handle, error);
       } else if (lane.sent.back().find("tools/call") != std::string::npos) {
-        w.up.say_on(lane.handle, R"({"jsonrpc":"2.0","id":)" +
-                                     FakeUpstreams::id_of(lane.sent.back()) + R"(,"result":{}})");
+        w.up.send_on(lane.handle, R"({"jsonrpc":"2.0","id":)" +
+                                      FakeUpstreams::id_of(lane.sent.back()) + R"(,"result":{}})");
       }
     }
     w.turn(pick(3));
@@ -510,7 +510,7 @@ TEST_CASE("reload: the first list of a server remains the approved definition") 
     c.end->send(list_tools);
     REQUIRE(c.has("a__x"));
     w.up.tools["a"] = R"([{"name":"x","description":"other"},{"name":"y"}])";
-    w.up.say("a", R"({"jsonrpc":"2.0","method":"notifications/tools/list_changed"})");
+    w.up.send("a", R"({"jsonrpc":"2.0","method":"notifications/tools/list_changed"})");
     REQUIRE(w.turn_until([&] { return c.has("list_changed"); }));
     // The profile is unchanged first; then a limit changes.
     for (int i = 0; i < 2; ++i) {

@@ -39,7 +39,7 @@ std::vector<std::string> sent(World &w, const std::string &method, bool every_la
 }
 
 void answer(World &w, const std::string &message, const std::string &what = R"("result":{})") {
-  w.up.say("a", R"({"jsonrpc":"2.0","id":)" + FakeUpstreams::id_of(message) + "," + what + "}");
+  w.up.send("a", R"({"jsonrpc":"2.0","id":)" + FakeUpstreams::id_of(message) + "," + what + "}");
 }
 
 constexpr const char *refusal = R"("error":{"code":-32002,"message":"no such resource"})";
@@ -71,7 +71,7 @@ TEST_CASE("no client is notified of a subscription that the upstream has not acc
     CHECK(sent(w, "unsubscribe").empty());
     answer(w, asked[1]);
     CHECK(two.has(R"("id":2,"result":{})"));
-    w.up.say("a", updated("m://1"));
+    w.up.send("a", updated("m://1"));
     CHECK(two.has("resources/updated"));
     CHECK_FALSE(one.has("resources/updated"));
     three.end->send(request("3", "subscribe", composed));
@@ -105,7 +105,7 @@ TEST_CASE("spellings of one URI are one subscription") {
   c.end->send(request("2", "subscribe", R"(bulkhead://a/m:\/\/1)"));
   CHECK(c.has(R"("id":2,"result":{})"));
   c.got.clear();
-  w.up.say("a", updated("m://1"));
+  w.up.send("a", updated("m://1"));
   CHECK(c.got.size() == 1);
   CHECK(c.has(R"("uri":"bulkhead://a/m:\/\/1")"));
   c.end->send(request("3", "unsubscribe", R"(bulkhead:\/\/a/m://1)"));
@@ -113,7 +113,7 @@ TEST_CASE("spellings of one URI are one subscription") {
   answer(w, w.up.last("a"));
   CHECK(c.has(R"("id":3,"result":{})"));
   c.got.clear();
-  w.up.say("a", updated("m://1"));
+  w.up.send("a", updated("m://1"));
   CHECK(c.got.empty());
   c.end.reset();
   CHECK(sent(w, "unsubscribe").size() == 1);
@@ -129,14 +129,14 @@ TEST_CASE("an update of a part is reported to subscribers of the whole") {
     answer(w, w.up.last("a"));
   }
   c.got.clear();
-  w.up.say("a", updated("f://d/e/f"));
-  // Of "f://d" and of "f://d/e".
+  w.up.send("a", updated("f://d/e/f"));
+  // The notifications for "f://d" and "f://d/e".
   CHECK(c.got.size() == 2);
   CHECK(std::count(c.got.begin(), c.got.end(), updated("bulkhead://a/f://d/e/f")) == 2);
   c.got.clear();
-  w.up.say("a", updated("f://d0/1"));
+  w.up.send("a", updated("f://d0/1"));
   CHECK(c.got.size() == 1);
-  w.up.say("a", updated("f://"));
+  w.up.send("a", updated("f://"));
   CHECK(c.got.size() == 1);
 }
 
@@ -161,11 +161,11 @@ TEST_CASE("a client may unsubscribe itself and others inside a notification") {
       c->end->send(request("3", "unsubscribe", "bulkhead://a/f://d/e"));
     }
   };
-  w.up.say("a", updated("f://d/e"));
+  w.up.send("a", updated("f://d/e"));
   CHECK(sent(w, "unsubscribe").size() == 2);
   one.got.clear();
   two.got.clear();
-  w.up.say("a", updated("f://d/e"));
+  w.up.send("a", updated("f://d/e"));
   CHECK_FALSE(one.has("resources/updated"));
   CHECK_FALSE(two.has("resources/updated"));
 }
@@ -190,10 +190,10 @@ TEST_CASE("a subscription that was decided late reaches its current lane, or non
   w.profile.limits.policy_timeout_ms = 60'000;
   w.profile.limits.idle_view_ms = 30'000;
   w.start();
-  Guest g(*w.host);
+  RawClient g(*w.host);
   SECTION("its server is available") {
     g.initialize("{}");
-    g.say(request("1", "subscribe", composed));
+    g.deliver(request("1", "subscribe", composed));
     w.judge.decided(w.judge.last().number, BH_VERDICT_ALLOW);
     REQUIRE(w.turn_until([&] { return sent(w, "subscribe").size() == 1; }));
     w.answer("{}");
@@ -201,7 +201,7 @@ TEST_CASE("a subscription that was decided late reaches its current lane, or non
   }
   SECTION("its server was removed") {
     g.initialize("{}");
-    g.say(request("1", "subscribe", composed));
+    g.deliver(request("1", "subscribe", composed));
     w.profile.servers = {server("b")};
     REQUIRE(w.host->apply(w.profile).has_value());
     w.judge.decided(w.judge.last().number, BH_VERDICT_ALLOW);
@@ -213,10 +213,10 @@ TEST_CASE("a subscription that was decided late reaches its current lane, or non
   }
   SECTION("the session has begun anew, with other connections") {
     g.initialize(R"({"sampling":{}})");
-    Guest same(*w.host);  // keeps the view, and so the lane
+    RawClient same(*w.host);  // keeps the view, and so the lane
     same.initialize(R"({"sampling":{}})");
     REQUIRE(w.turn_until([&] { return w.host->settled(); }));
-    g.say(request("1", "subscribe", composed));
+    g.deliver(request("1", "subscribe", composed));
     g.initialize("{}");
     w.judge.decided(w.judge.last().number, BH_VERDICT_ALLOW);
     REQUIRE(
@@ -282,9 +282,9 @@ TEST_CASE("changed rules end the subscriptions that they refuse, and no rule pre
   }
   CHECK(sent(w, "unsubscribe")[0].find("m://1") != std::string::npos);
   c.got.clear();
-  w.up.say("a", updated("m://1"));
+  w.up.send("a", updated("m://1"));
   CHECK(c.got.empty());
-  w.up.say("a", updated("m://2"));
+  w.up.send("a", updated("m://2"));
   CHECK(c.got.size() == 1);
 }
 
@@ -294,9 +294,9 @@ TEST_CASE("subscriptions end with their lane") {
   w.judge.judge = nullptr;
   w.profile.limits.subscriptions_per_session = 1;
   w.start();
-  Guest g(*w.host);
+  RawClient g(*w.host);
   g.initialize("{}");
-  g.say(request("1", "subscribe", composed));
+  g.deliver(request("1", "subscribe", composed));
   const std::string asked = w.up.last("a");
   w.profile.servers = {server("b")};
   REQUIRE(w.host->apply(w.profile).has_value());
@@ -309,7 +309,7 @@ TEST_CASE("subscriptions end with their lane") {
   w.profile.servers = {server("b"), server("c")};
   REQUIRE(w.host->apply(w.profile).has_value());
   REQUIRE(w.turn_until([&] { return w.host->settled(); }));
-  g.say(request("2", "subscribe", "bulkhead://c/m://1"));
+  g.deliver(request("2", "subscribe", "bulkhead://c/m://1"));
   CHECK(w.up.last("c").find("resources/subscribe") != std::string::npos);
 }
 
@@ -325,11 +325,11 @@ TEST_CASE("an unanswered subscription moves to the server's replacement") {
   REQUIRE(w.host->apply(w.profile).has_value());
   REQUIRE(w.turn_until([&] { return sent(w, "subscribe").size() == 1; }));
   CHECK(w.up.lane("a").handle != old);
-  w.up.say_on(old, R"({"jsonrpc":"2.0","id":)" + FakeUpstreams::id_of(asked) + R"(,"result":{}})");
+  w.up.send_on(old, R"({"jsonrpc":"2.0","id":)" + FakeUpstreams::id_of(asked) + R"(,"result":{}})");
   CHECK(c.has(R"("id":1,"result":{})"));
   REQUIRE(w.turn_until([&] { return w.host->drained(); }));
   c.got.clear();
-  w.up.say("a", updated("m://1"));
+  w.up.send("a", updated("m://1"));
   CHECK(c.has("resources/updated"));
   c.end.reset();
   CHECK(sent(w, "unsubscribe").size() == 1);

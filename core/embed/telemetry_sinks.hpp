@@ -21,7 +21,7 @@ class TelemetrySinks final : public link::TelemetryEvents {
  private:
   void telemetry_taken() override;
   void telemetry_committed(const link::TelemetryClientStub &stub, std::uint64_t below) override;
-  void process_useless(const std::string &compartment) override {
+  void process_unhealthy(const std::string &compartment) override {
     core_.report_unhealthy(compartment);
   }
 

@@ -53,7 +53,7 @@ TEST_CASE("a server's log without a call, while clients connect") {
         R"({"jsonrpc":"2.0","id":5,"method":"logging/setLevel","params":{"level":"debug"}})");
   }
   bring_others(w, one, "hello", others);
-  w.up.say(
+  w.up.send(
       "a",
       R"({"jsonrpc":"2.0","method":"notifications/message","params":{"level":"info","data":"hello"}})");
   for (const Client *c : {&one, &two, &three}) CHECK(count(*c, "hello") == 1);

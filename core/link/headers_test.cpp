@@ -177,11 +177,12 @@ TEST_CASE("headers of a compromised client stub are limited and validated") {
   Frames on_trunk, on_lane;
   Channel trunk_channel(*link.reactor, std::move(trunk), on_trunk, 1u << 20, 1u << 20, false);
   link.server->attach(std::move(server_trunk));
-  auto [near_lane, far_lane] = pair();
-  Channel lane(*link.reactor, std::move(near_lane), on_lane, 1u << 20, 1u << 20, false);
+  auto [client_lane, plugin_lane] = pair();
+  Channel lane(*link.reactor, std::move(client_lane), on_lane, 1u << 20, 1u << 20, false);
   Frame open;
   open.kind = lane_open;
-  REQUIRE(trunk_channel.send(open, to_bytes(LaneText{"connector", "s"}), far_lane.get()) == BH_OK);
+  REQUIRE(trunk_channel.send(open, to_bytes(LaneText{"connector", "s"}), plugin_lane.get()) ==
+          BH_OK);
 
   std::uint64_t exchange = 0;
   const auto refused = [&](std::uint32_t header_bytes, const std::string &payload) {

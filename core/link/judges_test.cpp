@@ -61,8 +61,8 @@ struct Peer final : Channel::Receiver {
     got.push_back({frame, std::string(payload)});
   }
   void closed(Channel &, std::string_view) override { ended = true; }
-  void say(FrameKind kind, std::uint64_t exchange, std::uint32_t code = 0,
-           std::string_view payload = {}, std::uint64_t value = 0) {
+  void send(FrameKind kind, std::uint64_t exchange, std::uint32_t code = 0,
+            std::string_view payload = {}, std::uint64_t value = 0) {
     Frame frame;
     frame.kind = kind;
     frame.exchange = exchange;
@@ -72,7 +72,7 @@ struct Peer final : Channel::Receiver {
   }
   void verdict(std::uint64_t exchange, std::uint32_t kind, std::string_view rewritten = {}) {
     const std::string head = to_bytes(VerdictText{"rule", "reason"});
-    say(policy_verdict, exchange, kind, head + std::string(rewritten), head.size());
+    send(policy_verdict, exchange, kind, head + std::string(rewritten), head.size());
   }
 };
 
@@ -102,7 +102,7 @@ struct Heard final : PolicyEvents, TelemetryEvents {
   void telemetry_committed(const TelemetryClientStub &, std::uint64_t below) override {
     committed = below;
   }
-  void process_useless(const std::string &compartment) override { ended.push_back(compartment); }
+  void process_unhealthy(const std::string &compartment) override { ended.push_back(compartment); }
 };
 
 bh_policy_request request_of(std::uint64_t number) {
@@ -115,7 +115,7 @@ bh_policy_request request_of(std::uint64_t number) {
   return request;
 }
 
-struct NearWorld : Loop {
+struct ClientStubWorld : Loop {
   Heard heard;
   Peer peer;
   bh_limits limits = small_limits();
@@ -124,7 +124,7 @@ struct NearWorld : Loop {
 
   void ready() {
     client.attach(peer.open(*reactor));
-    peer.say(policy_needs, 0, BH_POLICY_DECIDES);
+    peer.send(policy_needs, 0, BH_POLICY_DECIDES);
     REQUIRE(until([&] { return !heard.said.empty(); }));
     heard.said.clear();
   }
@@ -147,13 +147,13 @@ struct NearWorld : Loop {
 TEST_CASE(
     "client stub: requests before the first start wait for the process, and all needs are "
     "assumed") {
-  NearWorld w;
+  ClientStubWorld w;
   CHECK(w.table.needs(&w.client) == 127);
   CHECK(w.decide(1) == BH_PENDING);
   w.client.attach(w.peer.open(*w.reactor));
   w.turn();
   CHECK(w.peer.got.empty());
-  w.peer.say(policy_needs, 0, BH_POLICY_DECIDES);
+  w.peer.send(policy_needs, 0, BH_POLICY_DECIDES);
   REQUIRE(w.until([&] { return !w.peer.got.empty(); }));
   CHECK(w.table.needs(&w.client) == BH_POLICY_DECIDES);
   const Peer::Got &got = w.peer.got[0];
@@ -167,7 +167,7 @@ TEST_CASE(
 }
 
 TEST_CASE("client stub: waiting events that the policy does not evaluate are allowed") {
-  NearWorld w;
+  ClientStubWorld w;
   const auto ask = [&](std::uint64_t number, std::uint32_t event) {
     bh_policy_request request = request_of(number);
     request.event = event;
@@ -177,7 +177,7 @@ TEST_CASE("client stub: waiting events that the policy does not evaluate are all
   CHECK(ask(1, BH_EVENT_NOTIFICATION) == BH_PENDING);
   CHECK(ask(2, BH_EVENT_INPUT_REQUEST) == BH_PENDING);
   w.client.attach(w.peer.open(*w.reactor));
-  w.peer.say(policy_needs, 0, BH_POLICY_DECIDES | BH_POLICY_JUDGES_INPUT);
+  w.peer.send(policy_needs, 0, BH_POLICY_DECIDES | BH_POLICY_JUDGES_INPUT);
   REQUIRE(w.until([&] { return !w.peer.got.empty() && w.heard.said.size() == 2; }));
   CHECK(w.heard.said[0].what == "decided");
   CHECK(w.heard.said[0].number == 1);
@@ -187,20 +187,20 @@ TEST_CASE("client stub: waiting events that the policy does not evaluate are all
 }
 
 TEST_CASE("client stub: unexpected answers and answers of another kind are dropped") {
-  NearWorld w;
+  ClientStubWorld w;
   w.ready();
   REQUIRE(w.decide(1) == BH_PENDING);
   REQUIRE(w.filter(2) == BH_PENDING);
   w.peer.verdict(77, BH_VERDICT_ALLOW);
   w.peer.verdict(2, BH_VERDICT_ALLOW);
-  w.peer.say(FrameKind::policy_filtered, 1, 1);
-  w.peer.say(policy_refused, 2);
+  w.peer.send(FrameKind::policy_filtered, 1, 1);
+  w.peer.send(policy_refused, 2);
   w.turn();
   CHECK(w.heard.said.empty());
   w.client.unanswered(1, false);
   w.peer.verdict(1, BH_VERDICT_ALLOW);  // late
-  w.peer.say(FrameKind::policy_filtered, 2, 1);
-  w.peer.say(FrameKind::policy_filtered, 2, 0);
+  w.peer.send(FrameKind::policy_filtered, 2, 1);
+  w.peer.send(FrameKind::policy_filtered, 2, 0);
   REQUIRE(w.until([&] { return !w.heard.said.empty(); }));
   w.turn();
   REQUIRE(w.heard.said.size() == 1);
@@ -213,7 +213,7 @@ TEST_CASE("client stub: unexpected answers and answers of another kind are dropp
 TEST_CASE(
     "client stub: when a process ends, pending requests are refused and new ones fail "
     "immediately") {
-  NearWorld w;
+  ClientStubWorld w;
   w.ready();
   REQUIRE(w.decide(1) == BH_PENDING);
   REQUIRE(w.filter(2) == BH_PENDING);
@@ -237,11 +237,11 @@ TEST_CASE(
 }
 
 TEST_CASE("client stub: a process is unresponsive if it has not acknowledged a request in time") {
-  NearWorld w;
+  ClientStubWorld w;
   w.ready();
   REQUIRE(w.decide(1) == BH_PENDING);
   REQUIRE(w.decide(2) == BH_PENDING);
-  w.peer.say(policy_waits, 1);
+  w.peer.send(policy_waits, 1);
   w.turn();
   w.client.unanswered(1, true);
   w.turn();
@@ -257,21 +257,21 @@ TEST_CASE("client stub: a process is unresponsive if it has not acknowledged a r
 }
 
 TEST_CASE("client stub: a protocol violation ends the process and refuses pending requests") {
-  NearWorld w;
+  ClientStubWorld w;
   w.ready();
   REQUIRE(w.decide(1) == BH_PENDING);
   SECTION("an unknown frame") {
-    w.peer.say(lane_message, 1);
+    w.peer.send(lane_message, 1);
   }
   SECTION("a verdict whose head is longer than it") {
-    w.peer.say(policy_verdict, 1, BH_VERDICT_ALLOW, "abc", 4);
+    w.peer.send(policy_verdict, 1, BH_VERDICT_ALLOW, "abc", 4);
   }
   SECTION("a verdict whose head is cut") {
     const std::string head = to_bytes(VerdictText{"rule", "reason"});
-    w.peer.say(policy_verdict, 1, BH_VERDICT_ALLOW, head.substr(0, 7), 7);
+    w.peer.send(policy_verdict, 1, BH_VERDICT_ALLOW, head.substr(0, 7), 7);
   }
   SECTION("noise") {
-    w.peer.say(policy_verdict, 1, BH_VERDICT_ALLOW, std::string(64, '\xff'), 64);
+    w.peer.send(policy_verdict, 1, BH_VERDICT_ALLOW, std::string(64, '\xff'), 64);
   }
   REQUIRE(w.until([&] { return !w.heard.ended.empty(); }));
   REQUIRE(w.heard.said.size() == 1);
@@ -279,7 +279,7 @@ TEST_CASE("client stub: a protocol violation ends the process and refuses pendin
 }
 
 TEST_CASE("client stub: bytes that are no frame break the link") {
-  NearWorld w;
+  ClientStubWorld w;
   auto pair = socket_pair();
   REQUIRE(pair.has_value());
   w.client.attach(std::move(pair->second));
@@ -291,7 +291,7 @@ TEST_CASE("client stub: bytes that are no frame break the link") {
 }
 
 TEST_CASE("client stub: texts and waiting requests are limited") {
-  NearWorld w;
+  ClientStubWorld w;
   const std::string large(400u << 10, 'x');
   bh_policy_request request = request_of(1);
   request.arguments = bh::str(large);
@@ -302,9 +302,9 @@ TEST_CASE("client stub: texts and waiting requests are limited") {
     if (w.table.decide(&w.client, &request, &verdict, nullptr) != BH_PENDING) break;
   }
   CHECK(held == 2);  // of 1 MiB each
-  // And those are larger than a message may be.
+  // These texts are larger than a message may be.
   w.client.attach(w.peer.open(*w.reactor));
-  w.peer.say(policy_needs, 0, BH_POLICY_DECIDES);
+  w.peer.send(policy_needs, 0, BH_POLICY_DECIDES);
   REQUIRE(w.until([&] { return w.heard.said.size() == 3; }));
   CHECK(w.peer.got.empty());
   CHECK(w.table.decide(&w.client, &request, &verdict, nullptr) == BH_E_LIMIT);
@@ -341,14 +341,14 @@ struct Judge {
   }
 };
 
-struct FarWorld : Loop {
+struct ServerStubWorld : Loop {
   Judge judge;
   Peer peer;
   bh_limits limits = small_limits();
   ServedPlugin plugin;
   std::unique_ptr<PolicyServerStub> server;
 
-  FarWorld() {
+  ServerStubWorld() {
     plugin.policy = &Judge::table();
     plugin.self = &judge;
     server = std::make_unique<PolicyServerStub>(*reactor, limits, plugin);
@@ -362,7 +362,7 @@ struct FarWorld : Loop {
   }
   void ask(FrameKind kind, std::uint64_t number) {
     const std::string head = to_bytes(PolicyText{});
-    peer.say(kind, number, 0, head + "{}", head.size());
+    peer.send(kind, number, 0, head + "{}", head.size());
   }
   const Peer::Got &answer() {
     REQUIRE(until([&] { return !peer.got.empty(); }));
@@ -373,7 +373,7 @@ struct FarWorld : Loop {
 }  // namespace
 
 TEST_CASE("server stub: immediate answers of the plugin") {
-  FarWorld w;
+  ServerStubWorld w;
   SECTION("a verdict") {
     w.ask(policy_decide, 5);
     CHECK(w.answer().frame.kind == policy_verdict);
@@ -399,7 +399,7 @@ TEST_CASE("server stub: immediate answers of the plugin") {
 }
 
 TEST_CASE("server stub: later answers of the plugin, and unexpected ones") {
-  FarWorld w;
+  ServerStubWorld w;
   w.judge.status = BH_PENDING;
   w.ask(policy_decide, 5);
   CHECK(w.answer().frame.kind == policy_waits);
@@ -415,7 +415,7 @@ TEST_CASE("server stub: later answers of the plugin, and unexpected ones") {
     CHECK(w.peer.got[0].frame.code == BH_VERDICT_BLOCK);
   }
   SECTION("forgotten") {
-    w.peer.say(policy_forget, 5);
+    w.peer.send(policy_forget, 5);
     w.turn();
     w.server->decided(number, BH_VERDICT_ALLOW, {}, {});
     w.turn();
@@ -440,9 +440,9 @@ TEST_CASE("server stub: later answers of the plugin, and unexpected ones") {
 }
 
 TEST_CASE("server stub: damaged requests do not reach the plugin") {
-  FarWorld w;
-  w.peer.say(policy_decide, 5, 0, "abc", 4);
-  w.peer.say(policy_decide, 5, 0, std::string(40, '\xff'), 40);
+  ServerStubWorld w;
+  w.peer.send(policy_decide, 5, 0, "abc", 4);
+  w.peer.send(policy_decide, 5, 0, std::string(40, '\xff'), 40);
   w.ask(lane_message, 5);
   w.turn();
   CHECK(w.judge.asked.empty());
@@ -572,7 +572,7 @@ TEST_CASE("telemetry: the plugin's needs and counters reach the client stub") {
     client.attach(peer.open(*w.reactor));
     CountersText bad;
     bad.values = {{"Not a\nname", 1}};
-    peer.say(FrameKind::telemetry_counters, 0, 0, to_bytes(bad));
+    peer.send(FrameKind::telemetry_counters, 0, 0, to_bytes(bad));
     REQUIRE(w.until([&] { return !heard.ended.empty(); }));
   }
 }
@@ -677,7 +677,7 @@ TEST_CASE("telemetry: unacknowledged records are sent to the next process") {
   CHECK(offer(client, 10, 3) == 3);
   REQUIRE(w.until([&] { return peer.got.size() == 1; }));
   CHECK(peer.got[0].frame.code == 3);
-  peer.say(FrameKind::telemetry_taken, 11);
+  peer.send(FrameKind::telemetry_taken, 11);
   REQUIRE(w.until([&] { return client.kept() == 2; }));
   peer.channel.reset();
   REQUIRE(w.until([&] { return client.idle(); }));
@@ -687,12 +687,12 @@ TEST_CASE("telemetry: unacknowledged records are sent to the next process") {
   CHECK(peer.got[0].frame.code == 2);
   CHECK(numbers_in(peer.got[0].payload, 2) == std::vector<std::uint64_t>{11, 12});
   SECTION("acknowledging a record that was never sent ends the process") {
-    peer.say(FrameKind::telemetry_taken, 1000);
+    peer.send(FrameKind::telemetry_taken, 1000);
     REQUIRE(w.until([&] { return !heard.ended.empty(); }));
     CHECK(client.kept() == 2);
   }
   SECTION("a frame of another kind ends the process") {
-    peer.say(policy_verdict, 1);
+    peer.send(policy_verdict, 1);
     REQUIRE(w.until([&] { return !heard.ended.empty(); }));
   }
 }
@@ -709,13 +709,13 @@ TEST_CASE("telemetry: a damaged batch closes the link, and the plugin gets none 
   server.attach(peer.open(*w.reactor), [&] { lost = true; });
   SECTION("cut") {
     const std::string record = to_bytes(RecordText{});
-    peer.say(telemetry_batch, 0, 2, record + record.substr(1));
+    peer.send(telemetry_batch, 0, 2, record + record.substr(1));
   }
   SECTION("a count above the limit") {
-    peer.say(telemetry_batch, 0, 1u << 30);
+    peer.send(telemetry_batch, 0, 1u << 30);
   }
   SECTION("a frame of another kind") {
-    peer.say(policy_decide, 0);
+    peer.send(policy_decide, 0);
   }
   REQUIRE(w.until([&] { return lost; }));
   CHECK(book.numbers.empty());
@@ -737,14 +737,14 @@ TEST_CASE("telemetry: records that the plugin does not accept are limited in byt
   large.request = text;
   const std::string one = to_bytes(large);
   const std::uint64_t fit = TelemetryServerStub::max_waiting_bytes / one.size();
-  const auto say = [&] {
-    peer.say(telemetry_batch, 0, 1, one);
+  const auto send_batch = [&] {
+    peer.send(telemetry_batch, 0, 1, one);
     w.turn();
     w.turn();
   };
-  for (std::uint64_t i = 0; i < fit; ++i) say();
+  for (std::uint64_t i = 0; i < fit; ++i) send_batch();
   CHECK_FALSE(lost);
-  peer.say(telemetry_batch, 0, 1, one);
+  peer.send(telemetry_batch, 0, 1, one);
   REQUIRE(w.until([&] { return lost; }));
 }
 

@@ -84,9 +84,9 @@ void PolicyClientStub::refuse_pending(std::string_view why) {
   }
 }
 
-void PolicyClientStub::useless(std::string_view why) {
+void PolicyClientStub::report_unhealthy(std::string_view why) {
   lost(why);
-  events_.process_useless(compartment_);
+  events_.process_unhealthy(compartment_);
 }
 
 void PolicyClientStub::unanswered(std::uint64_t number, bool late) {
@@ -98,7 +98,7 @@ void PolicyClientStub::unanswered(std::uint64_t number, bool late) {
   if (late && !seen) {
     // Reported in a later turn: the router is inside a call of the table.
     post_owned(reactor_, this, [this, trunk = trunk_.get()] {
-      if (trunk_.get() == trunk && ready_) useless("it does not react");
+      if (trunk_.get() == trunk && ready_) report_unhealthy("it does not react");
     });
     return;
   }
@@ -126,7 +126,7 @@ void PolicyClientStub::on_frame(const Frame &frame, std::string_view payload) {
       if (asked) at->second.seen = true;
       return;
     case policy_verdict:
-      if (!on_verdict(frame, payload)) useless("it sent a damaged verdict");
+      if (!on_verdict(frame, payload)) report_unhealthy("it sent a damaged verdict");
       return;
     case policy_refused:
       if (!asked || at->second.filter) return;
@@ -139,7 +139,7 @@ void PolicyClientStub::on_frame(const Frame &frame, std::string_view payload) {
     case FrameKind::policy_changed:
       return events_.policy_changed();
     default:
-      return useless("it sent what no policy sends");
+      return report_unhealthy("it sent what no policy sends");
   }
 }
 

@@ -29,7 +29,7 @@ class PolicyEvents {
   virtual void policy_filtered(std::uint64_t question, bool listed) = 0;
   virtual void policy_changed() = 0;  // the rules or the result of needs()
   // The process runs but is unhealthy: unresponsive, or it violated the protocol.
-  virtual void process_useless(const std::string &compartment) = 0;
+  virtual void process_unhealthy(const std::string &compartment) = 0;
 };
 
 class PolicyClientStub {
@@ -76,7 +76,7 @@ class PolicyClientStub {
   bool judges(std::uint32_t event) const noexcept;
   void on_frame(const Frame &frame, std::string_view payload);
   bool on_verdict(const Frame &frame, std::string_view payload);
-  void useless(std::string_view why);
+  void report_unhealthy(std::string_view why);
   void lost(std::string_view why);
   void refuse_pending(std::string_view why);
 

@@ -56,8 +56,8 @@ void PolicyServerStub::attach(OwnedFd trunk, std::function<void()> on_lost) {
   trunk_ = std::make_unique<Channel>(reactor_, std::move(trunk), *receiver_,
                                      limits_.message_bytes + max_head_bytes,
                                      limits_.write_queue_bytes + max_head_bytes, false);
-  if (plugin_.policy == nullptr) return say(FrameKind::plugin_failed, 0, 0, plugin_.failure);
-  say(FrameKind::policy_needs, 0, plugin_.policy->needs(plugin_.self));
+  if (plugin_.policy == nullptr) return send(FrameKind::plugin_failed, 0, 0, plugin_.failure);
+  send(FrameKind::policy_needs, 0, plugin_.policy->needs(plugin_.self));
 }
 
 std::uint64_t PolicyServerStub::plugin_number(std::uint64_t exchange) const noexcept {
@@ -103,10 +103,10 @@ void PolicyServerStub::ask(const Frame &frame, const bh_policy_request &asked,
   const bool filter = frame.kind == FrameKind::policy_filter;
   if (status == BH_PENDING) {
     open_[request.exchange] = filter;
-    return say(FrameKind::policy_waits, frame.exchange);
+    return send(FrameKind::policy_waits, frame.exchange);
   }
-  if (filter) return say(FrameKind::policy_filtered, frame.exchange, status == BH_OK ? 1 : 0);
-  if (status != BH_OK) return say(FrameKind::policy_refused, frame.exchange, 0, bh::text(error));
+  if (filter) return send(FrameKind::policy_filtered, frame.exchange, status == BH_OK ? 1 : 0);
+  if (status != BH_OK) return send(FrameKind::policy_refused, frame.exchange, 0, bh::text(error));
   send_verdict(
       frame.exchange, verdict.verdict,
       {std::string(bh::view(verdict.rule)), std::string(bh::view(verdict.reason)), verdict.flags},
@@ -129,18 +129,18 @@ void PolicyServerStub::decided(std::uint64_t number, std::uint32_t verdict, cons
 
 void PolicyServerStub::filtered(std::uint64_t number, bool listed) {
   if (take_open(number, true)) {
-    say(FrameKind::policy_filtered, number & ~link_mask, listed ? 1 : 0);
+    send(FrameKind::policy_filtered, number & ~link_mask, listed ? 1 : 0);
   }
 }
 
 void PolicyServerStub::changed() {
-  say(FrameKind::policy_changed, 0);
+  send(FrameKind::policy_changed, 0);
 }
 
 // ---- frames ----------------------------------------------------------------------------------
 
-void PolicyServerStub::say(FrameKind kind, std::uint64_t exchange, std::uint32_t code,
-                           std::string_view payload) {
+void PolicyServerStub::send(FrameKind kind, std::uint64_t exchange, std::uint32_t code,
+                            std::string_view payload) {
   if (trunk_ == nullptr) return;
   Frame frame;
   frame.kind = kind;
@@ -160,7 +160,7 @@ void PolicyServerStub::send_verdict(std::uint64_t exchange, std::uint32_t verdic
   frame.value = head.size();
   const bh_str parts[] = {bh::str(head), bh::str(rewritten)};
   if (trunk_->send(frame, parts, 2) == BH_E_LIMIT) {
-    say(FrameKind::policy_refused, exchange, 0, "what it wrote is larger than a message may be");
+    send(FrameKind::policy_refused, exchange, 0, "what it wrote is larger than a message may be");
   }
 }
 

@@ -45,8 +45,8 @@ class PolicyServerStub {
   void ask(const Frame &frame, const bh_policy_request &request, std::string_view text);
   bool take_open(std::uint64_t number, bool filter);
   std::uint64_t plugin_number(std::uint64_t exchange) const noexcept;
-  void say(FrameKind kind, std::uint64_t exchange, std::uint32_t code = 0,
-           std::string_view payload = {});
+  void send(FrameKind kind, std::uint64_t exchange, std::uint32_t code = 0,
+            std::string_view payload = {});
   void send_verdict(std::uint64_t exchange, std::uint32_t verdict, const VerdictText &text,
                     std::string_view rewritten);
 

@@ -69,11 +69,11 @@ TelemetryClientStub::TelemetryClientStub(Reactor &reactor, std::string compartme
       required_(required),
       events_(events),
       receiver_(std::make_unique<Receiver>(*this)) {
-  first_word_timer_ =
-      reactor_.timer_start(this, first_word_ms, bh::callback(this, [](TelemetryClientStub &self) {
-                             self.first_word_timer_ = 0;
-                             self.not_known();
-                           }));
+  needs_timer_ = reactor_.timer_start(this, needs_timeout_ms,
+                                      bh::callback(this, [](TelemetryClientStub &self) {
+                                        self.needs_timer_ = 0;
+                                        self.assume_no_commits();
+                                      }));
 }
 
 TelemetryClientStub::~TelemetryClientStub() {
@@ -85,26 +85,26 @@ void TelemetryClientStub::attach(OwnedFd trunk) {
   // The queue fits all unacknowledged records, so the channel never refuses one.
   trunk_ = std::make_unique<Channel>(reactor_, std::move(trunk), *receiver_, 2 * max_bytes,
                                      4 * max_bytes, false);
-  heard_ns_ = reactor_.now_ns();
+  last_ack_ns_ = reactor_.now_ns();
   send_from(0);
 }
 
 void TelemetryClientStub::give_up(std::string reason) {
   failure_ = "compartment \"" + compartment_ + "\": " + std::move(reason);
-  not_known();
+  assume_no_commits();
 }
 
 void TelemetryClientStub::expect(std::uint32_t needs) {
-  if (has_said_) return;
+  if (needs_known_) return;
   needs_ = needs;
-  has_said_ = true;
+  needs_known_ = true;
   events_.telemetry_taken();
 }
 
 // The plugin's needs are unknown and no process is expected soon. No call may go unrecorded if the
 // profile requires the plugin.
-void TelemetryClientStub::not_known() {
-  if (has_said_ || required_) return;
+void TelemetryClientStub::assume_no_commits() {
+  if (needs_known_ || required_) return;
   needs_ &= ~std::uint32_t{BH_TELEMETRY_COMMITS | BH_TELEMETRY_BLOCKS};
   events_.telemetry_taken();
 }
@@ -116,7 +116,7 @@ void TelemetryClientStub::lost() {
 
 std::uint32_t TelemetryClientStub::batch(const bh_record *const *records, std::uint32_t n) {
   const std::size_t first = frames_.size();
-  if (kept_ == 0) heard_ns_ = reactor_.now_ns();
+  if (kept_ == 0) last_ack_ns_ = reactor_.now_ns();
   std::uint32_t taken = 0;
   while (taken < n && !full()) {
     Kept frame = std::exchange(spare_, {});
@@ -150,22 +150,22 @@ void TelemetryClientStub::send_from(std::size_t index) {
 }
 
 void TelemetryClientStub::on_frame(const Frame &frame, std::string_view payload) {
-  heard_ns_ = reactor_.now_ns();
+  last_ack_ns_ = reactor_.now_ns();
   if (frame.kind == FrameKind::plugin_failed) {
     failure_ = "compartment \"" + compartment_ + "\": " + std::string(payload);
-    not_known();
+    assume_no_commits();
     return;
   }
   if (frame.kind == FrameKind::telemetry_needs) {
     needs_ = frame.code;
-    has_said_ = true;
+    needs_known_ = true;
     events_.telemetry_taken();
     return;
   }
   if (frame.kind == FrameKind::telemetry_counters && take_counters(payload)) return;
   if (frame.kind == FrameKind::telemetry_taken && acknowledge(frame.exchange)) return;
   lost();
-  events_.process_useless(compartment_);
+  events_.process_unhealthy(compartment_);
 }
 
 // False: the number is invalid.
@@ -213,11 +213,11 @@ void TelemetryClientStub::watch_silence() {
       this, silence_ms / 4, bh::callback(this, [](TelemetryClientStub &self) {
         self.timer_ = 0;
         if (self.trunk_ == nullptr || self.kept_ == 0) return;
-        if (self.reactor_.now_ns() - self.heard_ns_ < silence_ms * 1'000'000u) {
+        if (self.reactor_.now_ns() - self.last_ack_ns_ < silence_ms * 1'000'000u) {
           return self.watch_silence();
         }
         self.lost();
-        self.events_.process_useless(self.compartment_);
+        self.events_.process_unhealthy(self.compartment_);
       }));
 }
 

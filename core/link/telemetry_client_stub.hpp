@@ -32,7 +32,7 @@ class TelemetryEvents {
   // telemetry_taken().
   virtual void telemetry_committed(const TelemetryClientStub &stub, std::uint64_t below) = 0;
   // See PolicyEvents.
-  virtual void process_useless(const std::string &compartment) = 0;
+  virtual void process_unhealthy(const std::string &compartment) = 0;
 };
 
 class TelemetryClientStub {
@@ -41,14 +41,14 @@ class TelemetryClientStub {
   static constexpr std::uint64_t max_bytes = 8u << 20;
   // a larger batch is split
   static constexpr std::size_t frame_records = 256, frame_bytes = 256u << 10;
-  static constexpr std::uint64_t silence_ms = 30'000;    // without an acknowledgement while records
-                                                         // wait: the process is unresponsive
-  static constexpr std::uint64_t first_word_ms = 5'000;  // until then the plugin is treated as one
-                                                         // that commits
+  static constexpr std::uint64_t silence_ms = 30'000;  // without an acknowledgement while records
+                                                       // wait: the process is unresponsive
+  static constexpr std::uint64_t needs_timeout_ms = 5'000;  // until then the plugin is treated as
+                                                            // one that commits
   static constexpr std::size_t max_counters = 256;
 
   // `required`: the plugin is treated as one that commits until it, or expect(), reports otherwise.
-  // If not required, it is so only for first_word_ms, and not after give_up().
+  // If not required, it is so only for needs_timeout_ms, and not after give_up().
   TelemetryClientStub(Reactor &reactor, std::string compartment, bool required,
                       TelemetryEvents &events);
   ~TelemetryClientStub();
@@ -100,7 +100,7 @@ class TelemetryClientStub {
   void drop_front();
   bool take_counters(std::string_view payload);
   void lost();
-  void not_known();
+  void assume_no_commits();
   void watch_silence();
 
   Reactor &reactor_;
@@ -114,15 +114,15 @@ class TelemetryClientStub {
   // stay valid during a restart.
   std::uint32_t needs_ =
       BH_TELEMETRY_TEXTS | BH_TELEMETRY_EVENTS | BH_TELEMETRY_COMMITS | BH_TELEMETRY_BLOCKS;
-  bool has_said_ = false;  // needs_ is known, from this process or an earlier one
+  bool needs_known_ = false;  // needs_ is known, from this process or an earlier one
   std::vector<std::pair<std::string, std::uint64_t>> counters_;
   std::deque<Kept> frames_;  // sent, or to be sent once a process is connected
   std::size_t kept_ = 0;     // unacknowledged records in them
   std::uint64_t bytes_ = 0;  // of all frames
   Kept spare_;               // the buffer of an acknowledged frame, for reuse
   std::uint64_t earlier_below_ = 0, acknowledged_ = 0;
-  std::uint64_t heard_ns_ = 0;  // time of the last acknowledgement, or of the first send
-  std::uint64_t timer_ = 0, first_word_timer_ = 0;
+  std::uint64_t last_ack_ns_ = 0;  // time of the last acknowledgement, or of the first send
+  std::uint64_t timer_ = 0, needs_timer_ = 0;
 };
 
 }  // namespace bulkhead::link

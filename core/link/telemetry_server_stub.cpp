@@ -75,7 +75,7 @@ void TelemetryServerStub::attach(OwnedFd trunk, std::function<void()> on_lost) {
   trunk_ = std::make_unique<Channel>(reactor_, std::move(trunk), *receiver_,
                                      2 * TelemetryClientStub::max_bytes,
                                      4 * TelemetryClientStub::max_bytes, false);
-  counters_said_.clear();
+  counters_sent_.clear();
   Frame frame;
   frame.kind = FrameKind::plugin_failed;
   const bh_telemetry *table = plugin_.telemetry;
@@ -109,11 +109,11 @@ void TelemetryServerStub::send_counters() {
                            }));
   if (!plugin_.counters) return;
   CountersText text{plugin_.counters()};
-  if (text.values == counters_said_) return;
+  if (text.values == counters_sent_) return;
   Frame frame;
   frame.kind = FrameKind::telemetry_counters;
   trunk_->send(frame, to_bytes(text));
-  counters_said_ = std::move(text.values);
+  counters_sent_ = std::move(text.values);
 }
 
 void TelemetryServerStub::lost() {

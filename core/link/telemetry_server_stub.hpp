@@ -77,7 +77,7 @@ class TelemetryServerStub {
   std::uint64_t known_taken_ = 0, known_committed_ = 0, earlier_below_ = 0;
   std::uint64_t timer_ = 0;
   std::uint64_t counters_timer_ = 0;
-  std::vector<std::pair<std::string, std::uint64_t>> counters_said_;
+  std::vector<std::pair<std::string, std::uint64_t>> counters_sent_;
 };
 
 }  // namespace bulkhead::link

@@ -24,7 +24,7 @@ struct FakeEnds final : pipe::Ends {
   void to_client(std::string_view message) override { printed.emplace_back(message); }
   Result<void> open_lane(bh_lane lane) override {
     opened.push_back(lane);
-    if (refuse_open) return fail(BH_E_UNAVAILABLE, "nobody there");
+    if (refuse_open) return fail(BH_E_UNAVAILABLE, "no listener");
     return {};
   }
   Result<void> send(std::uint32_t kind, std::uint64_t exchange, std::string_view text) override {
@@ -239,10 +239,10 @@ TEST_CASE("without any connection in time it answers and fails") {
   World w;
   w.ends.refuse_open = true;
   w.route.from_client(request(1, "initialize"));
-  w.route.lane_down(w.lane(), {BH_E_UNAVAILABLE, "nobody there"});
+  w.route.lane_down(w.lane(), {BH_E_UNAVAILABLE, "no listener"});
   w.until([&] { return w.ends.dones == 1; });
   REQUIRE(w.ends.printed.size() == 1);
-  CHECK(w.ends.failure == "cannot reach endpoint: nobody there");
+  CHECK(w.ends.failure == "cannot reach endpoint: no listener");
   CHECK(w.ends.opened.size() > 3);
 }
 

@@ -68,7 +68,7 @@ std::string list_folder(const std::string &state_dir) {
   return state_dir + "/audit/signed";
 }
 
-// As an instance is called whose list is a file of that folder.
+// True for a valid instance name, which is also the name of its list.
 bool is_list_name(std::string_view name) noexcept {
   return !name.empty() && name.front() != '.' && name.find('/') == name.npos;
 }

@@ -167,12 +167,12 @@ class FaultFinder {
     const auto where = validator.GetInvalidDocumentPointer();
     const auto rule_at = validator.GetInvalidSchemaPointer();
     rapidjson::Value *rule = rule_at.Get(schema_);
-    if (keyword == "required") return say_missing(path_of(where, config_), rule);
+    if (keyword == "required") return report_missing_members(path_of(where, config_), rule);
     out_.push_back({path_of(where, config_), allowed(keyword, rule)});
     return take_out(where);
   }
 
-  bool say_missing(const std::string &path, rapidjson::Value *rule) {
+  bool report_missing_members(const std::string &path, rapidjson::Value *rule) {
     const rapidjson::Value *names = find(rule, "required");
     if (names == nullptr || !names->IsArray()) return false;
     for (const auto &name : names->GetArray()) {

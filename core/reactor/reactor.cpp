@@ -64,8 +64,8 @@ struct Reactor::State {
   std::unique_ptr<BlockingPool> pool;
 
   void (*rest)() noexcept = nullptr;
-  bool rested = true;  // the callback has run in this pause, or is not set
-  std::uint64_t rest_ns = first_rest_ms * 1'000'000u;
+  bool idle_reported = true;  // the callback has run in this pause, or is not set
+  std::uint64_t idle_after_ns = first_idle_ms * 1'000'000u;
   std::uint64_t last_event = 0;
 
   ~State() { pool.reset(); }  // its jobs post to the rest of this
@@ -86,7 +86,7 @@ struct Reactor::State {
       if (!posted.empty()) return 0;
     }
     if (!deferred.empty() || stopping.load(std::memory_order_relaxed)) return 0;
-    if (!rested) timeout_ms = until_rest(timeout_ms);
+    if (!idle_reported) timeout_ms = until_idle(timeout_ms);
     drop_stale_due();
     if (heap.empty()) return timeout_ms;
     const std::uint64_t at = heap.front().at_ns;
@@ -97,19 +97,19 @@ struct Reactor::State {
     return timeout_ms < 0 ? due_ms : std::min(timeout_ms, due_ms);
   }
 
-  int until_rest(int timeout_ms) const {
+  int until_idle(int timeout_ms) const {
     const std::uint64_t quiet = now - last_event;
-    const std::uint64_t left = quiet < rest_ns ? rest_ns - quiet : 0;
-    const int rest_ms = static_cast<int>(left / 1'000'000u) + 1;
-    return timeout_ms < 0 ? rest_ms : std::min(timeout_ms, rest_ms);
+    const std::uint64_t left = quiet < idle_after_ns ? idle_after_ns - quiet : 0;
+    const int idle_ms = static_cast<int>(left / 1'000'000u) + 1;
+    return timeout_ms < 0 ? idle_ms : std::min(timeout_ms, idle_ms);
   }
   void look_at_pause(bool event) {
     if (event) {
       last_event = now;
-      rested = rest == nullptr;
-    } else if (!rested && now - last_event >= rest_ns) {
-      rested = true;
-      rest_ns = next_rest_ms * 1'000'000u;
+      idle_reported = rest == nullptr;
+    } else if (!idle_reported && now - last_event >= idle_after_ns) {
+      idle_reported = true;
+      idle_after_ns = next_idle_ms * 1'000'000u;
       rest();
     }
   }
@@ -213,9 +213,9 @@ void Reactor::poll(int timeout_ms) {
   s.look_at_pause(event);
 }
 
-void Reactor::on_rest(void (*fn)() noexcept) noexcept {
+void Reactor::set_idle_handler(void (*fn)() noexcept) noexcept {
   state_->rest = fn;
-  state_->rested = fn == nullptr;
+  state_->idle_reported = fn == nullptr;
   state_->last_event = state_->now;
 }
 

@@ -41,12 +41,12 @@ class Reactor {
   // Makes a waiting poll() return. Any thread; async-signal-safe.
   void wake() noexcept;
 
-  // Calls `fn` on the loop's thread after first_rest_ms without a ready descriptor or posted
-  // function, then once per further idle period of next_rest_ms. Used to release what an idle
+  // Calls `fn` on the loop's thread after first_idle_ms without a ready descriptor or posted
+  // function, then once per further idle period of next_idle_ms. Used to release what an idle
   // process does not need. Timers do not end an idle period.
-  static constexpr std::uint64_t first_rest_ms = 1'000;
-  static constexpr std::uint64_t next_rest_ms = 30'000;
-  void on_rest(void (*fn)() noexcept) noexcept;
+  static constexpr std::uint64_t first_idle_ms = 1'000;
+  static constexpr std::uint64_t next_idle_ms = 30'000;
+  void set_idle_handler(void (*fn)() noexcept) noexcept;
 
   // CLOCK_MONOTONIC at the start of this turn.
   std::uint64_t now_ns() const noexcept;

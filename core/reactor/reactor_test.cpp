@@ -357,24 +357,24 @@ TEST_CASE("two jobs of one turn run in parallel, also if one thread is already i
 }
 
 TEST_CASE("an idle pause is reported once, and a timer does not end it") {
-  static int rests;
-  rests = 0;
+  static int idle_calls;
+  idle_calls = 0;
   auto reactor = make();
-  reactor->on_rest([]() noexcept { ++rests; });
+  reactor->set_idle_handler([]() noexcept { ++idle_calls; });
   int ticks = 0;
   std::function<void()> count = [&] { ++ticks; };
-  reactor->timer_start(nullptr, Reactor::first_rest_ms / 2, call, &count);
-  while (rests == 0) reactor->poll(-1);  // hangs if the pause is never reported
+  reactor->timer_start(nullptr, Reactor::first_idle_ms / 2, call, &count);
+  while (idle_calls == 0) reactor->poll(-1);  // hangs if the pause is never reported
   CHECK(ticks == 1);
   reactor->timer_start(nullptr, 5, call, &count);
   while (ticks < 2) reactor->poll(-1);
-  CHECK(rests == 1);
+  CHECK(idle_calls == 1);
   // After a message the next pause begins, which has to be longer.
   reactor->post(nullptr, call, &count);
   while (ticks < 3) reactor->poll(-1);
-  reactor->timer_start(nullptr, Reactor::first_rest_ms + 100, call, &count);
+  reactor->timer_start(nullptr, Reactor::first_idle_ms + 100, call, &count);
   while (ticks < 4) reactor->poll(-1);
-  CHECK(rests == 1);
+  CHECK(idle_calls == 1);
 }
 
 TEST_CASE("a process keeps working after it has released idle memory") {

@@ -76,7 +76,7 @@ struct ListWorld : FakeLaneHost {
     plugin.tools = tools;
     plugin.listing = BH_OK;
     for (const auto &lane : upstreams.find(server)->lanes()) {
-      static_cast<PlaceLane &>(*lane).list_changed(ItemKind::tool);
+      static_cast<ToolsLane &>(*lane).list_changed(ItemKind::tool);
     }
   }
   Session &joined(ClientCaps caps = 0) {

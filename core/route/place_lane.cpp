@@ -25,9 +25,9 @@ std::uint32_t abi_kind(ItemKind kind) {
 
 }  // namespace
 
-PlaceLane::~PlaceLane() = default;
+ToolsLane::~ToolsLane() = default;
 
-void PlaceLane::start() {
+void ToolsLane::start() {
   bool ok = true;
   state_ = LaneState::connecting;
   reason_.clear();
@@ -45,7 +45,7 @@ void PlaceLane::start() {
   host_.lane_changed(*this);
 }
 
-void PlaceLane::read_features() {
+void ToolsLane::read_features() {
   const bh_tools *tools = upstream_.tools;
   const bool more = BH_HAS(bh_tools, tools, features) && tools->features != nullptr;
   const std::uint32_t features = more ? tools->features(upstream_.self) : 0;
@@ -54,7 +54,7 @@ void PlaceLane::read_features() {
 }
 
 // It could be asked to watch before it began anew.
-void PlaceLane::end_watches() {
+void ToolsLane::end_watches() {
   std::size_t ended = 0;
   for (auto &[uri, watch] : watches) ended += std::exchange(watch.on, false) ? 1 : 0;
   if (ended == 0) return;
@@ -63,13 +63,13 @@ void PlaceLane::end_watches() {
                              " resources are not watched");
 }
 
-void PlaceLane::began() {
+void ToolsLane::began() {
   if (state_ != LaneState::ready) return;  // start() is to come
   read_features();
   host_.lane_ready(*this);
 }
 
-bh_status PlaceLane::load(ItemKind kind) {
+bh_status ToolsLane::load(ItemKind kind) {
   ItemList items;
   bh_buf buf{};
   bh_error error = bh::make_error();
@@ -100,7 +100,7 @@ bh_status PlaceLane::load(ItemKind kind) {
   return BH_OK;
 }
 
-void PlaceLane::list_changed(ItemKind kind) {
+void ToolsLane::list_changed(ItemKind kind) {
   if (state_ == LaneState::waiting || state_ == LaneState::connecting) return start();
   if (state_ != LaneState::ready) return;
   reason_.clear();
@@ -115,7 +115,7 @@ void PlaceLane::list_changed(ItemKind kind) {
   host_.lane_changed(*this);
 }
 
-void PlaceLane::close() {
+void ToolsLane::close() {
   state_ = LaneState::closed;
   std::vector<std::uint64_t> own;
   for (Exchange *e = exchanges.head; e != nullptr; e = e->lane_next) {
@@ -126,7 +126,7 @@ void PlaceLane::close() {
   }
 }
 
-void PlaceLane::submit(Exchange &e, const CallInHand &hand) {
+void ToolsLane::submit(Exchange &e, const CallInHand &hand) {
   if (state_ != LaneState::ready) {
     return host_.fail_call(*e.call, code::internal_error,
                            "server \"" + upstream_.name() + "\" is not available: " + reason_,
@@ -149,7 +149,7 @@ void PlaceLane::submit(Exchange &e, const CallInHand &hand) {
 }
 
 // The exchange may end inside.
-bh_status PlaceLane::begin(Exchange &e, std::uint32_t flags, std::string_view arguments,
+bh_status ToolsLane::begin(Exchange &e, std::uint32_t flags, std::string_view arguments,
                            bh_error *error) {
   const std::string name = e.call != nullptr ? e.call->name : e.name;
   bh_call_info info{};
@@ -165,7 +165,7 @@ bh_status PlaceLane::begin(Exchange &e, std::uint32_t flags, std::string_view ar
 }
 
 // Subscriptions, the only thing that is asked of a plugin on behalf of several clients.
-void PlaceLane::request_quietly(mcp::Method method, std::string_view params) {
+void ToolsLane::request_quietly(mcp::Method method, std::string_view params) {
   if (state_ != LaneState::ready || !server_caps_.subscribe) return;
   Exchange *e = host_.exchanges().open();
   if (e == nullptr) return;
@@ -188,7 +188,7 @@ void PlaceLane::request_quietly(mcp::Method method, std::string_view params) {
   host_.tools_refused(id, {status, {}});
 }
 
-void PlaceLane::retract(std::uint64_t exchange, bool sent, std::string_view, const mcp::Scan *) {
+void ToolsLane::retract(std::uint64_t exchange, bool sent, std::string_view, const mcp::Scan *) {
   if (sent) upstream_.tools->call_cancel(upstream_.self, exchange);
 }
 

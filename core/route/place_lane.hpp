@@ -9,10 +9,10 @@
 
 namespace bulkhead {
 
-class PlaceLane final : public Lane {
+class ToolsLane final : public Lane {
  public:
   using Lane::Lane;
-  ~PlaceLane() override;
+  ~ToolsLane() override;
 
   void start() override;
   void close() override;

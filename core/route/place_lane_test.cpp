@@ -17,12 +17,12 @@ struct World : FakeLaneHost {
                       def.max_in_flight = 1;
                       return def;
                     }()};
-  PlaceLane *lane = nullptr;
+  ToolsLane *lane = nullptr;
 
   World() {
     upstream.tools = &tools_table;
     upstream.self = &plugin;
-    lane = static_cast<PlaceLane *>(upstream.lane_for(0, 0));
+    lane = static_cast<ToolsLane *>(upstream.lane_for(0, 0));
   }
   ~World() override { upstream.remove(lane); }
   Call &call(std::string rewritten = {}) {

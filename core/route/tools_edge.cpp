@@ -134,11 +134,11 @@ void ToolsEdge::list_changed(Upstream &upstream, std::uint32_t abi_kind) {
   if (abi_kind < BH_LIST_TOOLS || abi_kind > BH_LIST_PROMPTS) return;
   // The ABI's numbers are those of ItemKind plus one.
   const auto kind = static_cast<ItemKind>(abi_kind - 1);
-  for (const auto &lane : upstream.lanes()) static_cast<PlaceLane &>(*lane).list_changed(kind);
+  for (const auto &lane : upstream.lanes()) static_cast<ToolsLane &>(*lane).list_changed(kind);
 }
 
 void ToolsEdge::began(Upstream &upstream) {
-  for (const auto &lane : upstream.lanes()) static_cast<PlaceLane &>(*lane).began();
+  for (const auto &lane : upstream.lanes()) static_cast<ToolsLane &>(*lane).began();
 }
 
 void ToolsEdge::resource_updated(Upstream &upstream, std::string_view uri) {

@@ -57,7 +57,7 @@ Lane *Upstream::lane_for(ClientCaps caps, std::uint64_t session) {
     if (lane->caps() == key_caps && lane->session() == key_session) return lane.get();
   }
   if (tools != nullptr) {
-    lanes_.push_back(std::make_unique<PlaceLane>(host_, *this, key_caps, key_session));
+    lanes_.push_back(std::make_unique<ToolsLane>(host_, *this, key_caps, key_session));
   } else {
     lanes_.push_back(std::make_unique<WireLane>(host_, *this, key_caps, key_session));
     if (former != nullptr) inherit(*lanes_.back());

@@ -67,7 +67,7 @@ TEST_CASE("requests wait until every server has answered or failed") {
   }
   SECTION("failed") {
     w.plugins["b"].listing = BH_E_UNAVAILABLE;
-    static_cast<PlaceLane &>(*s.view->lanes[1]).list_changed(ItemKind::tool);
+    static_cast<ToolsLane &>(*s.view->lanes[1]).list_changed(ItemKind::tool);
   }
   CHECK(w.handled == Texts{"1", "2"});
   CHECK(process_names == Texts{"then", "then"});

@@ -89,7 +89,7 @@ class Gateway {
     started_ = true;
     front_.show_banner(host_->status());
     on_status();
-    host_->reactor().on_rest(release_idle_memory);
+    host_->reactor().set_idle_handler(release_idle_memory);
     host_->run();
     Console::get().progress("");
     return exit_ok;

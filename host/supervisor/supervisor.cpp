@@ -95,7 +95,7 @@ Result<void> Supervisor::run() {
     if (auto started = start(*child); !started) return started;
   }
   ping_all();
-  reactor_->on_rest(release_idle_memory);
+  reactor_->set_idle_handler(release_idle_memory);
   while (!done_) {
     if (stop_requested_.load(std::memory_order_relaxed) && !stopping_) stop_all();
     reactor_->poll(-1);

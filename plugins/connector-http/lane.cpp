@@ -55,7 +55,7 @@ void Lane::halt() noexcept {
   context_.host.timer_cancel(hold_timer_);
   context_.host.timer_cancel(close_timer_);
   stream_.stop();
-  if (farewell_.call != nullptr) std::exchange(farewell_.call, nullptr)->cancel();
+  if (session_delete_.call != nullptr) std::exchange(session_delete_.call, nullptr)->cancel();
   while (!posts_.empty()) {
     Post *post = posts_.back();
     posts_.pop_back();
@@ -389,11 +389,12 @@ void Lane::close() {
   request.method = Method::del;
   request.head = text;
   request.target = definition_.url.target;
-  if (route_->start(request, farewell_, &farewell_.call, nullptr) != BH_OK) return finish_close();
+  if (route_->start(request, session_delete_, &session_delete_.call, nullptr) != BH_OK)
+    return finish_close();
   start_timer(&close_timer_, context_.settings.delete_wait_ms, &Lane::finish_close);
 }
 
-void Lane::Farewell::over() {
+void Lane::SessionDelete::over() {
   call = nullptr;
   lane.finish_close();
 }

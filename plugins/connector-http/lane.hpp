@@ -81,8 +81,8 @@ class Lane {
     LaneHeaders headers;
     std::size_t size() const noexcept { return bytes.size() + headers.lines.size(); }
   };
-  struct Farewell final : HttpSink {  // the DELETE, whose answer is ignored
-    explicit Farewell(Lane &l) : lane(l) {}
+  struct SessionDelete final : HttpSink {  // the DELETE, whose answer is ignored
+    explicit SessionDelete(Lane &l) : lane(l) {}
     bool on_head(const ResponseHead &) override { return true; }
     bool on_body(std::string_view) override { return true; }
     void on_done(const bh_error *) override { over(); }
@@ -156,7 +156,7 @@ class Lane {
     void (Lane::*fn)();
   };
   Late stream_late_{}, hold_late_{}, close_late_{};
-  Farewell farewell_{*this};
+  SessionDelete session_delete_{*this};
 };
 
 }  // namespace connector_http

@@ -201,7 +201,7 @@ struct SocketWorld {
     if (ends[1] >= 0) ::close(ends[1]);
     ends[1] = -1;
   }
-  void say(std::string_view text) {
+  void respond(std::string_view text) {
     REQUIRE(::write(ends[1], text.data(), text.size()) == static_cast<ssize_t>(text.size()));
   }
   bool ended() {
@@ -214,22 +214,22 @@ struct SocketWorld {
 TEST_CASE("over a socket: one request, one answer, in any pieces") {
   SocketWorld w;
   SECTION("in one piece") {
-    w.say("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok");
+    w.respond("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok");
   }
   SECTION("byte by byte") {
     for (const char c : std::string("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok")) {
       w.fake.run_for(1);
       CHECK_FALSE(w.got.has_value());
-      w.say({&c, 1});
+      w.respond({&c, 1});
     }
   }
   SECTION("in chunks") {
-    w.say("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n1\r\no\r\n");
+    w.respond("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n1\r\no\r\n");
     w.fake.run_for(1);
-    w.say("1\r\nk\r\n0\r\n\r\n");
+    w.respond("1\r\nk\r\n0\r\n\r\n");
   }
   SECTION("until it is closed") {
-    w.say("HTTP/1.0 200 OK\r\n\r\nok");
+    w.respond("HTTP/1.0 200 OK\r\n\r\nok");
     w.close_server();
   }
   REQUIRE(w.ended());
@@ -245,7 +245,7 @@ TEST_CASE("over a socket: one request, one answer, in any pieces") {
 TEST_CASE("over a socket: an incomplete answer is an error without a body") {
   const auto problem = [](std::string_view text, bool closed) {
     SocketWorld w(closed ? 5'000 : 50);
-    w.say(text);
+    w.respond(text);
     if (closed) w.close_server();
     REQUIRE(w.ended());
     CHECK(w.got->body.empty());
@@ -263,7 +263,7 @@ TEST_CASE("over a socket: an incomplete answer is an error without a body") {
 
 TEST_CASE("over a socket: redirects and retries are left to the caller") {
   SocketWorld w;
-  w.say("HTTP/1.1 503 No\r\nRetry-After: 7\r\nContent-Length: 0\r\n\r\n");
+  w.respond("HTTP/1.1 503 No\r\nRetry-After: 7\r\nContent-Length: 0\r\n\r\n");
   REQUIRE(w.ended());
   CHECK(w.got->status == 503);
   CHECK(w.got->retry_after == "7");

@@ -37,7 +37,7 @@ typedef struct instance {
   int pipe_fds[2];
 } instance;
 
-static void say(const instance *self, const char *text) {
+static void log_step(const instance *self, const char *text) {
   bh_str message = {text, strlen(text)};
   self->host->log(self->host->ctx, BH_LOG_INFO, message);
 }
@@ -61,7 +61,7 @@ static void nothing_fd(void *arg, int32_t fd, uint32_t events) {
 }
 
 static bh_status configure(void *self, bh_str json, bh_error *error) {
-  say(self, "configure");
+  log_step(self, "configure");
   if (json.n > 2 && BEHAVIOUR != UNFINISHED)
     return refuse(error, BH_E_INVALID, "an object\x1b[31m is wanted");
   return BH_OK;
@@ -69,7 +69,7 @@ static bh_status configure(void *self, bh_str json, bh_error *error) {
 
 static bh_status start(void *self_, bh_error *error) {
   instance *self = self_;
-  say(self, "start");
+  log_step(self, "start");
   if (BEHAVIOUR == FAILS_IN_START) return refuse(error, BH_E_IO, "no such device");
   if (BEHAVIOUR == LEAKS) {
     const bh_host_executor *executor = self->host->get_ext(self->host->ctx, BH_EXT_HOST_EXECUTOR);
@@ -84,22 +84,22 @@ static bh_status start(void *self_, bh_error *error) {
 
 static bh_status probe(void *self, bh_error *error) {
   (void)error;
-  say(self, "probe");
+  log_step(self, "probe");
   return BH_PENDING;
 }
 
 static void drain(void *self, uint64_t deadline_ns) {
   (void)deadline_ns;
-  say(self, "drain");
+  log_step(self, "drain");
 }
 
 static void stop(void *self) {
-  say(self, "stop");
+  log_step(self, "stop");
 }
 
 static void destroy(void *self_) {
   instance *self = self_;
-  say(self, "destroy");
+  log_step(self, "destroy");
   if (BEHAVIOUR == LEAKS) {
     close(self->pipe_fds[0]);
     close(self->pipe_fds[1]);

@@ -30,7 +30,7 @@ class Fake {
   }
 
  private:
-  void say(const std::string &text) {
+  void write_line(const std::string &text) {
     std::string bytes;
     append_message(cutter_.codec(), text, &bytes);
     for (std::size_t at = 0; at < bytes.size();) {
@@ -40,7 +40,7 @@ class Fake {
     }
   }
   void answer(std::string_view id, std::string_view rest) {
-    say("{\"id\":" + std::string(id) + "," + std::string(rest) + "}");
+    write_line("{\"id\":" + std::string(id) + "," + std::string(rest) + "}");
   }
 
   bool handle(std::string_view text) {
