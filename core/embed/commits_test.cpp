@@ -197,7 +197,7 @@ TEST_CASE(
     REQUIRE(w.turn_until([&] { return w.got.size() == 2; }));
     CHECK(w.got[1].find("no server has run the request") != std::string::npos);
   }
-  SECTION("an event without a message waits for nothing") {
+  SECTION("text that is not a message is answered without waiting") {
     w.client->send(R"({"jsonrpc":"2.0","id":2,"method":"ping"})");
     REQUIRE(w.has_records(BH_RECORD_CALL, 2));
     w.client->send("nonsense");

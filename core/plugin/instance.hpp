@@ -47,7 +47,7 @@ enum class InstanceState : std::uint8_t {
 };
 std::string_view to_string(InstanceState state) noexcept;
 
-// State shared by all instances of a host, which it outlives.
+// State shared by all instances of a host. It outlives them.
 struct HostContext {
   Reactor *reactor = nullptr;
   std::string name, version;
