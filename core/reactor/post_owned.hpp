@@ -19,7 +19,7 @@ bh_status post_owned(Reactor &reactor, const void *owner, F f) {
         const std::unique_ptr<F> owned(static_cast<F *>(arg));
         (*owned)();
       },
-      task.get());
+      task.get(), [](void *arg) { delete static_cast<F *>(arg); });
   if (status == BH_OK) static_cast<void>(task.release());
   return status;
 }

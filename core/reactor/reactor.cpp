@@ -39,6 +39,7 @@ struct Task {
   Callback fn = nullptr;
   void *arg = nullptr;
   bool from_pool = false;
+  Callback drop = nullptr;  // frees `arg` if fn never runs
 };
 
 }  // namespace
@@ -150,6 +151,7 @@ struct Reactor::State {
   void run_tasks(std::vector<Task> &tasks) {
     for (std::size_t i = 0; i < tasks.size(); ++i) {
       const Task task = tasks[i];
+      tasks[i].drop = nullptr;  // forget() may be called inside
       if (task.from_pool) pool_done(task.owner);
       if (task.fn != nullptr) task.fn(task.arg);
     }
@@ -181,7 +183,13 @@ struct Reactor::State {
 };
 
 Reactor::Reactor(std::unique_ptr<State> state) : state_(std::move(state)) {}
-Reactor::~Reactor() = default;
+Reactor::~Reactor() {
+  state_->pool.reset();  // its threads post
+  for (const std::vector<Task> *tasks : {&state_->deferred, &state_->running, &state_->posted}) {
+    for (const Task &task : *tasks)
+      if (task.drop != nullptr) task.drop(task.arg);
+  }
+}
 
 Result<std::unique_ptr<Reactor>> Reactor::create() {
   auto poller = Poller::create();
@@ -232,8 +240,8 @@ std::uint64_t Reactor::now_ns() const noexcept {
   return state_->now;
 }
 
-bh_status Reactor::post(const void *owner, Callback fn, void *arg) {
-  return state_->push({owner, fn, arg, false}, true);
+bh_status Reactor::post(const void *owner, Callback fn, void *arg, Callback drop) {
+  return state_->push({owner, fn, arg, false, drop}, true);
 }
 
 void Reactor::defer(const void *owner, Callback fn, void *arg) {
@@ -324,15 +332,21 @@ void Reactor::forget(const void *owner) {
   s.timers.for_each([&](std::uint64_t handle, const Timer &t) {
     if (t.owner == owner) s.timers.erase(handle);
   });
-  const auto silence = [owner](std::vector<Task> &tasks) {
+  std::vector<Task> dropped;
+  const auto silence = [&](std::vector<Task> &tasks) {
     for (Task &task : tasks) {
-      if (task.owner == owner) task.fn = nullptr;
+      if (task.owner != owner) continue;
+      if (task.drop != nullptr) dropped.push_back(task);
+      task.fn = task.drop = nullptr;
     }
   };
   silence(s.deferred);
   silence(s.running);
-  const std::lock_guard lock(s.posted_mutex);
-  silence(s.posted);
+  {
+    const std::lock_guard lock(s.posted_mutex);
+    silence(s.posted);
+  }
+  for (const Task &task : dropped) task.drop(task.arg);
 }
 
 }  // namespace bulkhead

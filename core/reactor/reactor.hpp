@@ -52,7 +52,8 @@ class Reactor {
   std::uint64_t now_ns() const noexcept;
 
   // bh_host_executor and bh_host_fd specify these functions; `owner` groups entries for forget().
-  bh_status post(const void *owner, Callback fn, void *arg);
+  // `drop`, if not null, frees `arg` if fn never runs: forget(), the end of the reactor.
+  bh_status post(const void *owner, Callback fn, void *arg, Callback drop = nullptr);
   void defer(const void *owner, Callback fn, void *arg);
   std::uint64_t timer_start(const void *owner, std::uint64_t delay_ms, Callback fn, void *arg);
   bh_status timer_cancel(std::uint64_t timer);

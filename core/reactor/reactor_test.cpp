@@ -13,13 +13,16 @@
 #include <condition_variable>
 #include <functional>
 #include <future>
+#include <memory>
 #include <mutex>
 #include <string>
 #include <thread>
 #include <vector>
 
 #include "base/idle_memory.hpp"
+#include "reactor/post_owned.hpp"
 
+using bulkhead::post_owned;
 using bulkhead::Reactor;
 
 namespace {
@@ -410,4 +413,33 @@ TEST_CASE("forget() removes everything of an owner and nothing else") {
   reactor->poll(0);
   CHECK(calls == 1);
   CHECK(reactor->held(&owner).watches == 0);
+}
+
+TEST_CASE(
+    "what a posted task owns is freed once: when it has run, is forgotten, or the loop ends") {
+  const auto owned = std::make_shared<int>(0);
+  auto loop = *Reactor::create();
+  const int owner = 0, other = 0;
+  int ran = 0;
+  const auto post = [&](const void *of, std::function<void()> then = {}) {
+    return post_owned(*loop, of, [&ran, owned, then] {
+      ++ran;
+      if (then) then();
+    });
+  };
+  REQUIRE(post(&owner) == BH_OK);
+  REQUIRE(post(&owner, [&] { loop->forget(&owner); }) == BH_OK);  // the first has run
+  REQUIRE(post(&owner) == BH_OK);
+  REQUIRE(post(&other) == BH_OK);
+  CHECK(owned.use_count() == 5);
+  loop->poll(0);
+  CHECK(ran == 3);
+  CHECK(owned.use_count() == 1);
+  REQUIRE(post(&owner) == BH_OK);
+  REQUIRE(post(&other) == BH_OK);
+  loop->forget(&owner);
+  CHECK(owned.use_count() == 2);
+  loop.reset();
+  CHECK(owned.use_count() == 1);
+  CHECK(ran == 3);
 }
