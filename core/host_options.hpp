@@ -39,49 +39,47 @@ struct HostOptions {
   // Receives every log line (component, text); may be empty. Called on any thread.
   std::function<void(LogLevel, std::string_view component, std::string_view text)> log;
   LogLevel log_level = LogLevel::info;
-  // Called on the reactor thread whenever a server's state or tool count changed.
+  // Called on the reactor thread when a server's state or tool count has changed.
   std::function<void()> on_status;
-  // Start upstreams at once (true), or when the first client has said what it can do (false).
+  // true: start upstreams immediately; false: when the first client has sent its capabilities.
   bool eager = true;
-  // Plugins linked into the program: entry functions by plugin name, looked at before files.
+  // Plugins linked into the program: entry functions by plugin name, searched before files.
   std::vector<std::pair<std::string, bh_plugin_entry_fn>> static_plugins;
-  // Files that were opened and checked before this process gave up reading them, by the plugin's
-  // name in the profile; looked at before the folders.
+  // Files opened and checked before this process gave up the right to read them, by the plugin's
+  // name in the profile; searched before the folders.
   std::map<std::string, CheckedLibrary> checked_plugins;
-  // Of the profile's servers and tools, policy and telemetry plugins, those behind a link, by
-  // remote_name(); see attach().
+  // The profile's servers and plugins behind a link, by remote_name(); see attach().
   std::map<std::string, RemoteUse> remote;
-  // The process of that compartment hangs or sends what it may not: it is of no use any more. On
-  // the reactor thread.
-  std::function<void(const std::string &compartment)> on_useless;
-  // A question to a person (policy verdict "ask") has ended, however that was; the log has a line
-  // of it, too. On the reactor thread, from inside the router: it takes a note and returns.
+  // The process of that compartment is unresponsive or has violated the protocol. Called on the
+  // reactor thread.
+  std::function<void(const std::string &compartment)> on_unhealthy;
+  // An approval has ended, with any outcome; this is also logged. Called on the reactor thread,
+  // inside the router: it stores the outcome and returns.
   std::function<void(const ApprovalOutcome &)> on_approval;
-  // For the client whose call was refused since nobody could be asked: what would be asked, such as
-  // a command; may be empty.
+  // Appended to the refusal of a call that no surface could approve: how to approve calls, for
+  // example a command; may be empty.
   std::string approval_hint;
-  // Definitions of tools that were not known, or are others now (see profile/pins.hpp): whoever
-  // keeps them has them in the next profile as `pinned`. As on_approval.
+  // New or changed tool definitions (see profile/pins.hpp). A program that stores them sets them in
+  // the next profile as `pinned`. Called like on_approval.
   std::function<void(const std::vector<PinNews> &)> on_pins;
-  // What a lazy server lists was not known, or is another now: whoever keeps it has it in the next
-  // profile as the server's `kept`, with the `definition` that it goes with. Only for servers whose
-  // kept.definition is set. As on_approval.
+  // A lazy server's list is new or has changed. A program that stores it sets it in the next
+  // profile as the server's `kept`, with its `definition`. Only for servers whose kept.definition
+  // is set. Called like on_approval.
   std::function<void(const ListNews &)> on_list;
-  // 32 bytes, the same in every life of this gateway: its clients' sessions can go on in the next
-  // one, and in this one if they were evicted to make room. Empty: they end with the process, and
-  // with their eviction. `epoch` grows with each life.
+  // 32 bytes, the same in every run of this gateway. With the key, clients' sessions can be resumed
+  // by the next process, and by this one if they were evicted. Empty: sessions end with the process
+  // and with their eviction. `epoch` increases with each run.
   std::string sealing_key;
   std::uint32_t epoch = 0;
-  // What the process before this one knew of its clients' sessions, and this one will leave to the
-  // next; null: a session that goes on has lost its subscriptions and log level, and the client
-  // that comes with the process (standard input) is a new one.
+  // Session state from the previous process, and for the next one. Null: a resumed session has lost
+  // its subscriptions and log level, and the client of the process (standard input) is a new one.
   std::shared_ptr<Ledger> ledger;
-  // Servers without a PID namespace are ended with all that they have left behind in any case. With
-  // this, also when somebody kills the process that sees to it: then the whole program is made a
-  // child subreaper, and children of it that were left by others, in sessions of their own, are
-  // killed when a server ends. Not for a program that starts such processes itself.
+  // Servers without a PID namespace are always ended with all their descendants. With this option,
+  // this also holds if their watching process is killed: the program becomes a child subreaper, and
+  // when a server ends, orphaned children in sessions of their own are killed. Do not set it in a
+  // program that starts such processes itself.
   bool adopt_orphans = false;
-  // What another process does for this one.
+  // Services that another process provides to this one.
   HostServices services;
 };
 

@@ -70,7 +70,7 @@ struct World : ListWorld {
   void connect_notes() {
     notes.connected = true;
     for (const auto &lane : upstreams.find("notes")->lanes()) {
-      static_cast<PlaceLane &>(*lane).list_changed(ItemKind::resource);
+      static_cast<ToolsLane &>(*lane).list_changed(ItemKind::resource);
     }
   }
   Texts told() const {
