@@ -31,8 +31,8 @@ class PluginHost {
 
   // Maps and starts the plugins. An error: a required plugin cannot start.
   Result<void> start();
-  // The missing parts of its servers' sandboxes so far (see Spawner::missing()), and a function that is
-  // called when that grows.
+  // The missing parts of its servers' sandboxes so far (see Spawner::missing()), and a function
+  // that is called when that grows.
   std::vector<std::string> servers_missing() const;
   std::function<void()> on_servers_missing;
   // See ServerStub::attach().
