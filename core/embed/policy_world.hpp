@@ -22,7 +22,7 @@ struct PolicyWorld : JudgedWorld {
   bool sent_call() { return up.last("a").find("tools/call") != std::string::npos; }
   void answer(const std::string &result) {
     up.send("a", R"({"jsonrpc":"2.0","id":)" + FakeUpstreams::id_of(up.last("a")) +
-                        R"(,"result":)" + result + "}");
+                     R"(,"result":)" + result + "}");
   }
   // The record of the last call.
   const FakeJudge::Kept &record() {
