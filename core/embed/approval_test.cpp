@@ -281,13 +281,13 @@ TEST_CASE("a tool that is approved with any arguments is that one, of that sessi
   SECTION("another definition, and again the former one") {
     const std::string former = w.up.tools["a"];
     w.up.tools["a"] = R"([{"name":"x","description":"new"},{"name":"y"}])";
-    w.up.say("a", tools_changed);
+    w.up.send("a", tools_changed);
     REQUIRE(w.turn_until([&] { return w.lists(c, "new"); }));
     c.call("4", "a__x", R"(,"arguments":{"n":1})");
     REQUIRE(w.pending().size() == 1);
     REQUIRE(w.answer(w.pending()[0].id, false).has_value());
     w.up.tools["a"] = former;
-    w.up.say("a", tools_changed);
+    w.up.send("a", tools_changed);
     REQUIRE(w.turn_until([&] { return !w.lists(c, "new"); }));
     c.call("5", "a__x", R"(,"arguments":{"n":1})");
     left = 0;

@@ -40,14 +40,15 @@ struct PolicyWorld : JudgedWorld {
 // A client that may repeat its handshake.
 class RawClient final : private ClientEnd {
  public:
-  explicit Guest(Host &host) : clients_(static_cast<HostImpl &>(host).route().clients.sessions) {
+  explicit RawClient(Host &host)
+      : clients_(static_cast<HostImpl &>(host).route().clients.sessions) {
     bh_peer peer{};
     peer.size = sizeof peer;
     peer.flags = BH_PEER_HANDSHAKE_OPTIONAL;
     peer.transport = bh::str("test");
     REQUIRE(clients_.open(*this, peer, &session_, nullptr) == BH_OK);
   }
-  ~Guest() override {
+  ~RawClient() override {
     if (session_ != 0) clients_.close(session_, BH_SESSION_GONE);
   }
   void deliver(const std::string &message) {

@@ -52,7 +52,7 @@ struct World : MessageWorld {
     decision.rule = asking.rule;
     decision.reason = "it writes";
     const Scanned message(asking.message());
-    return desk.ask(call, message.get(), decision, &refusal);
+    return desk.ask(call, message.get(), DefinitionHash{}, decision, &refusal);
   }
   Call &asked(Session &session, const Asking &asking = {}) {
     Call *call = nullptr;
