@@ -42,7 +42,7 @@ bool Route::take_line(std::string_view text) {
   const Line line = classify(text);
   if (line.kind == LineKind::request) return request(line, text);
   const bool response = line.kind == LineKind::response;
-  // A question whose connection is gone has no asker any more, and its id may be another's now.
+  // A request of a connection that has ended has no recipient, and its id may be in use again.
   if (response && (wire_ != Wire::up || !backlog_.take_question(line.id))) return false;
   pass(response ? BH_LANE_RESPONSE : BH_LANE_NOTIFICATION, 0, text);
   return false;

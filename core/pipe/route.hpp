@@ -100,7 +100,7 @@ class Route {
   Attempts attempts_{limits_};
   ClientHold hold_{limits_};
 
-  bool long_outage_ = false;  // requests do not wait any more
+  bool long_outage_ = false;  // requests no longer wait
   bool client_full_ = false;
   bool input_ended_ = false, finished_ = false, ended_ = false;
   std::uint64_t retry_timer_ = 0, outage_timer_ = 0, end_timer_ = 0;

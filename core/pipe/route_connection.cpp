@@ -41,7 +41,7 @@ void Route::connected(bh_lane lane) {
 }
 
 void Route::send_waiting() {
-  // One by one: should the connection fall meanwhile, what is still here was not sent and waits on.
+  // One by one: if the connection fails during this loop, the rest was not sent and stays queued.
   while (backlog_.waiting() != 0 && !ended_ && wire_ == Wire::up) {
     const Backlog::Waiting message = backlog_.take_first();
     const std::size_t left = backlog_.waiting();

@@ -30,7 +30,7 @@ struct Settings {
   std::uint64_t retry_min_ms = 20, retry_max_ms = 300'000;  // a server's `retry` is clamped
   std::uint64_t backoff_max_ms = 30'000;
   std::uint64_t quiet_post_ms = 60'000;     // a notification's POST without an answer ends
-  std::uint64_t lingering_ms = 10'000;      // a stream that goes on behind its answer ends
+  std::uint64_t lingering_ms = 10'000;      // a stream that continues after its answer ends
   std::uint32_t repeats = 3;                // of a request that a server refuses with Retry-After
   std::uint32_t resume_attempts = 5;        // in a row without an event
   std::uint32_t stream_failures = 3;        // a stream's server cannot be reached so often: down
