@@ -111,9 +111,9 @@ std::string scope_text(bool tool, bool session, std::uint32_t minutes) {
 
 enum class Answer : std::uint8_t { allow, deny, revoke };
 
-int answer_one(const Arguments &arguments, Answer answer) {
-  const bool revokes = answer == Answer::revoke;
-  const bool allow = answer == Answer::allow;
+int answer_one(const Arguments &arguments, Answer kind) {
+  const bool revokes = kind == Answer::revoke;
+  const bool allow = kind == Answer::allow;
   if (arguments.question.size() < min_id) {
     return complain("at least " + std::to_string(min_id) + " characters of the id are needed",
                     exit_usage);

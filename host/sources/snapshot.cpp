@@ -173,11 +173,11 @@ std::string compartment_table(std::string_view json) {
 std::string client_table(std::string_view json) {
   Table table({"CLIENT", "CLAIMED", ">SESSIONS", ">CALLS"});
   each(mcp::member(json, "clients"), [&](std::string_view item) {
-    const std::string process = text_of(item, "process_name");
-    table.add({first_line(process.empty() ? text_of(item, "transport") : process, 40),
-               first_line(text_of(item, "claimed_name"), 40),
-               std::to_string(number_of(item, "sessions")),
-               std::to_string(number_of(item, "calls"))});
+    const std::string process = member_shown(item, "process_name");
+    table.add({first_line(process.empty() ? member_shown(item, "transport") : process, 40),
+               first_line(member_shown(item, "claimed_name"), 40),
+               std::to_string(member_number(item, "sessions")),
+               std::to_string(member_number(item, "calls"))});
   });
   return table.empty() ? "" : table.str("  ");
 }
