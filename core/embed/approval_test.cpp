@@ -237,8 +237,9 @@ TEST_CASE("a tool that is approved with any arguments is that one, of that sessi
   Client c(*w.host), other(*w.host);
   c.call("1", "a__x", R"(,"arguments":{"n":1})");
   const std::string id = w.pending().at(0).id;
+  const bool minutes = GENERATE(false, true);
   const ApprovalScope scope =
-      GENERATE(tool_scope, ApprovalScope{ApprovalScope::Kind::minutes, 5, true});
+      minutes ? ApprovalScope{ApprovalScope::Kind::minutes, 5, true} : tool_scope;
   REQUIRE(w.answer(id, true, scope).has_value());
   REQUIRE(w.sends(1));
   c.call("2", "a__x", R"(,"arguments":{"n":2})");
@@ -274,6 +275,7 @@ TEST_CASE("a tool that is approved with any arguments is that one, of that sessi
   }
   SECTION("other rules, although the same rule asks") {
     w.judge.changed();
+    w.turn();
     c.call("4", "a__x", R"(,"arguments":{"n":1})");
     left = 0;
     end = "withdrawn nobody ";
@@ -319,6 +321,7 @@ TEST_CASE("a tool is not approved because of rules that were replaced while a pe
   Client c(*w.host);
   c.call("1", "a__x", R"(,"arguments":{"n":1})");
   w.judge.changed();
+  w.turn();
   REQUIRE(w.answer(w.pending().at(0).id, true, tool_scope).has_value());
   REQUIRE(w.sends(1));
   CHECK(w.outcomes.back() == "allowed terminal once");

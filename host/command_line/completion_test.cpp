@@ -1,4 +1,5 @@
 #include "command_line/completion.hpp"
+#include "command_line/commands.hpp"
 
 #include <stdio.h>
 
@@ -48,7 +49,8 @@ TEST_CASE("all commands are listed") {
   for (const auto &command : tree.commands) names += command.name + " ";
   CHECK(names ==
         "serve stdio tools resources prompts call warm approve revoke approvals aggregator relay "
-        "status doctor reload import profile plugin mcp pins policy inspect timeline calls audit "
+        "status doctor reload import profile plugin mcp pins policy inspect timeline calls logs "
+        "audit "
         "completion ");
 }
 
@@ -59,7 +61,7 @@ TEST_CASE("arguments are parsed, and invalid ones exit with code 2") {
   auto parsed = parse_arguments(11, serve);
   REQUIRE(std::holds_alternative<Arguments>(parsed));
   const auto &arguments = std::get<Arguments>(parsed);
-  CHECK(arguments.command == Command::serve);
+  CHECK(arguments.run == run_serve);
   CHECK(arguments.config == "a.json");
   CHECK(arguments.listen == "127.0.0.1:0");
   CHECK(arguments.single_process);

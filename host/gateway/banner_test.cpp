@@ -160,7 +160,7 @@ TEST_CASE("a status snapshot is JSON and can be shown as text") {
   CHECK(mcp::member(json, "policy") == R"({"generation":2,"rules":1,"digest":"d1"})");
   CHECK(has(text, "git\"hub"));
   INFO(text);
-  CHECK(has(text, "CLIENT  CLAIMED           SESSIONS  CALLS\n"));
+  CHECK(has(text, "CLIENT  CLAIMED          SESSIONS  CALLS\n"));
   CHECK(has(text, "node    Claude?[2J Code         2      7\n"));
   const std::string_view clients = mcp::member(json, "clients");
   CHECK(

@@ -107,8 +107,9 @@ TEST_CASE("the needs reported to the host follow the configuration") {
   Made m;
   REQUIRE(m.configure(R"({"texts":false,"on_failure":"block"})") == BH_OK);
   CHECK(m.table()->needs(m.plugin->self) == (BH_TELEMETRY_BLOCKS | BH_TELEMETRY_EVENTS));
-  REQUIRE(m.configure(R"({"rejected_arguments":true})") == BH_OK);
-  CHECK(m.table()->needs(m.plugin->self) ==
+  Made other;
+  REQUIRE(other.configure(R"({"rejected_arguments":true})") == BH_OK);
+  CHECK(other.table()->needs(other.plugin->self) ==
         (BH_TELEMETRY_TEXTS | BH_TELEMETRY_REJECTED | BH_TELEMETRY_EVENTS));
 }
 

@@ -697,7 +697,9 @@ TEST_CASE("a file of another schema version is left unchanged, and the next one 
     CHECK(one(w.file(2), "SELECT min(id) FROM mcp_calls") == "11");
     CHECK(one(w.file(2), "SELECT group_concat(kind) FROM audit_marks") == "start,end");
     CHECK(w.check().broken.find("written by schema 1") != std::string::npos);
-    run("PRAGMA user_version = 2");  // files of both versions form one chain
+    const std::string version =
+        "PRAGMA user_version = " + std::to_string(record_store::schema_version);
+    run(version.c_str());  // files of both versions form one chain
     CHECK(w.check().broken == "");
     CHECK(w.check().rows == 12 + 7);
   }
