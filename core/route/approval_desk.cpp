@@ -6,6 +6,7 @@
 #include "bulkhead/cpp/basics.hpp"
 #include "bulkhead/cpp/clock.hpp"
 #include "bulkhead/cpp/json_writer.hpp"
+#include "mcp/methods.hpp"
 #include "route/approval_form.hpp"
 #include "route/shown_json.hpp"
 
@@ -224,10 +225,11 @@ void ApprovalDesk::end_grants(const std::vector<ApprovalGrant> &grants, Approval
     Session client;  // the names as the person saw them; the session itself may have ended
     client.transport = q.transport;
     client.principal = q.principal;
+    client.address = q.peer;
     client.claimed_name = std::make_shared<const std::string>(q.claimed_name);
     Call call;
     call.session = &client;
-    call.method = mcp::Method::tools_call;
+    call.method = mcp::method_of(q.method);
     call.server = q.server;
     call.name = q.name;
     call.request.reply.session = q.session;

@@ -435,7 +435,7 @@ void Calls::take_approval(Call &call, bool allow, ApprovalSurface surface,
   const ApprovalEnd end = allow ? ApprovalEnd::allowed : ApprovalEnd::denied;
   // Other calls of the tool are not allowed because of rules that were replaced.
   const bool outdated = wanted.tool && call.rules != rules_;
-  const ApprovalScope scope = outdated ? ApprovalScope{} : wanted;
+  const ApprovalScope scope = outdated || !allow ? ApprovalScope{} : wanted;
   const auto question = needs_.desk.close(call, end, surface, scope);
   if (!question) return;
   CallInHand hand = needs_.parking.take(call);

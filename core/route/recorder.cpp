@@ -343,9 +343,10 @@ void Recorder::record(Call &call, const End &end, bool has_place) {
   entry->response = std::move(account.response);
   const bool not_sent = end.outcome == BH_OUTCOME_REFUSED && !account.dispatched;
   if (not_sent) entry->facts.flags |= BH_RECORD_NOT_SENT;
-  // Refused before it went anywhere: what it asked for is not kept either, unless the profile wants
-  // it; and never what a rule would have taken out.
-  if (not_sent && (account.action == BH_VERDICT_REWRITE || !records_rejected())) {
+  // The arguments of a rejected call are recorded only if the profile wants it, and only if a
+  // policy has decided without rewriting: it might have removed some of them.
+  const bool decided = account.action != 0 && account.action != BH_VERDICT_REWRITE;
+  if (not_sent && (!decided || !records_rejected())) {
     text_bytes_ -= entry->request.size();
     entry->request = account.more_than_arguments && !entry->request.empty()
                          ? R"({"arguments":{"redacted_by_policy":true}})"

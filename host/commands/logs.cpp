@@ -59,11 +59,20 @@ class LogFile {
     const bool same = fd_ && ::fstat(fd_.get(), &mine) == 0 && there && mine.st_ino == now.st_ino &&
                       mine.st_dev == now.st_dev;
     if (same && now.st_size < offset_) offset_ = 0;  // truncated by somebody
+    if (there && !same && fd_) text += rest_of(fd_.get(), offset_, &offset_);  // written since
     if (there && !same && open()) text += rest_of(fd_.get(), 0, &offset_);
-    return shown(text);
+    quiet_polls_ = text.empty() ? quiet_polls_ + 1 : 0;
+    return quiet_polls_ == line_polls ? rest() : shown(text);
+  }
+
+  // The line that has no end yet.
+  std::string rest() {
+    return partial_.empty() ? std::string() : printable(std::exchange(partial_, {})) + '\n';
   }
 
  private:
+  static constexpr int line_polls = 4;  // a line that has not grown for a second is complete
+
   static int open_file(const std::string &path) {
     return ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
   }
@@ -104,6 +113,7 @@ class LogFile {
   OwnedFd fd_;
   off_t offset_ = 0;
   std::string partial_;
+  int quiet_polls_ = 0;
 };
 
 // Why there is no log.
@@ -141,7 +151,7 @@ int run_logs(const Arguments &arguments) {
   const bool follow = arguments.records.follow;
   if (!is_name || (!log.exists() && !(known && follow))) return no_log(servers, arguments.name);
   const std::uint64_t lines = arguments.records.limit == 0 ? usual_lines : arguments.records.limit;
-  if (!write_stdout(log.last(lines))) return exit_failed;
+  if (!write_stdout(log.last(lines) + (follow ? std::string() : log.rest()))) return exit_failed;
   while (follow) {
     ::usleep(log_poll_us);
     if (const std::string text = log.more(); !text.empty() && !write_stdout(text))

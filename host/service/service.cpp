@@ -233,7 +233,6 @@ void Service::prepared(Job &job) {
         refuse_with(BH_E_INTERNAL, "the profile is not valid; nothing was changed", job.errors));
   }
   if (job.change.answer.code != BH_OK) return finish(std::move(job.change.answer));
-  restarts_ = job.restarts;
   job.notes = job.change.next.profile.notes;
   for (const std::string &note : job.notes) backend_.log(LogLevel::warn, note);
   backend_.apply(std::move(job.change.next),
@@ -247,11 +246,13 @@ void Service::applied(Job &job, Result<ApplyReport> report) {
     backend_.log(LogLevel::error, "reload: " + report.error().text);
     // If the endpoint was restarted during the change, it has started with the new profile.
     const bool later = report.error().code == BH_E_UNAVAILABLE;
+    if (later) restarts_ = job.restarts;
     const char *what = job.what == What::reload || job.what == What::restart
                            ? (later ? "not confirmed" : "nothing was changed")
                            : "saved; it takes effect after a restart or reload";
     return finish(refuse_with(BH_E_INTERNAL, what, {report.error().text}));
   }
+  restarts_ = job.restarts;
   job.report = *std::move(report);
   if (!job.report.policy.empty()) {
     backend_.log(LogLevel::info, "reload: policy: " + describe_changes(job.report.policy_mark));

@@ -32,6 +32,7 @@ struct Settings {
   std::uint64_t quiet_post_ms = 60'000;     // a notification's POST without an answer ends
   std::uint64_t lingering_ms = 10'000;      // a stream that continues after its answer ends
   std::uint32_t repeats = 3;                // of a request that a server refuses with Retry-After
+  std::size_t repeatable_bytes = 64 << 10;  // a larger request is not kept, and so not repeated
   std::uint32_t resume_attempts = 5;        // in a row without an event
   std::uint32_t stream_failures = 3;        // a stream's server cannot be reached so often: down
   std::size_t error_body_bytes = 64 << 10;  // read of an answer that is an error

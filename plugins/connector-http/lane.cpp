@@ -156,7 +156,8 @@ bh_status Lane::start_post(const bh_lane_message &message, const LaneHeaders &he
   request.fresh_connection = initialize;
   Post *post = context_.take_post();
   post->prepare(*this, message.kind, message.exchange, initialize, wire_ == Wire::http_sse);
-  if ((message.flags & (BH_LANE_INITIALIZE | BH_LANE_REPEATABLE)) != 0)
+  if ((message.flags & (BH_LANE_INITIALIZE | BH_LANE_REPEATABLE)) != 0 &&
+      request.body_bytes <= context_.settings.repeatable_bytes)
     post->keep(joined(message), headers, message.deadline_ns);
   const bh_status status = post->start(*route_, request, error);
   if (status != BH_OK) {

@@ -35,6 +35,7 @@ void Post::prepare(Lane &lane, std::uint32_t kind, std::uint64_t exchange, bool 
   began_ns_ = context_.host.now_ns();
   failure_.reset();
   kept_.reset();
+  waits_ = false;
 }
 
 bh_status Post::start(HttpRoute &route, const HttpRequest &request, bh_error *error) {
@@ -45,6 +46,7 @@ bh_status Post::start(HttpRoute &route, const HttpRequest &request, bh_error *er
 
 void Post::cancel() noexcept {
   context_.host.timer_cancel(timer_);
+  kept_.reset();
   if (call_ != nullptr) std::exchange(call_, nullptr)->cancel();
   context_.spare.give_back(std::move(body_));
   body_ = BodyBuffer{};
@@ -56,6 +58,7 @@ void Post::cancel() noexcept {
 }
 
 bool Post::overdue(std::uint64_t now_ns) const noexcept {
+  if (waits_) return false;
   if (answered_) return now_ns - answered_ns_ > context_.settings.lingering_ms * ns_per_ms;
   const bool waits_for_answer = kind_ == BH_LANE_REQUEST && !http_sse_;
   return !waits_for_answer && now_ns - began_ns_ > context_.settings.quiet_post_ms * ns_per_ms;
@@ -71,6 +74,7 @@ bool Post::on_head(const ResponseHead &head) {
 }
 
 bool Post::success_head(const ResponseHead &head) {
+  kept_.reset();
   if (initialize_ && !http_sse_ && !resuming_ && !lane_->take_session(head.session_id)) {
     return refuse(BH_E_PROTOCOL, "the session id holds bytes that are not allowed");
   }
@@ -249,6 +253,7 @@ void Post::keep(std::string message, LaneHeaders headers, std::uint64_t deadline
 bool Post::repeat_later() {
   if (!kept_ || !failure_->asks_to_wait() || !not_repeated().empty()) return false;
   ++kept_->repeats;
+  waits_ = true;
   timer_ = context_.host.timer_start(
       failure_->retry_after_ms, [](void *arg) { static_cast<Post *>(arg)->repeat(); }, this);
   return true;
@@ -267,6 +272,8 @@ std::string Post::not_repeated() const {
 
 void Post::repeat() {
   timer_ = 0;
+  waits_ = false;
+  began_ns_ = context_.host.now_ns();
   mode_ = Mode::none;
   body_.clear();
   failure_.reset();

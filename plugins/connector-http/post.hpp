@@ -99,6 +99,7 @@ class Post final : public HttpSink {
     std::uint32_t repeats = 0;
   };
   std::optional<Kept> kept_;
+  bool waits_ = false;  // for Retry-After
 };
 
 }  // namespace connector_http
