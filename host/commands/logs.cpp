@@ -151,11 +151,13 @@ int run_logs(const Arguments &arguments) {
   const bool follow = arguments.records.follow;
   if (!is_name || (!log.exists() && !(known && follow))) return no_log(servers, arguments.name);
   const std::uint64_t lines = arguments.records.limit == 0 ? usual_lines : arguments.records.limit;
-  if (!write_stdout(log.last(lines) + (follow ? std::string() : log.rest()))) return exit_failed;
+  std::string text = log.last(lines);
+  if (!follow) text += log.rest();
+  if (!write_stdout(text)) return exit_failed;
   while (follow) {
     ::usleep(log_poll_us);
-    if (const std::string text = log.more(); !text.empty() && !write_stdout(text))
-      return exit_failed;
+    text = log.more();
+    if (!text.empty() && !write_stdout(text)) return exit_failed;
   }
   return exit_ok;
 }
