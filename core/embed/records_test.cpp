@@ -200,7 +200,7 @@ TEST_CASE("texts are cut at a character boundary; their lengths are complete") {
   CHECK(r[1].result_bytes == large.size() + 8);
 }
 
-TEST_CASE("what a rule takes out of a call is not on record if the call is refused later") {
+TEST_CASE("what a rule removes from a call is not recorded if the call is refused later") {
   RecordWorld w(decides);
   w.profile.pins.mode = PinRules::Mode::enforce;
   w.judge.telemetry_needs = BH_TELEMETRY_TEXTS | BH_TELEMETRY_REJECTED;

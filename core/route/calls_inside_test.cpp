@@ -105,7 +105,7 @@ std::string expected_inside(const StepCase &step, const std::string &what) {
   if (what == "time" && !server_time && name != "the approval form") return leads_to;
   // No server has it yet, and no person was asked.
   if (question && is_one_of({"server answers", "server fails", "input ends"})) return leads_to;
-  // The rules of the verdict were replaced meanwhile: they are asked again.
+  // The rules of the verdict were replaced before it came: the policy is asked again.
   if (question && leads_to == "deciding" && what == "allowed by old rules") return leads_to;
   if (question && leads_to != "deciding" &&
       is_one_of({"allowed by old rules", "committed, rules: no", "its turn, rules: no"})) {

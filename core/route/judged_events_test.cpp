@@ -142,7 +142,7 @@ TEST_CASE("what waits too long, or is too much, is refused") {
   }
 }
 
-TEST_CASE("a request that its server has cancelled is not forwarded any more") {
+TEST_CASE("a request that its server has cancelled is no longer forwarded") {
   World w;
   w.policy.decides = BH_PENDING;
   CHECK_FALSE(w.judge("a", "{}", 7));

@@ -56,7 +56,7 @@ TEST_CASE("a log line follows its call and the client's level") {
   CHECK(w.events(w.first) == 2);
 }
 
-TEST_CASE("a log line of nobody reaches those who have set a level") {
+TEST_CASE("a log line without a session reaches the clients that have set a level") {
   World w;
   View view;
   view.clients = {&w.first, &w.second};

@@ -124,7 +124,7 @@ TEST_CASE("a waiting request ends with a cancellation, or with its client") {
   CHECK(w.handled == Texts{"1"});
 }
 
-TEST_CASE("a session that ends while requests are served is not served any more") {
+TEST_CASE("a session that ends while requests are served is no longer served") {
   ListWorld w;
   w.add("b", "");
   Session &s = w.joined();
