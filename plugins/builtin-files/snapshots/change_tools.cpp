@@ -14,7 +14,6 @@
 namespace builtin_files {
 namespace {
 
-using bh::json::quoted;
 using tool_kit::error_result;
 
 constexpr std::uint64_t default_page = 5000, max_page = 64u << 20;
@@ -35,11 +34,11 @@ void add(Changes *out, const Change &change, const Head &head) {
   const bool is_link = e.kind == Kind::link;
   const std::string size = std::to_string(e.signature.size);
   if (out->count++ > 0) out->json += ',';
-  out->json += "{\"path\":" + quoted(e.path) + ",\"op\":\"" + op + "\",\"size\":" + size +
+  out->json += "{\"path\":" + bh::json::quoted(e.path) + ",\"op\":\"" + op + "\",\"size\":" + size +
                ",\"is_symlink\":" + (is_link ? "true" : "false") + ",\"checkpoint\":\"" +
                checkpoint + "\",\"checkpoint_age\":\"" + age_of(head) +
                "\",\"checkpoint_origin\":\"" + (head.manual ? "manual" : "auto") +
-               "\",\"checkpoint_name\":" + quoted(head.name) + "}";
+               "\",\"checkpoint_name\":" + bh::json::quoted(head.name) + "}";
   out->text += op + "  " + bh::repaired_utf8(e.path) + "  " + size + " bytes" +
                (is_link ? " (link)" : "") + "  since " + checkpoint + "\n";
 }
@@ -99,7 +98,7 @@ std::string status_of(const Version &v, const Version *older) {
 
 std::string version_json(const Version &v, const std::string &status) {
   return "{\"checkpoint\":\"" + checkpoint_name(v.head.slot) + "\",\"origin\":\"" +
-         (v.head.manual ? "manual" : "auto") + "\",\"name\":" + quoted(v.head.name) +
+         (v.head.manual ? "manual" : "auto") + "\",\"name\":" + bh::json::quoted(v.head.name) +
          ",\"age\":\"" + age_of(v.head) +
          "\",\"size\":" + std::to_string(v.there ? v.entry.signature.size : 0) + ",\"status\":\"" +
          status + "\"}";
@@ -133,8 +132,8 @@ Outcome<Manifest> chosen(const SnapshotStore &store, const std::string &checkpoi
 std::string reverted(const Reverted &done, const std::string &path, const Manifest &snapshot) {
   const std::string checkpoint = checkpoint_name(snapshot.head.slot);
   const std::string action = done.restored > 0 || holds(snapshot, path) ? "restored" : "deleted";
-  const std::string json = "{\"reverted\":true,\"path\":" + quoted(path) + ",\"action\":\"" +
-                           action + "\",\"checkpoint\":\"" + checkpoint +
+  const std::string json = "{\"reverted\":true,\"path\":" + bh::json::quoted(path) +
+                           ",\"action\":\"" + action + "\",\"checkpoint\":\"" + checkpoint +
                            "\",\"restored\":" + std::to_string(done.restored) +
                            ",\"deleted\":" + std::to_string(done.deleted) +
                            ",\"unchanged\":" + std::to_string(done.unchanged) + "}";
@@ -190,8 +189,8 @@ std::string snapshots_history(const Call &call) {
   }
   const std::string size =
       now.entries.empty() ? "null" : std::to_string(now.entries.front().signature.size);
-  const std::string json =
-      "{\"path\":" + quoted(path) + ",\"current_size\":" + size + ",\"versions\":[" + list + "]}";
+  const std::string json = "{\"path\":" + bh::json::quoted(path) + ",\"current_size\":" + size +
+                           ",\"versions\":[" + list + "]}";
   return tool_kit::text_result(json, json);
 }
 

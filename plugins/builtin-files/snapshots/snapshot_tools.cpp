@@ -14,7 +14,6 @@
 namespace builtin_files {
 namespace {
 
-using bh::json::quoted;
 using tool_kit::error_result;
 
 constexpr std::uint64_t default_versions = 5000, max_versions = 1u << 20;
@@ -31,9 +30,10 @@ std::string_view origin_of(const Head &head) {
 
 void note_snapshot(const Call &call, const Head &head) {
   if (call.snapshot_events == nullptr) return;
-  call.snapshot_events->push_back(
-      "{\"slot\":" + std::to_string(head.slot) + ",\"origin\":\"" + std::string(origin_of(head)) +
-      "\",\"name\":" + quoted(head.name) + ",\"files_count\":" + std::to_string(head.files) + "}");
+  call.snapshot_events->push_back("{\"slot\":" + std::to_string(head.slot) + ",\"origin\":\"" +
+                                  std::string(origin_of(head)) +
+                                  "\",\"name\":" + bh::json::quoted(head.name) +
+                                  ",\"files_count\":" + std::to_string(head.files) + "}");
 }
 
 std::size_t manual_available(const SnapshotStore &store) {
@@ -57,8 +57,9 @@ Summary summary_of(const Manifest &snapshot, const Entries &before) {
     const std::uint64_t count = out.created + out.edited + out.deleted;
     ++(c.op == Op::created ? out.created : c.op == Op::modified ? out.edited : out.deleted);
     if (count >= max_listed_changes) return;
-    out.changes += (count > 0 ? "," : "") + std::string("{\"path\":") + quoted(c.entry().path) +
-                   ",\"op\":\"" + std::string(op_name(c.op)) + "\"}";
+    out.changes += (count > 0 ? "," : "") + std::string("{\"path\":") +
+                   bh::json::quoted(c.entry().path) + ",\"op\":\"" + std::string(op_name(c.op)) +
+                   "\"}";
   });
   return out;
 }
@@ -73,7 +74,7 @@ std::string listed_json(const Head &h, const Summary &s, bool with_changes) {
   std::string out = "{\"checkpoint\":\"" + checkpoint_name(h.slot) + "\"";
   out += ",\"slot\":" + std::to_string(h.slot);
   out += ",\"origin\":\"" + std::string(origin_of(h)) + "\"";
-  out += ",\"name\":" + quoted(h.name) + ",\"hash\":\"" + hex(h.hash) + "\"";
+  out += ",\"name\":" + bh::json::quoted(h.name) + ",\"hash\":\"" + hex(h.hash) + "\"";
   out += ",\"age\":\"" + age_of(h) + "\",\"created\":\"" + utc_time(h.created_s) + "\"";
   out += ",\"files_count\":" + std::to_string(h.files);
   out += ",\"skipped_count\":" + std::to_string(h.skipped);
@@ -140,7 +141,7 @@ std::string compacted(const SnapshotStore::Compacted &c) {
   const std::string checkpoint = checkpoint_name(c.head.slot);
   const std::string count = std::to_string(c.sources.size());
   const std::string json = "{\"compacted\":true,\"checkpoint\":\"" + checkpoint +
-                           "\",\"name\":" + quoted(c.head.name) + ",\"hash\":\"" +
+                           "\",\"name\":" + bh::json::quoted(c.head.name) + ",\"hash\":\"" +
                            hex(c.head.hash) + "\",\"merged_count\":" + count +
                            ",\"deleted_checkpoints\":[" + list +
                            "],\"files_count\":" + std::to_string(c.head.files) + "}";
@@ -222,7 +223,8 @@ std::string snapshots_create(const Call &call) {
   if (!made.good()) return error_result(made.problem);
   note_snapshot(call, made.value);
   const std::string json = "{\"checkpoint\":\"" + checkpoint_name(made.value.slot) +
-                           "\",\"name\":" + quoted(name) + ",\"hash\":\"" + hex(made.value.hash) +
+                           "\",\"name\":" + bh::json::quoted(name) + ",\"hash\":\"" +
+                           hex(made.value.hash) +
                            "\",\"available\":" + std::to_string(manual_available(store)) +
                            ",\"files_count\":" + std::to_string(made.value.files) +
                            ",\"skipped_count\":" + std::to_string(made.value.skipped) + "}";
