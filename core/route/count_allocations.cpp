@@ -4,6 +4,10 @@
 #include <cstdlib>
 #include <new>
 
+#ifndef __has_feature
+#define __has_feature(x) 0  // of clang only
+#endif
+
 namespace {
 
 std::atomic<std::size_t> count = 0;
@@ -13,6 +17,8 @@ std::atomic<std::size_t> count = 0;
 std::size_t bulkhead::count_allocations() noexcept {
   return count;
 }
+
+#if !defined(__SANITIZE_THREAD__) && !__has_feature(thread_sanitizer)
 
 void *operator new(std::size_t size) {
   ++count;
@@ -29,3 +35,5 @@ void operator delete(void *p) noexcept {
 void operator delete(void *p, std::size_t) noexcept {
   std::free(p);
 }
+
+#endif
