@@ -97,7 +97,9 @@ HostStatus HostImpl::status() const {
   for (const auto &part : plugins_.transports()) {
     if (part->end == nullptr) continue;
     const auto *transport = part->instance->ext<bh_transport>(BH_EXT_TRANSPORT);
-    status.endpoints.emplace_back(bh::view(transport->endpoint(part->instance->self())));
+    // A transport that is not for clients' configurations has no address.
+    const bh_str endpoint = transport->endpoint(part->instance->self());
+    if (endpoint.n > 0) status.endpoints.emplace_back(bh::view(endpoint));
   }
   append_router_counters(route, &status.counters);
   status.collisions = route.clients.views.collisions();

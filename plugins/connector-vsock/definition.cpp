@@ -3,6 +3,7 @@
 #include <rapidjson/document.h>
 #include <sys/un.h>
 
+#include "mcp-frame/frame.hpp"
 #include "mcp-frame/metadata_line.hpp"
 #include "mcp-frame/process_name.hpp"
 
@@ -64,6 +65,11 @@ class Reader {
 
 }  // namespace
 
+std::size_t Definition::max_total() const noexcept {
+  if (max_message_bytes == 0) return mcp_frame::max_total;
+  return std::size_t{max_message_bytes} + mcp_frame::header_bytes + mcp_frame::max_name;
+}
+
 std::string Definition::address() const {
   switch (kind) {
     case AddressKind::unix_socket:
@@ -100,6 +106,7 @@ bh_status parse_definition(std::string_view json, Definition *out, bh_error *err
     out->process_name = mcp_frame::clean_process_name(name);
   }
   reader.flag("duplex", &out->duplex);
+  reader.number("max_message_bytes", &out->max_message_bytes);
   return reader.ok() ? BH_OK : BH_E_INVALID;
 }
 

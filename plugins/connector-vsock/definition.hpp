@@ -7,6 +7,7 @@
 //   "meta_prefix": "CAPSEM_META"                 prefix of the metadata line
 //   "process_name": "claude"                     the client process; sanitized
 //   "duplex": true                               accept server-initiated messages
+//   "max_message_bytes": 1048000                 limit for one message that the endpoint supports
 #pragma once
 
 #include <bulkhead/cpp/basics.hpp>
@@ -27,7 +28,9 @@ struct Definition {
   std::string meta_prefix = "CAPSEM_META";
   std::string process_name;
   bool duplex = true;
+  std::uint32_t max_message_bytes = 0;  // 0: what a frame of the format can carry
 
+  std::size_t max_total() const noexcept;  // limit for the total length of a frame
   // The address for logs: "vsock:2:5002", "unix:/run/endpoint.sock", "hybrid:/run/vm.sock:5002".
   std::string address() const;
 };

@@ -35,7 +35,10 @@ std::string error_text(const char *what, int error) {
 }  // namespace
 
 Lane::Lane(Shared &shared, bh_lane handle, Definition definition)
-    : shared_(shared), handle_(handle), definition_(std::move(definition)) {}
+    : shared_(shared),
+      handle_(handle),
+      definition_(std::move(definition)),
+      reader_(definition_.max_total()) {}
 
 Lane::~Lane() {
   release();
@@ -130,7 +133,7 @@ bh_status Lane::send(const bh_lane_message &message, bh_error *error) {
   const std::size_t payload = total_size(message);
   // A message above the frame limit is rejected below, independently of the queue.
   const std::size_t most =
-      mcp_frame::max_total - mcp_frame::header_bytes - definition_.process_name.size();
+      definition_.max_total() - mcp_frame::header_bytes - definition_.process_name.size();
   if (payload <= most && queue_.size() - written_ + payload + mcp_frame::max_head >
                              shared_.up->limits->write_queue_bytes) {
     return bh::fail(error, BH_E_LIMIT, "write failed: the endpoint reads too slowly");
@@ -155,7 +158,8 @@ bool Lane::queue_frame(std::uint32_t stream, bool notification, const bh_str *pa
   frame.name = definition_.process_name;
   char head[mcp_frame::max_head];
   std::size_t head_size = 0;
-  if (const Fault fault = mcp_frame::encode_head(frame, payload, head, &head_size);
+  if (const Fault fault =
+          mcp_frame::encode_head(frame, payload, head, &head_size, definition_.max_total());
       fault != Fault::none) {
     bh::fail(error, BH_E_INVALID, "frame encode failed: " + std::string(mcp_frame::text(fault)));
     return false;

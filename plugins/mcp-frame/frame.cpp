@@ -40,7 +40,7 @@ std::string_view text(Fault fault) noexcept {
     case Fault::total_too_small:
       return "the total length is less than 16";
     case Fault::total_too_large:
-      return "the total length is more than 1052672";
+      return "the total length exceeds the limit";
     case Fault::magic:
       return "the magic number is wrong";
     case Fault::version:
@@ -90,11 +90,11 @@ Fault decode(std::string_view in, Frame *out) noexcept {
   return check(*out);
 }
 
-Fault encode_head(const Frame &frame, std::size_t payload_bytes, char *to,
-                  std::size_t *size) noexcept {
+Fault encode_head(const Frame &frame, std::size_t payload_bytes, char *to, std::size_t *size,
+                  std::size_t most) noexcept {
   if (const Fault fault = check(frame); fault != Fault::none) return fault;
   const std::size_t head = header_bytes + frame.name.size();
-  if (payload_bytes > max_total - head) return Fault::total_too_large;
+  if (payload_bytes > most - head) return Fault::total_too_large;
   write_be(to, static_cast<std::uint32_t>(head + payload_bytes), 4);
   write_be(to + 4, magic, 2);
   write_be(to + 6, version, 1);

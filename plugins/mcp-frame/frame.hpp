@@ -1,7 +1,7 @@
 // The envelope of one MCP message on a byte stream between a guest and its host.
 //
 //   offset  bytes
-//   0       4     total length of what follows, 16 .. 1 052 672
+//   0       4     total length of what follows, 16 .. 1 052 672 (max_total)
 //   4       2     0x4D43, "MC"
 //   6       1     version, 1
 //   7       1     length of this header without the total length, 16
@@ -12,6 +12,8 @@
 //   20            process name (UTF-8), then payload
 //
 // All integers are big-endian. The format is defined by another program and cannot be changed here.
+// Two programs of this distribution on one machine may agree on a higher limit for the total
+// length.
 #pragma once
 
 #include <cstddef>
@@ -66,9 +68,10 @@ std::uint32_t total_length(std::string_view in) noexcept;
 Fault decode(std::string_view in, Frame *out) noexcept;
 
 // Encodes everything before the payload to `to`, which must have room for max_head bytes, and sets
-// *size. Only payload_bytes of the payload is used; the caller sends the payload itself.
-Fault encode_head(const Frame &frame, std::size_t payload_bytes, char *to,
-                  std::size_t *size) noexcept;
+// *size. Only payload_bytes of the payload is used; the caller sends the payload itself. `most`:
+// the limit for the total length.
+Fault encode_head(const Frame &frame, std::size_t payload_bytes, char *to, std::size_t *size,
+                  std::size_t most = max_total) noexcept;
 
 // Appends one complete frame, or nothing if the frame is rejected.
 Fault encode(const Frame &frame, std::string *out);

@@ -3,14 +3,11 @@
 #include <algorithm>
 
 namespace mcp_frame {
-namespace {
 
-Fault check_total(std::uint32_t total) noexcept {
+Fault FrameReader::check_total(std::uint32_t total) const noexcept {
   if (total < min_total) return Fault::total_too_small;
-  return total > max_total ? Fault::total_too_large : Fault::none;
+  return total > most_ ? Fault::total_too_large : Fault::none;
 }
-
-}  // namespace
 
 FrameReader::Step FrameReader::next(std::string_view *in, Frame *out) {
   drop_handed_out();

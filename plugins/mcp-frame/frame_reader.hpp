@@ -1,8 +1,8 @@
 // Splits a byte stream into frames.
 //
 // A complete frame is returned in place, in the read buffer. An incomplete frame is copied, and the
-// rest of a long one can be read directly behind it. Memory is limited to one frame (1 052 676
-// bytes) and at most twice the received bytes. Thread: the reactor's.
+// rest of a long one can be read directly behind it. Memory is limited to one frame and at most
+// twice the received bytes. Thread: the reactor's.
 #pragma once
 
 #include <cstddef>
@@ -23,6 +23,9 @@ class FrameReader {
     bad_frame,  // skipped, see fault(); an error can be sent if out->stream is not 0
     lost        // see fault(): the next frame cannot be located; the reader must not be used again
   };
+
+  // most: the limit for a frame's total length.
+  explicit FrameReader(std::size_t most = max_total) noexcept : most_(most) {}
 
   // Consumes the next frame at the front of `in`. The texts of *out point into `in` or the reader
   // and are valid until the next call.
@@ -46,7 +49,9 @@ class FrameReader {
   Step finish(std::string_view whole, Frame *out) noexcept;
   bool fill(std::string_view *in, std::size_t wanted);
   Step lose(Fault fault) noexcept;
+  Fault check_total(std::uint32_t total) const noexcept;
 
+  const std::size_t most_;
   stdio_lines::Bytes partial_;
   bool handed_out_ = false;  // partial_ is the frame that was returned last
   Fault fault_ = Fault::none;

@@ -148,6 +148,10 @@ bool consume_prefix(std::string_view *text, std::string_view prefix) {
 }
 
 void check(const Config &config, Reader *reader) {
+  if (!config.local_token.empty() &&
+      (!mcp_frame::is_metadata_prefix(config.local_token) || !config.listen.starts_with("unix:"))) {
+    reader->fault("local_token must be 1 to 32 of A-Z, 0-9 and _, with listen = \"unix:...\"");
+  }
   Address unused;
   if (!config.listen.empty() && !parse_listen(config.listen, &unused)) {
     reader->fault(
@@ -217,6 +221,7 @@ bh_status parse_config(std::string_view json, Config *out, bh_error *error) {
   std::optional<std::vector<std::string>> prefixes;
   reader.list("metadata_prefixes", "strings of A-Z, 0-9 and _", &prefixes, read_prefix);
   if (prefixes) out->metadata_prefixes = *std::move(prefixes);
+  reader.text("local_token", &out->local_token);
   reader.number("sniff_timeout_ms", 10, max_ms, &out->sniff_timeout_ms);
   reader.number("write_timeout_ms", 10, max_ms, &out->write_timeout_ms);
   reader.number("max_connections", 1, 100'000, &out->max_connections);

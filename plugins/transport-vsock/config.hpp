@@ -28,6 +28,11 @@ struct Config {
   // For a vsock listener and a Unix listener. No list: all peers are allowed; empty list: none.
   std::optional<std::vector<std::uint32_t>> allow_cids, allow_uids;
   std::vector<std::string> metadata_prefixes;  // in addition to mcp_frame::known_prefixes
+  // Not empty: the clients are programs of this user on this machine, not guests. Each connection
+  // begins with a metadata line that has this prefix, and continues with frames; others are closed.
+  // The sessions are those of clients on standard input (transport "stdio", no address, handshake
+  // required), and a message may have limits.message_bytes.
+  std::string local_token;
   std::uint64_t sniff_timeout_ms = 5'000;
   std::uint64_t write_timeout_ms = 0;  // 0: the host's limits.write_stall_ms
   std::uint64_t max_connections = 1'024;
@@ -44,6 +49,7 @@ inline constexpr char config_schema[] = R"({
     "allow_cids": {"type": "array", "items": {"type": "integer", "minimum": 0}},
     "allow_uids": {"type": "array", "items": {"type": "integer", "minimum": 0}},
     "metadata_prefixes": {"type": "array", "items": {"type": "string"}},
+    "local_token": {"type": "string"},
     "sniff_timeout_ms": {"type": "integer", "minimum": 10},
     "write_timeout_ms": {"type": "integer", "minimum": 10},
     "max_connections": {"type": "integer", "minimum": 1},

@@ -17,6 +17,13 @@ namespace {
 
 using bh::ns_per_ms;
 
+// The limit for a frame's total length.
+std::size_t frame_limit(const ConnectionOwner &owner) {
+  if (owner.config.local_token.empty()) return mcp_frame::max_total;
+  constexpr std::uint64_t head = mcp_frame::header_bytes + mcp_frame::max_name;
+  return std::min<std::uint64_t>(owner.transport->limits->message_bytes, UINT32_MAX - head) + head;
+}
+
 }  // namespace
 
 Connection::Connection(ConnectionOwner &owner, int fd, std::string peer)
@@ -24,8 +31,12 @@ Connection::Connection(ConnectionOwner &owner, int fd, std::string peer)
       fd_(fd),
       peer_(std::move(peer)),
       since_ns_(owner.host.now_ns()),
+      max_total_(frame_limit(owner)),
+      frames_(max_total_),
       lines_(std::min<std::uint64_t>(max_line, owner.transport->limits->message_bytes)),
-      bound_(std::min<std::uint64_t>(max_waiting, owner.transport->limits->write_queue_bytes)),
+      bound_(owner.config.local_token.empty()
+                 ? std::min<std::uint64_t>(max_waiting, owner.transport->limits->write_queue_bytes)
+                 : owner.transport->limits->write_queue_bytes),
       pause_at_(std::min(pause_bytes, bound_ / 2)),
       writer_(bound_) {}
 
@@ -201,8 +212,19 @@ bool Connection::check(std::uint64_t now_ns) {
 
 // ---- in ----------------------------------------------------------------------------------------
 
+bool Connection::is_local(std::string_view all, const Sniffed &sniffed) const {
+  const std::string &token = owner_.config.local_token;
+  return sniffed.kind == Sniffed::Kind::frames && all.size() > token.size() + 1 &&
+         all.substr(1, token.size()) == token && all[token.size() + 1] == ':';
+}
+
 void Connection::sniff_all(std::string_view all) {
-  const Sniffed sniffed = sniff(all, owner_.config.metadata_prefixes);
+  const bool local = !owner_.config.local_token.empty();
+  const Sniffed sniffed = local ? sniff(all, {&owner_.config.local_token, 1})
+                                : sniff(all, owner_.config.metadata_prefixes);
+  if (local && sniffed.kind != Sniffed::Kind::more && !is_local(all, sniffed)) {
+    return doom(owner_.counters.refused);
+  }
   const std::string_view rest = all.substr(sniffed.start);
   switch (sniffed.kind) {
     case Sniffed::Kind::more:
@@ -365,12 +387,16 @@ bool Connection::open_session() {
   if (session_ != 0 || doomed_) return !doomed_;
   bh_peer peer{};
   peer.size = sizeof peer;
-  peer.flags = BH_PEER_HANDSHAKE_OPTIONAL;
   if (!duplex_) peer.flags |= BH_PEER_ANSWERS_ONLY;
-  peer.transport = bh::str("vsock");
-  peer.address = bh::str(peer_);
+  if (owner_.config.local_token.empty()) {
+    peer.flags |= BH_PEER_HANDSHAKE_OPTIONAL;
+    peer.transport = bh::str("vsock");
+    peer.address = bh::str(peer_);
+  } else {
+    peer.transport = bh::str("stdio");
+  }
   peer.process_name = bh::str(names_[name_].clean);
-  peer.max_message_bytes = mcp_frame::max_total - mcp_frame::header_bytes - mcp_frame::max_name;
+  peer.max_message_bytes = max_total_ - mcp_frame::header_bytes - mcp_frame::max_name;
   bh_error error = bh::make_error();
   if (owner_.transport->session_open(owner_.host.ctx(), &peer, &session_, &error) == BH_OK) {
     owner_.on_session(*this, session_);
@@ -457,7 +483,7 @@ bh_status Connection::send_as_frame(const bh_outgoing &message) {
   const std::span<const bh_str> parts(message.parts, message.part_count);
   const auto stream = static_cast<std::uint32_t>(message.stream);
   const std::string_view name = names_[message.stream >> 32].raw;
-  const std::size_t most = mcp_frame::max_total - mcp_frame::header_bytes - name.size();
+  const std::size_t most = max_total_ - mcp_frame::header_bytes - name.size();
   const bool too_large = stdio_lines::total_size(parts) > most;
   if (message.kind != BH_OUT_ANSWER) {
     if (!duplex_) return BH_OK;
@@ -476,7 +502,8 @@ bh_status Connection::send_too_large(std::uint32_t stream, std::string_view name
   const std::string id = id_of(parts);
   const std::string text =
       R"({"jsonrpc":"2.0",)" + (id.empty() ? "" : "\"id\":" + id + ",") +
-      R"("error":{"code":-32603,"message":"the answer is larger than a frame can carry: 1 MiB"}})";
+      R"("error":{"code":-32603,"message":"the answer is larger than a frame can carry: )" +
+      std::to_string(max_total_ >> 20) + R"( MiB"}})";
   const bh_str part = bh::str(text);
   return send_frame(stream, name, {&part, 1}) ? BH_OK : BH_E_LIMIT;
 }
@@ -487,7 +514,8 @@ bool Connection::send_frame(std::uint32_t stream, std::string_view name,
   char head[mcp_frame::max_head];
   std::size_t size = 0;
   const mcp_frame::Frame frame{stream, stream == 0, name, {}};
-  const auto fault = mcp_frame::encode_head(frame, stdio_lines::total_size(parts), head, &size);
+  const auto fault =
+      mcp_frame::encode_head(frame, stdio_lines::total_size(parts), head, &size, max_total_);
   if (fault != mcp_frame::Fault::none) return false;
   return queue([&] { return writer_.add_raw({head, size}, parts); });
 }

@@ -19,6 +19,7 @@
 #include "transport-vsock/config.hpp"
 #include "transport-vsock/counters.hpp"
 #include "transport-vsock/log_limiter.hpp"
+#include "transport-vsock/sniff.hpp"
 
 namespace transport_vsock {
 
@@ -64,8 +65,8 @@ class Connection final : private stdio_lines::LineSink {
   static constexpr std::size_t max_line = 1u << 20;     // bytes, line protocol
   static constexpr std::size_t max_names = 256;         // of processes on one connection
   static constexpr std::size_t pause_bytes = 1u << 20;  // queued output above this pauses reading
-  static constexpr std::size_t max_waiting = 8u << 20;  // queued output above this closes the
-                                                        // connection
+  // Queued output above this (with a local_token: above write_queue_bytes) closes the connection.
+  static constexpr std::size_t max_waiting = 8u << 20;
   // Limit for waiting requests; above it, reading pauses.
   static constexpr std::size_t max_parked = 1u << 20;  // bytes
 
@@ -119,6 +120,7 @@ class Connection final : private stdio_lines::LineSink {
   void count_unsent() noexcept;
 
   void sniff_all(std::string_view all);
+  bool is_local(std::string_view all, const Sniffed &sniffed) const;
   void consume(std::string_view in);
   void consume_frames(std::string_view in);
   void consume_lines(std::string_view in);
@@ -164,10 +166,11 @@ class Connection final : private stdio_lines::LineSink {
   // blocked: time of the last progress.
   std::uint64_t since_ns_;
   std::size_t waiting_before_ = 0;
-  std::string undecided_;    // bytes received while sniffing
-  bool paused_ = false;      // queued output must be written first
-  std::string held_;         // received input, processed after the pause
-  std::size_t counted_ = 0;  // part of the owner's unsent
+  std::string undecided_;        // bytes received while sniffing
+  bool paused_ = false;          // queued output must be written first
+  std::string held_;             // received input, processed after the pause
+  std::size_t counted_ = 0;      // part of the owner's unsent
+  const std::size_t max_total_;  // limit for the total length of a frame
   mcp_frame::FrameReader frames_;
   stdio_lines::LineReader lines_;
   const std::size_t bound_, pause_at_;  // limits for queued output

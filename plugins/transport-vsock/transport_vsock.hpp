@@ -45,6 +45,7 @@ class TransportVsock {
     if (running_) running_->session_ended(session);
   }
   bh_str endpoint() noexcept {
+    if (!config_.local_token.empty()) return {};  // not for clients' configurations
     return bh::str(config_.listen.empty() ? config_.dial : config_.listen);
   }
 

@@ -81,6 +81,8 @@ class World {
       *out = ++w.last_session;
       w.flags = peer->flags;
       w.address = bh::view(peer->address);
+      w.transport = bh::view(peer->transport);
+      w.max_message = peer->max_message_bytes;
       w.process[*out] = bh::view(peer->process_name);
       return bh_status{BH_OK};
     };
@@ -143,7 +145,8 @@ class World {
 
   bh_limits limits;
   bh::testing::FakeHost host;
-  std::string folder, address;
+  std::string folder, address, transport;
+  std::uint64_t max_message = 0;
   std::string at_once;  // automatic answer to every request
   std::unique_ptr<TransportVsock> plugin;
   std::vector<Delivered> delivered;
@@ -684,6 +687,55 @@ TEST_CASE("only listed peers are accepted, up to the limit") {
   CHECK(logged(w, "raise max_connections to allow more").size() == 1);
 }
 
+// Encodes a frame above the limit of guests.
+std::string large_frame(std::uint32_t stream, const std::string &payload) {
+  char head[mcp_frame::max_head];
+  std::size_t size = 0;
+  REQUIRE(mcp_frame::encode_head({stream, false, "", {}}, payload.size(), head, &size, 8u << 20) ==
+          mcp_frame::Fault::none);
+  return std::string(head, size) + payload;
+}
+
+TEST_CASE("clients with the local token have sessions of stdio, with large messages") {
+  World w(R"(,"local_token":"T0KEN")", false);
+  const std::string token_line = mcp_frame::metadata_line("T0KEN", "editor");
+  Guest g(w);
+  g.write(token_line + frame(1, request(1), ""));
+  REQUIRE(w.until([&] { return w.delivered.size() == 1; }));
+  CHECK(w.transport == "stdio");
+  CHECK(w.address.empty());
+  CHECK(w.flags == BH_PEER_ANSWERS_ONLY);  // the handshake is required
+  CHECK(w.max_message == w.limits.message_bytes);
+  CHECK(bh::view(w.plugin->endpoint()).empty());
+  const std::string payload = request(2) + std::string((3u << 20) - request(2).size(), ' ');
+  g.write(large_frame(2, payload));
+  REQUIRE(w.until([&] { return w.delivered.size() == 2; }));
+  CHECK(w.delivered[1].text == payload);
+  w.answer(1, w.delivered[1].stream, payload);
+  const std::string wanted = large_frame(2, payload);
+  CHECK(g.all(wanted.size()) == wanted);
+}
+
+TEST_CASE("with a local token, connections that do not present it are closed unanswered") {
+  World w(R"(,"local_token":"T0KEN","metadata_prefixes":["OTHER"])");
+  std::uint64_t n = 0;
+  for (const std::string &bytes :
+       {frame(1, request(1)), line + frame(1, request(1)), request(1) + "\n",
+        mcp_frame::metadata_line("T0KEN", "x") + request(1) + "\n",
+        mcp_frame::metadata_line("T0KE", "x") + frame(1, request(1)),
+        mcp_frame::metadata_line("OTHER", "x") + frame(1, request(1)),
+        mcp_frame::metadata_line("T0KEN", "x") + "GET / HTTP/1.1\r\n\r\n",
+        "T0KEN:x\n" + frame(1, request(1))}) {
+    Guest g(w);
+    g.write(bytes);
+    CHECK(g.closed());
+    CHECK(g.raw.empty());
+    CHECK(w.host.metric("vsock.peers_refused") == ++n);
+  }
+  CHECK(w.last_session == 0);
+  CHECK(w.delivered.empty());
+}
+
 TEST_CASE("the socket file is accessible to other users only if the list names any") {
   const auto mode = [](const std::string &more) {
     World w(more);
@@ -817,6 +869,14 @@ TEST_CASE("configuration: address forms, and all faults in one error") {
     transport_vsock::Config parsed;
     CHECK(transport_vsock::parse_config(wrong, &parsed, &fault) == BH_E_INVALID);
     CHECK(bh::text(fault).find("is for listen") != std::string_view::npos);
+  }
+  for (const char *wrong :
+       {R"({"listen":"vsock:5002","local_token":"A"})", R"({"local_token":"A"})",
+        R"({"listen":"unix:/s","local_token":"a"})", R"({"listen":"unix:/s","local_token":7})"}) {
+    bh_error fault = bh::make_error();
+    transport_vsock::Config parsed;
+    CHECK(transport_vsock::parse_config(wrong, &parsed, &fault) == BH_E_INVALID);
+    CHECK(bh::text(fault).find("local_token") != std::string_view::npos);
   }
   for (const char *part : {"listen", "handoff", "max_connections", "allow_cids", "'no'"}) {
     CHECK(bh::text(error).find(part) != std::string_view::npos);
