@@ -8,24 +8,24 @@ namespace bulkhead::pipe {
 namespace {
 
 constexpr bh_session only_session = 1;
-constexpr std::uint64_t max_line_bytes = 16u << 20;
-constexpr std::uint64_t max_queue_bytes = 8u << 20;
 constexpr std::uint64_t write_stall_ms = 330'000;  // once its input has ended
 constexpr std::uint64_t connect_timeout_ms = 5'000;
 
-constexpr bh_limits relay_limits{.size = sizeof(bh_limits),
-                                 .reserved = 0,
-                                 .message_bytes = max_line_bytes,
-                                 .header_bytes = 0,
-                                 .sessions = 1,
-                                 .session_idle_ms = 0,
-                                 .event_buffer_bytes = 0,
-                                 .write_queue_bytes = max_queue_bytes,
-                                 .write_stall_ms = write_stall_ms,
-                                 .connect_timeout_ms = connect_timeout_ms,
-                                 .request_read_ms = 0,
-                                 .shutdown_grace_ms = 0,
-                                 .in_flight_per_session = 4096};
+bh_limits limits_of(const Options &options) {
+  return {.size = sizeof(bh_limits),
+          .reserved = 0,
+          .message_bytes = options.message_bytes,
+          .header_bytes = 0,
+          .sessions = 1,
+          .session_idle_ms = 0,
+          .event_buffer_bytes = 0,
+          .write_queue_bytes = options.queue_bytes,
+          .write_stall_ms = write_stall_ms,
+          .connect_timeout_ms = connect_timeout_ms,
+          .request_read_ms = 0,
+          .shutdown_grace_ms = 0,
+          .in_flight_per_session = 4096};
+}
 
 Error to_error(const bh_error *error) {
   if (error == nullptr) return {BH_E_INTERNAL, "no reason given"};
@@ -72,8 +72,9 @@ struct PipeHost::Receiver {
 
 PipeHost::PipeHost(Options options)
     : options_(std::move(options)),
-      connector_tables_(relay_limits),
-      transport_tables_(relay_limits) {}
+      plugin_limits_(limits_of(options_)),
+      connector_tables_(plugin_limits_),
+      transport_tables_(plugin_limits_) {}
 
 PipeHost::~PipeHost() {
   // The transport first: it still writes pending output for the client.
@@ -133,7 +134,7 @@ void PipeHost::request_stop() noexcept {
 bh_status PipeHost::open_session(const bh_peer &peer, bh_session *out) {
   if (std::exchange(session_open_, true)) return BH_E_LIMIT;
   *out = only_session;
-  definition_ = options_.definition(bh::view(peer.process_name));
+  process_name_ = bh::view(peer.process_name);
   route_->start();
   return BH_OK;
 }
@@ -170,13 +171,14 @@ void PipeHost::to_client(std::string_view message) {
   const bh_status status = transport_table_->send(transport_->self(), &out);
   if (status == BH_E_LIMIT) {
     // The limits of in-flight requests prevent this.
-    failure_ = Error{status, "no room for what waits for the client (8 MiB, or no memory)"};
+    failure_ = Error{status, "no room for the output that waits for the client, or no memory"};
   }
 }
 
 // ---- the endpoint ------------------------------------------------------------------------------
 
 Result<void> PipeHost::open_lane(bh_lane lane) {
+  definition_ = options_.definition(process_name_);
   bh_lane_info info{};
   info.size = sizeof info;
   info.server = bh::str(options_.endpoint);

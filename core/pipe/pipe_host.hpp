@@ -23,10 +23,12 @@ struct Options {
   bh_plugin_entry_fn transport = nullptr, connector = nullptr;
   std::string transport_config = "{}", connector_config = "{}";
   std::string endpoint;  // the other side's name in messages
-  // Returns the connector's definition of the endpoint, a JSON object; called when the client is
-  // connected. process_name is the transport's.
+  // Returns the connector's definition of the endpoint, a JSON object; called for each attempt to
+  // connect. process_name is the transport's.
   std::function<std::string(std::string_view process_name)> definition;
   RouteLimits limits;
+  std::uint64_t message_bytes = 16u << 20;  // one message of the client
+  std::uint64_t queue_bytes = 8u << 20;     // queued output, on each side
   LinkedPlugin::Log log;
 };
 
@@ -70,6 +72,7 @@ class PipeHost final : private Ends {
   void done(std::string_view failure) override;
 
   const Options options_;
+  const bh_limits plugin_limits_;
   const ConnectorTables connector_tables_;
   const TransportTables transport_tables_;
   std::unique_ptr<Reactor> reactor_;
@@ -79,8 +82,9 @@ class PipeHost final : private Ends {
   const bh_connector *connector_table_ = nullptr;
   const bh_wire *wire_ = nullptr;
   std::unique_ptr<Route> route_;
-  std::string definition_;
-  void *lane_ = nullptr;  // the connector's handle of the open lane
+  std::string process_name_;  // of the client
+  std::string definition_;    // of the current lane
+  void *lane_ = nullptr;      // the connector's handle of the open lane
   bool session_open_ = false, client_full_ = false;
   bool done_ = false;  // all answers are written to the transport; the client may not have read
                        // them yet

@@ -80,7 +80,10 @@ void Route::send_now(std::uint32_t kind, std::uint64_t exchange, std::string_vie
   const auto sent = ends_.send(kind, exchange, text);
   if (!sent) return send_failed(sent.error(), kind, exchange, text);
   const auto *pending = kind == BH_LANE_REQUEST ? backlog_.find(exchange) : nullptr;
-  handshake_.on_sent(kind, exchange, pending == nullptr ? "" : pending->method, text);
+  const std::string_view method = pending == nullptr ? "" : std::string_view(pending->method);
+  handshake_.on_sent(kind, exchange, method, text);
+  if (method == "\"initialize\"") state_.clear();
+  state_.on_sent(method, text);
 }
 
 void Route::send_failed(const Error &error, std::uint32_t kind, std::uint64_t exchange,
@@ -108,10 +111,10 @@ void Route::client_gone() {
 // ---- from the endpoint -------------------------------------------------------------------------
 
 void Route::message(bh_lane lane, std::uint64_t exchange, std::string_view text) {
-  if (lane != lane_ || ended_) return;
+  if (lane != lane_ || ended_ || state_.is_repetition(exchange)) return;
   if (const auto whose = handshake_.on_answer(exchange, text);
       whose != Handshake::Answer::of_client) {
-    if (whose == Handshake::Answer::of_repetition) return;
+    if (whose == Handshake::Answer::of_repetition) return state_.announce_lists(ends_);
     return log(BH_LOG_WARN, endpoint_ +
                                 " has refused the repeated handshake; the client should connect "
                                 "anew if calls fail");
@@ -128,7 +131,7 @@ void Route::message(bh_lane lane, std::uint64_t exchange, std::string_view text)
 
 // BH_E_CANCELLED: the endpoint has nothing to say, since the client has cancelled.
 void Route::exchange_failed(bh_lane lane, std::uint64_t exchange, const Error &error) {
-  if (lane != lane_ || ended_) return;
+  if (lane != lane_ || ended_ || state_.is_repetition(exchange)) return;
   if (error.code == BH_E_CANCELLED) {
     backlog_.forget(exchange);
   } else {

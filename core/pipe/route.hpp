@@ -1,6 +1,6 @@
 // route = "pipe": connects the one client session of a transport to one lane of a connector. It
-// matches answers to requests. Of MCP's methods it knows only the handshake, which it repeats on a
-// new connection.
+// matches answers to requests. Of MCP's methods it knows the handshake and what a client sets up in
+// a session, which it repeats on a new connection.
 //
 // If the connection is lost, each request already sent is answered with error -32001 and never sent
 // again, since it may have been executed. An unsent request waits during the first outage_wait_ms
@@ -24,6 +24,7 @@
 #include "pipe/attempts.hpp"
 #include "pipe/backlog.hpp"
 #include "pipe/client_hold.hpp"
+#include "pipe/client_state.hpp"
 #include "pipe/ends.hpp"
 #include "pipe/handshake.hpp"
 #include "pipe/line.hpp"
@@ -97,6 +98,7 @@ class Route {
   bh_lane lane_ = 0;  // of wire_, or the last one
   Backlog backlog_{limits_};
   Handshake handshake_{limits_};
+  ClientState state_{limits_};
   Attempts attempts_{limits_};
   ClientHold hold_{limits_};
 

@@ -34,7 +34,10 @@ void Route::connected(bh_lane lane) {
   long_outage_ = false;
   const std::string line = attempts_.connected(reactor_.now_ns(), endpoint_);
   if (!line.empty()) log(BH_LOG_INFO, line);
-  if (handshake_.accepted()) handshake_.repeat(ends_, backlog_.next_exchange());
+  if (handshake_.accepted()) {
+    handshake_.repeat(ends_, backlog_.next_exchange());
+    state_.repeat(ends_, backlog_);
+  }
   send_waiting();
   hold_as_needed();
   check_end();
@@ -63,6 +66,7 @@ void Route::lost(const Error &error) {
   wire_ = Wire::none;
   hold_.set_lane_full(false);
   handshake_.on_lost();
+  state_.on_lost();
   backlog_.forget_questions();
   const std::size_t failed = fail_pending(error.text);
   hold_as_needed();

@@ -21,6 +21,8 @@ struct RouteLimits {
   std::size_t max_waiting_bytes = 4u << 20;  // of messages that wait for a connection
   std::size_t max_own_bytes = 1u << 20;      // of answers made here that the client does not take
   std::size_t max_handshake_bytes = 64u << 10;
+  std::size_t max_subscriptions = 1'024;  // repeated on a new connection
+  std::size_t max_subscription_bytes = 256u << 10;
   std::size_t max_questions = 256;    // of the endpoint, without an answer; the oldest goes
   std::size_t max_question_id = 256;  // bytes
 };
