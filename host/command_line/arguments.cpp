@@ -23,8 +23,10 @@ namespace bulkhead::program {
 namespace {
 
 constexpr const char *folder_type = "DIR";
-constexpr const char *starts_its_own =
-    "\n\nStarts the configured servers itself; a running gateway is not used.";
+constexpr const char *uses_running =
+    "\n\nUses the servers of a running gateway with the same configuration; without one, starts "
+    "the\n"
+    "configured servers and stops them at the end.";
 constexpr const char *codec_type = "auto|ndjson|msgpack";
 constexpr const char *level_type = "debug|info|warn|error";
 
@@ -54,6 +56,10 @@ void add_profile_options(CLI::App &app, Arguments &to) {
   app.add_flag("-v,--verbose", to.verbose, "Also print log lines to standard error");
 }
 
+void add_own(CLI::App &app, Arguments &to) {
+  app.add_flag("--own", to.own, "Start the servers, even if a running gateway could be used");
+}
+
 void add_json(CLI::App &app, Arguments &to) {
   app.add_flag("--json", to.json, "Print JSON");
 }
@@ -74,6 +80,15 @@ void add_gateways(CLI::App &app, Arguments &to) {
                    "Listening address (default: 127.0.0.1:8808); port 0: any free port")
       ->type_name("HOST:PORT")
       ->check(CLI::Validator(check_listen, "", "address"));
+  serve
+      ->add_flag("--no-listen", to.no_listen,
+                 "Serve only `bulkhead stdio`, `tools` and `call` of this user; open no address")
+      ->excludes("--listen");
+  serve
+      ->add_option("--parent-pid", to.parent_pid,
+                   "End with this process, which must be the parent (default: none)")
+      ->type_name("PID")
+      ->check(CLI::PositiveNumber.description(""));
   serve->add_flag("--single-process", to.single_process,
                   "Run in one process, without compartments");
   serve->footer(
@@ -82,12 +97,17 @@ void add_gateways(CLI::App &app, Arguments &to) {
       "Ctrl-C or SIGTERM stops the gateway and its servers.");
   auto *stdio = add_command(app, to, "stdio", "Serve MCP on standard input and output", run_stdio);
   add_profile_options(*stdio, to);
+  add_own(*stdio, to);
   stdio->add_flag("--single-process", to.single_process,
-                  "Run in one process, without compartments");
+                  "Run in one process, without compartments; implies --own");
   stdio->footer(
       "Example, in a client's configuration:\n"
       "  { \"mcpServers\": { \"bulkhead\": { \"command\": \"bulkhead\", \"args\": [\"stdio\"] } } "
-      "}");
+      "}\n\n"
+      "Beside a running gateway with the same configuration (bulkhead serve), its servers are "
+      "used\n"
+      "instead of starting them again. If the configurations differ, standard error names the "
+      "parts.");
 }
 
 void add_lists(CLI::App &app, Arguments &to) {
@@ -96,8 +116,10 @@ void add_lists(CLI::App &app, Arguments &to) {
     add_profile_options(*command, to);
     command->add_option("-s,--server", to.server, "Only this server; other servers are not started")
         ->type_name("NAME");
+    add_own(*command, to);
     add_json(*command, to);
-    command->footer(std::string("Example:\n  ") + example + starts_its_own);
+    command->footer(std::string("Example:\n  ") + example + uses_running +
+                    " With --server, that server is\nstarted.");
   };
   add("tools", "List the tools that the servers offer", "bulkhead tools --server github --json",
       run_tools);
@@ -112,10 +134,11 @@ void add_lists(CLI::App &app, Arguments &to) {
   call->add_option("arguments", to.call_arguments,
                    "Arguments, a JSON object; - reads standard input (default: {})")
       ->type_name("JSON");
+  add_own(*call, to);
   add_json(*call, to);
   call->footer(
       std::string("Example:\n  bulkhead call files__file_read '{\"path\":\"README.md\"}'") +
-      starts_its_own + "\nExit code 1 if the tool returns an error.");
+      uses_running + "\nExit code 1 if the tool returns an error.");
 }
 
 void add_warm(CLI::App &app, Arguments &to) {

@@ -22,12 +22,14 @@ struct Arguments {
   bool verbose = false;                  // also print log lines to standard error
   std::string listen;                    // serve
   bool single_process = false;           // serve, stdio
-  std::string server;                    // tools, resources, prompts
-  std::string name, call_arguments;      // call; mcp: a server's name
-  std::string write_to;                  // import
-  std::string policy_file;               // policy explain, policy test; "-": standard input
-  std::string project;                   // a project file; empty: that of the working folder
-  bool no_project = false;               // ignore project files
+  bool no_listen = false;                // serve: only for `bulkhead stdio` and short commands
+  bool own = false;  // stdio, tools, resources, prompts, call: not the servers of a running gateway
+  std::string server;                // tools, resources, prompts
+  std::string name, call_arguments;  // call; mcp: a server's name
+  std::string write_to;              // import
+  std::string policy_file;           // policy explain, policy test; "-": standard input
+  std::string project;               // a project file; empty: that of the working folder
+  bool no_project = false;           // ignore project files
   std::vector<std::string> names;  // approve, revoke: servers, empty: all of the file; pins: tools
   std::string hash;                // approve, pins approve: the expected digest
   bool yes = false, tools = false, list = false;  // approve
@@ -38,9 +40,9 @@ struct Arguments {
   std::uint32_t for_minutes = 0;          // approvals allow; 0: not given
   bool notify = false;                    // approvals watch
   std::string codec = "auto", lock_path;  // aggregator
-  int parent_pid = -1;                    // aggregator; -1: the parent process, 0: none
-  bool no_warm = false;                   // import, mcp add: do not start the servers now
-  bool folder = false;                    // import: include the files of the working folder
+  int parent_pid = -1;   // serve: -1: none; aggregator: -1: the parent process, 0: none
+  bool no_warm = false;  // import, mcp add: do not start the servers now
+  bool folder = false;   // import: include the files of the working folder
   bool force = false, json = false, origin = false;
   McpArguments mcp;         // mcp
   RecordArguments records;  // inspect, timeline, calls, audit verify

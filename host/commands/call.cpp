@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
+#include <memory>
 
 #include "bulkhead/cpp/json.hpp"
 #include "command_line/commands.hpp"
@@ -14,6 +15,7 @@
 #include "gateway/run_host.hpp"
 #include "mcp/for_each.hpp"
 #include "mcp/scan.hpp"
+#include "shared/joined_wire.hpp"
 #include "sources/profile_source.hpp"
 
 namespace bulkhead::program {
@@ -111,10 +113,8 @@ void hint_at_sandbox(std::string_view result) {
       "of the server names what it may write (docs/profile.md)");
 }
 
-int call(ShortRun &run, const Arguments &arguments, const LoadedProfile &loaded,
+int call(LocalSession &session, const Arguments &arguments, const LoadedProfile &loaded,
          std::string_view tool_arguments, std::uint64_t timeout_ms) {
-  run.wait_settled();
-  LocalSession session(run.host());
   if (auto opened = session.open(); !opened) return complain(opened.error().text);
   std::string params = R"({"name":)";
   mcp::append_quoted(&params, arguments.name);
@@ -148,13 +148,21 @@ int run_call(const Arguments &arguments) {
     return complain("the arguments must be one JSON object, such as '{\"path\":\"README.md\"}'",
                     exit_usage);
   }
+  constexpr std::uint64_t margin_ms = 5'000;  // the gateway's own time-out answers first
+  const std::uint64_t timeout_ms =
+      limits.timeout_ceiling_ms + limits.approval_timeout_ms + margin_ms;
+  if (auto gateway = gateway_to_use(arguments, loaded->profile)) {
+    LocalSession session(std::make_unique<JoinedWire>(*std::move(gateway), limits.message_bytes));
+    return call(session, arguments, *loaded, text, timeout_ms);
+  }
   keep_the_one_named(loaded->profile, arguments.name);
   ShortRun run(arguments);
   if (auto started = run.start(std::move(loaded->profile)); !started) {
     return complain(started.error().text);
   }
-  constexpr std::uint64_t margin_ms = 5'000;  // the gateway's own time-out answers first
-  return call(run, arguments, *loaded, text, limits.timeout_ceiling_ms + margin_ms);
+  run.wait_settled();
+  LocalSession session(run.host());
+  return call(session, arguments, *loaded, text, timeout_ms);
 }
 
 }  // namespace bulkhead::program

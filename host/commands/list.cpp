@@ -1,6 +1,8 @@
 // tools, resources, prompts: lists of the servers.
 #include <algorithm>
 #include <initializer_list>
+#include <memory>
+#include <optional>
 
 #include "bulkhead/cpp/json.hpp"
 #include "command_line/commands.hpp"
@@ -9,6 +11,7 @@
 #include "gateway/local_session.hpp"
 #include "gateway/run_host.hpp"
 #include "mcp/scan.hpp"
+#include "shared/joined_wire.hpp"
 #include "sources/profile_source.hpp"
 
 namespace bulkhead::program {
@@ -52,6 +55,11 @@ std::string as_table(const std::vector<Listed> &lists) {
   return out;
 }
 
+std::nullopt_t complained(std::string_view text) {
+  complain(text);
+  return std::nullopt;
+}
+
 struct Unready {
   bool any = false;  // at least one
   bool all = true;   // and no server is ready
@@ -77,26 +85,45 @@ Unready report_unready(const HostStatus &status) {
   return out;
 }
 
-int list_all(ShortRun &run, const Arguments &arguments, std::initializer_list<ListKind> asked,
-             const std::vector<std::string> &notes) {
-  run.wait_settled();
-  LocalSession session(run.host());
-  if (auto opened = session.open(); !opened) return complain(opened.error().text);
+// The lists, or nullopt after the error was printed.
+std::optional<std::vector<Listed>> all_lists(LocalSession &session,
+                                             std::initializer_list<ListKind> asked) {
+  if (auto opened = session.open(); !opened) return complained(opened.error().text);
   std::vector<Listed> lists;
   for (const ListKind &kind : asked) {
     auto items = session.list(kind.method, kind.key);
     // -32601: no server has items of this kind, or the profile does not expose them.
     if (!items && mcp::member(items.error().error_json, "code") == "-32601") items.emplace();
-    if (!items) return complain(items.error().text);
+    if (!items) return complained(items.error().text);
     lists.push_back({kind, std::move(*items)});
   }
+  return lists;
+}
+
+bool print(const std::vector<Listed> &lists, bool json) {
+  return write_stdout(json ? as_json(lists) : as_table(lists));
+}
+
+// The servers are those of a running gateway; `bulkhead status` shows them.
+int list_of_gateway(RunningGateway gateway, const Arguments &arguments, const Limits &limits,
+                    std::initializer_list<ListKind> asked) {
+  LocalSession session(std::make_unique<JoinedWire>(std::move(gateway), limits.message_bytes));
+  const auto lists = all_lists(session, asked);
+  return lists && print(*lists, arguments.json) ? exit_ok : exit_failed;
+}
+
+int list_all(ShortRun &run, const Arguments &arguments, std::initializer_list<ListKind> asked,
+             const std::vector<std::string> &notes) {
+  run.wait_settled();
+  LocalSession session(run.host());
+  const auto lists = all_lists(session, asked);
+  if (!lists) return exit_failed;
   const Unready unready = report_unready(run.host().status());
   const bool failed = unready.all || (unready.any && !arguments.server.empty());
   if (run.host().status().servers.empty()) {
     for (const std::string &note : notes) complain(note);
   }
-  const bool written = write_stdout(arguments.json ? as_json(lists) : as_table(lists));
-  return written && !failed ? exit_ok : exit_failed;
+  return print(*lists, arguments.json) && !failed ? exit_ok : exit_failed;
 }
 
 int run_list(const Arguments &arguments, std::initializer_list<ListKind> asked) {
@@ -110,6 +137,11 @@ int run_list(const Arguments &arguments, std::initializer_list<ListKind> asked) 
       return complain(text, exit_usage);
     }
     ShortRun::keep_only(loaded->profile, arguments.server);
+  }
+  if (arguments.server.empty()) {
+    if (auto gateway = gateway_to_use(arguments, loaded->profile)) {
+      return list_of_gateway(*std::move(gateway), arguments, loaded->profile.limits, asked);
+    }
   }
   const std::vector<std::string> notes = loaded->profile.notes;
   ShortRun run(arguments);

@@ -16,6 +16,8 @@
 #include "service/metrics_server.hpp"
 #include "service/service.hpp"
 #include "service/service_api.hpp"
+#include "shared/joined_stdio.hpp"
+#include "shared/local_clients.hpp"
 #include "sources/profile_source.hpp"
 #include "state/list_writer.hpp"
 #include "state/pin_writer.hpp"
@@ -56,9 +58,12 @@ class Gateway {
     auto metrics = front_.open_metrics(profile_.metrics_listen);
     if (!metrics) return front_.give_up(metrics.error());
     metrics_listener_ = std::move(*metrics);
+    socket_ = front_.open_service_socket();
+    if (front_.is_serve() && socket_ != nullptr) local_clients_.emplace(socket_->path());
+    if (local_clients_) local_clients_->add_to(profile_);
     const std::string state_dir = profile_.state_dir;
     const Profile profile = profile_;
-    auto host = Host::create(std::move(profile_), std::move(options));
+    auto host = Host::create(profile_, std::move(options));
     if (!host) return front_.give_up(host.error());
     host_ = std::move(*host);
     PinWriter::Hooks hooks;
@@ -84,6 +89,10 @@ class Gateway {
 
  private:
   int start_and_run() {
+    const auto watched = front_.watch_parent_process(
+        host_->reactor(), this,
+        bh::fd_callback(this, [](Gateway &self) { self.host_->request_stop(); }));
+    if (!watched) return front_.give_up(watched.error());
     if (auto started = host_->start(); !started) return front_.give_up(started.error());
     open_service();
     started_ = true;
@@ -96,8 +105,8 @@ class Gateway {
   }
 
   void open_service() {
-    const auto transports = front_.is_serve() ? Transports::served : Transports::stdio;
-    service_ = std::make_unique<Service>(host_->reactor(), arguments_, transports, backend());
+    service_ = std::make_unique<Service>(host_->reactor(), arguments_, transports_of(arguments_),
+                                         backend());
     watch_reload_signal(host_->reactor(), bh::callback(this, [](Gateway &self) {
                           // service_ is null while its destructor runs the loop.
                           if (self.service_ != nullptr) self.service_->reload();
@@ -109,7 +118,6 @@ class Gateway {
       service_->ask(request, value, std::move(reply));
     };
     if (metrics_listener_) metrics_.emplace(host_->reactor(), std::move(metrics_listener_), ask);
-    socket_ = front_.open_service_socket();
     if (socket_ == nullptr) return;
     api_ = std::make_unique<ServiceApi>(
         host_->reactor(), socket_->fd(),
@@ -125,11 +133,13 @@ class Gateway {
     };
     backend.apply = [this](LoadedProfile next,
                            const std::function<void(Result<ApplyReport>)> &done) {
+      if (local_clients_) local_clients_->add_to(next.profile);
       const Profile profile = next.profile;
       auto report = host_->apply(std::move(next.profile));
       if (report) {
         pins_->set_profile(profile);
         lists_->set_profile(profile);
+        profile_ = profile;
       }
       done(std::move(report));
     };
@@ -143,6 +153,11 @@ class Gateway {
                                const std::function<void(Result<std::string>)> &done) {
       done(answer_approval_request(*host_, static_cast<std::uint32_t>(request), value));
     };
+    if (local_clients_) {
+      backend.join = [this](std::string_view request) {
+        return local_clients_->answer(request, profile_);
+      };
+    }
     return backend;
   }
 
@@ -160,7 +175,8 @@ class Gateway {
 
   const Arguments arguments_;
   GatewayFront front_;
-  Profile profile_;
+  Profile profile_;  // the profile in force
+  std::optional<LocalClients> local_clients_;
   // Declared before host_, whose threads may still write to them.
   std::unique_ptr<PinWriter> pins_;
   std::unique_ptr<ListWriter> lists_;
@@ -175,9 +191,15 @@ class Gateway {
 
 int run_gateway(Arguments arguments, Arguments::Serves serves) {
   arguments.serves = serves;
-  const bool http = serves == Arguments::Serves::http;
-  auto loaded = load_checked(arguments, http ? Transports::served : Transports::stdio);
+  auto loaded = load_checked(arguments, transports_of(arguments));
   if (!loaded) return report_config_errors(loaded.error());
+  if (serves == Arguments::Serves::stdio && !arguments.single_process) {
+    if (auto gateway = gateway_to_use(arguments, loaded->profile)) {
+      const Limits limits = loaded->profile.limits;
+      loaded->profile = {};  // has credentials
+      return run_joined_stdio(arguments, *std::move(gateway), limits);
+    }
+  }
   if (!arguments.single_process) return run_supervised(arguments, std::move(*loaded));
   return Gateway(arguments, std::move(*loaded)).run();
 }

@@ -7,6 +7,7 @@
 #include "bulkhead/cpp/clock.hpp"
 #include "command_line/commands.hpp"
 #include "common/console.hpp"
+#include "common/parent_watch.hpp"
 #include "common/paths.hpp"
 #include "common/signals.hpp"
 #include "gateway/banner.hpp"
@@ -22,6 +23,7 @@ GatewayFront::GatewayFront(const Arguments &arguments, const LoadedProfile &load
       project_(loaded.project),
       state_dir_(loaded.profile.state_dir),
       notes_(loaded.profile.notes),
+      parent_pid_(arguments.parent_pid),
       started_ms_(bh::monotonic_ms()),
       logger_(level_named(arguments.log_level),
               arguments.verbose ? level_named(arguments.log_level) : LogLevel::warn) {
@@ -60,6 +62,21 @@ std::unique_ptr<ServiceSocket> GatewayFront::open_service_socket() {
   log(LogLevel::warn, "service",
       "`bulkhead status` will not find this gateway: " + socket.error().text);
   return nullptr;
+}
+
+Result<void> GatewayFront::watch_parent_process(Reactor &reactor, const void *owner,
+                                                bh::FdCallback gone) {
+  if (parent_pid_ <= 0) return {};
+  auto watched = watch_parent(parent_pid_);
+  if (!watched) return std::unexpected(watched.error());
+  if (!*watched) {
+    return fail(BH_E_INVALID, "--parent-pid: " + std::to_string(parent_pid_) +
+                                  " is not the parent of this process");
+  }
+  parent_ = std::move(*watched);
+  std::uint64_t watch = 0;
+  if (reactor.watch(owner, parent_.get(), BH_FD_READ, gone, &watch) == BH_OK) return {};
+  return fail(BH_E_LIMIT, "--parent-pid: the process cannot be watched");
 }
 
 Result<OwnedFd> GatewayFront::open_metrics(const std::string &address) {

@@ -33,6 +33,8 @@ class GatewayFront {
   void log(LogLevel level, std::string_view component, std::string_view text);
   // Null: none could be opened; the log has the reason.
   std::unique_ptr<ServiceSocket> open_service_socket();
+  // With --parent-pid: calls `gone` when that process ends. `owner`: of the watch, see Reactor.
+  Result<void> watch_parent_process(Reactor &reactor, const void *owner, bh::FdCallback gone);
   // Opens the listener of gateway.metrics_listen; none if it is not configured. For stdio, which a
   // client may start several times, an address in use is only a warning.
   Result<OwnedFd> open_metrics(const std::string &address);
@@ -54,6 +56,8 @@ class GatewayFront {
   std::string metrics_;                // the TCP address of /metrics
   std::string http_id_, http_config_;  // of the first HTTP transport
   const std::vector<std::string> notes_;
+  const int parent_pid_;
+  OwnedFd parent_;  // readable once the parent has ended
   const std::uint64_t started_ms_;
   Logger logger_;
   std::atomic<bool> reported_{false};

@@ -12,6 +12,23 @@ constexpr std::string_view initialize_params =
     R"({"protocolVersion":"2025-11-25","capabilities":{},)"
     R"("clientInfo":{"name":"bulkhead-cli","version":")" BULKHEAD_VERSION R"("}})";
 
+class HostWire final : public SessionWire {
+ public:
+  explicit HostWire(Host &host) : host_(host) {}
+  Result<void> open(OnMessage on_message) override {
+    client_ = host_.connect(std::move(on_message));
+    return {};
+  }
+  void send(std::string_view message) override { client_->send(message); }
+  void wait(const std::function<bool()> &done, std::uint64_t timeout_ms) override {
+    host_.run_until([&done] { return done() || stop_requested(); }, timeout_ms);
+  }
+
+ private:
+  Host &host_;
+  std::unique_ptr<LocalClient> client_;
+};
+
 LocalSession::Failure failure_of(std::string_view error) {
   std::string scratch;
   const std::string_view message = mcp::member(error, "message");
@@ -21,6 +38,8 @@ LocalSession::Failure failure_of(std::string_view error) {
 }
 
 }  // namespace
+
+LocalSession::LocalSession(Host &host) : wire_(std::make_unique<HostWire>(host)) {}
 
 void LocalSession::on_message(std::string_view message) {
   mcp::Scan scan;
@@ -32,7 +51,7 @@ void LocalSession::on_message(std::string_view message) {
     reply += scan.method == mcp::Method::ping
                  ? R"(,"result":{}})"
                  : R"(,"error":{"code":-32601,"message":"not supported by this client"}})";
-    client_->send(reply);
+    wire_->send(reply);
     return;
   }
   const bool is_answer = scan.kind == mcp::Kind::result || scan.kind == mcp::Kind::error;
@@ -46,10 +65,11 @@ void LocalSession::on_message(std::string_view message) {
 }
 
 std::expected<void, LocalSession::Failure> LocalSession::open() {
-  client_ = host_.connect([this](std::string_view message) { on_message(message); });
+  const auto opened = wire_->open([this](std::string_view message) { on_message(message); });
+  if (!opened) return std::unexpected(Failure{opened.error().text, ""});
   const auto answer = request("initialize", initialize_params, list_timeout_ms);
   if (!answer) return std::unexpected(answer.error());
-  client_->send(R"({"jsonrpc":"2.0","method":"notifications/initialized"})");
+  wire_->send(R"({"jsonrpc":"2.0","method":"notifications/initialized"})");
   return {};
 }
 
@@ -60,8 +80,8 @@ LocalSession::Answer LocalSession::request(std::string_view method, std::string_
   std::string message = R"({"jsonrpc":"2.0","id":)" + waiting_for_ + R"(,"method":)";
   mcp::append_quoted(&message, method);
   message.append(R"(,"params":)").append(params).append("}");
-  client_->send(message);
-  host_.run_until([this] { return answered_ || stop_requested(); }, timeout_ms);
+  wire_->send(message);
+  wire_->wait([this] { return answered_; }, timeout_ms);
   if (answered_) return std::move(answer_);
   if (stop_requested()) return std::unexpected(Failure{"interrupted", ""});
   return std::unexpected(

@@ -1,7 +1,7 @@
 // An MCP client inside the program, for commands that send a few requests and end.
 //
-// Thread: one. Requests are sent one after another; each runs the host's loop until its answer
-// arrives, it times out, or a signal requests a stop.
+// Thread: one. Requests are sent one after another; each waits until its answer arrives, it times
+// out, or a signal requests a stop.
 #pragma once
 
 #include <cstdint>
@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "host.hpp"
+#include "shared/session_wire.hpp"
 
 namespace bulkhead::program {
 
@@ -23,7 +24,9 @@ class LocalSession {
   };
   using Answer = std::expected<std::string, Failure>;  // the bytes of `result`
 
-  explicit LocalSession(Host &host) : host_(host) {}
+  explicit LocalSession(std::unique_ptr<SessionWire> wire) : wire_(std::move(wire)) {}
+  // A client of the host in this process, whose loop its requests run.
+  explicit LocalSession(Host &host);
 
   // Sends initialize and notifications/initialized.
   std::expected<void, Failure> open();
@@ -39,8 +42,7 @@ class LocalSession {
 
   void on_message(std::string_view message);
 
-  Host &host_;
-  std::unique_ptr<LocalClient> client_;
+  const std::unique_ptr<SessionWire> wire_;
   std::uint64_t next_id_ = 0;
   std::string waiting_for_;  // the token of the awaited id
   bool answered_ = false;

@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <memory>
+#include <optional>
 #include <utility>
 
 #include "command_line/commands.hpp"
@@ -15,6 +16,7 @@
 #include "profile/difference.hpp"
 #include "profile/policy_mark.hpp"
 #include "service/service.hpp"
+#include "shared/local_clients.hpp"
 #include "sources/profile_source.hpp"
 #include "supervisor/plan.hpp"
 #include "supervisor/supervisor.hpp"
@@ -44,6 +46,8 @@ class SupervisedGateway {
     protect_memory();
     front_.begin();
     socket_ = front_.open_service_socket();
+    if (front_.is_serve() && socket_ != nullptr) local_clients_.emplace(socket_->path());
+    if (local_clients_) local_clients_->add_to(profile_);
     // The control compartment reads what arrives at this socket.
     if (socket_ != nullptr) {
       auto metrics = front_.open_metrics(profile_.metrics_listen);
@@ -69,8 +73,13 @@ class SupervisedGateway {
     if (!supervisor) return front_.give_up(supervisor.error());
     supervisor_ = std::move(*supervisor);
     set_signalled(bh::callback<&Supervisor::request_stop>(supervisor_.get()));
+    const auto watched = front_.watch_parent_process(
+        supervisor_->reactor(), this,
+        bh::fd_callback(this, [](SupervisedGateway &self) { self.supervisor_->request_stop(); }));
+    if (!watched) return front_.give_up(watched.error());
     open_service();
     auto done = supervisor_->run();
+    supervisor_->reactor().forget(this);
     set_signalled({});
     Console::get().progress("");
     service_.reset();
@@ -80,8 +89,8 @@ class SupervisedGateway {
 
  private:
   void open_service() {
-    const auto transports = front_.is_serve() ? Transports::served : Transports::stdio;
-    service_ = std::make_unique<Service>(supervisor_->reactor(), arguments_, transports, backend());
+    service_ = std::make_unique<Service>(supervisor_->reactor(), arguments_,
+                                         transports_of(arguments_), backend());
     watch_reload_signal(supervisor_->reactor(), bh::callback(this, [](SupervisedGateway &self) {
                           // service_ is null while its destructor runs the loop.
                           if (self.service_ != nullptr) self.service_->reload();
@@ -122,12 +131,18 @@ class SupervisedGateway {
                                std::function<void(Result<std::string>)> done) {
       supervisor_->ask_approvals(static_cast<std::uint32_t>(request), value, std::move(done));
     };
+    if (local_clients_) {
+      backend.join = [this](std::string_view request) {
+        return local_clients_->answer(request, profile_);
+      };
+    }
     return backend;
   }
 
   using Applied = std::function<void(Result<ApplyReport>)>;
 
   void apply(Profile next, Applied done) {
+    if (local_clients_) local_clients_->add_to(next);
     // The endpoint reports the same for its part; folders and services belong to other
     // compartments. Whether a policy accepts new rules at runtime is known to the endpoint.
     const std::vector<std::string> fixed = keep_fixed(profile_, &next, true);
@@ -206,6 +221,7 @@ class SupervisedGateway {
   Profile profile_;  // the profile in force
   PlanFacts facts_;
   std::unique_ptr<ServiceSocket> socket_;
+  std::optional<LocalClients> local_clients_;
   OwnedFd metrics_;
   std::unique_ptr<Supervisor> supervisor_;
   std::unique_ptr<Service> service_;

@@ -116,6 +116,9 @@ void Service::ask(ServiceRequest request, std::string_view value, ServiceReply r
       return approvals(ApprovalRequest::list, value, std::move(reply));
     case ServiceRequest::answer_approval:
       return approvals(ApprovalRequest::answer, value, std::move(reply));
+    case ServiceRequest::join:
+      return reply(backend_.join ? backend_.join(value)
+                                 : refuse_with(BH_E_DENIED, "it serves one client only"));
     case ServiceRequest::metrics_listener:
     case ServiceRequest::admit:
       break;

@@ -35,6 +35,8 @@ struct ServiceBackend {
   std::function<void(ApprovalRequest request, std::string value,
                      std::function<void(Result<std::string>)> done)>
       approvals;
+  // Answers a program that asks to join; empty: this gateway has one client.
+  std::function<ServiceAnswer(std::string_view request)> join;
 };
 
 class Service {

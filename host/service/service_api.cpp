@@ -9,6 +9,7 @@
 #include "mcp/scan.hpp"
 #include "profile/server_entry.hpp"
 #include "service/approval_json.hpp"
+#include "service/join_json.hpp"
 #include "service/metrics_server.hpp"
 
 namespace bulkhead::program {
@@ -147,6 +148,13 @@ std::string json_of(const ApprovalList &list) {
   return approvals_json(list, bh::unix_ms());
 }
 
+std::string json_of(const JoinAnswer &joined) {
+  std::string out = "{";
+  append_member(&out, "path", joined.path);
+  append_member(&out, "token", joined.token);
+  return out + "}";
+}
+
 ControlAnswer answered(const std::string &) {
   return {200, R"({"answered":true})"};
 }
@@ -193,6 +201,12 @@ Result<std::string> decision(const std::string &body, std::string_view id) {
   return to_bytes(*answer);
 }
 
+Result<std::string> marks(const std::string &body, std::string_view) {
+  const auto wanted = read_join_request(body);
+  if (!wanted) return std::unexpected(wanted.error());
+  return to_bytes(*wanted);
+}
+
 struct Route {
   std::string_view method;
   std::string_view path;  // a path that ends with '/' has one more part, an id
@@ -210,6 +224,7 @@ constexpr Route routes[] = {
     {"DELETE", "/mcp/connectors/", ServiceRequest::remove_connector, id_of_path,
      render<ConnectorRemoved>},
     {"POST", "/mcp/restart/", ServiceRequest::restart_server, id_of_path, render<Reloaded>},
+    {"POST", "/join", ServiceRequest::join, marks, render<JoinAnswer>},
     {"GET", "/confirm/pending", ServiceRequest::list_approvals, look, render<ApprovalList>},
     {"POST", "/confirm/watch", ServiceRequest::list_approvals, watch, render<ApprovalList>},
     {"POST", "/confirm/", ServiceRequest::answer_approval, decision, answered},

@@ -7,7 +7,9 @@
 
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -30,6 +32,7 @@ enum class ServiceRequest : std::uint16_t {
   answer_approval,   // ApprovalAnswer -> nothing
   restart_server,    // std::string, its name -> Reloaded
   metrics_listener,  // -> nothing, with a descriptor if /metrics is served over TCP
+  join,              // JoinRequest -> JoinAnswer; BH_E_DENIED: the profiles differ
 };
 
 // If the status is not BH_OK, the value is a Refusal.
@@ -74,6 +77,24 @@ struct ConnectorList {
   std::string profile_id;
   std::vector<ConnectorItem> servers;  // ordered by id
 };
+
+inline constexpr std::size_t mark_key_bytes = 32;
+inline constexpr std::size_t max_marks = 8192;
+
+// A program of this user asks to use this gateway's servers; see shared/local_clients.hpp.
+struct JoinRequest {
+  std::string key;                           // of the marks
+  std::map<std::string, std::string> marks;  // of the program's profile
+};
+
+struct JoinAnswer {
+  std::string path, token;  // of the socket for local clients
+};
+
+// The socket for local clients of the gateway with this service socket.
+inline std::string local_socket_path(std::string_view service_socket) {
+  return std::string(service_socket.substr(0, service_socket.rfind(".sock"))) + ".clients";
+}
 
 struct ConnectorRemoved {
   std::string profile_id, id;
@@ -127,6 +148,16 @@ template <class Ar>
 void archive(Ar &ar, ConnectorList &v) {
   auto &[profile_id, servers] = v;
   ar(profile_id, servers);
+}
+template <class Ar>
+void archive(Ar &ar, JoinRequest &v) {
+  auto &[key, marks] = v;
+  ar(key, marks);
+}
+template <class Ar>
+void archive(Ar &ar, JoinAnswer &v) {
+  auto &[path, token] = v;
+  ar(path, token);
 }
 template <class Ar>
 void archive(Ar &ar, ConnectorRemoved &v) {

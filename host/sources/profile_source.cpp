@@ -343,6 +343,11 @@ std::expected<LoadedProfile, Lines> load_used(const Arguments &arguments, Transp
 
 }  // namespace
 
+Transports transports_of(const Arguments &arguments) noexcept {
+  if (arguments.serves == Arguments::Serves::stdio) return Transports::stdio;
+  return arguments.no_listen ? Transports::none : Transports::served;
+}
+
 bool downloads_first(std::string_view command) {
   const std::string_view name = command.substr(command.find_last_of('/') + 1);
   return std::find(std::begin(launchers), std::end(launchers), name) != std::end(launchers);

@@ -16,6 +16,8 @@ namespace bulkhead::program {
 // The transports that a command needs: serve all except standard input and output, stdio only
 // those, other commands none (they are clients inside the program).
 enum class Transports : std::uint8_t { none, served, stdio };
+// Those of `serve` and `stdio`.
+Transports transports_of(const Arguments &arguments) noexcept;
 
 struct LoadedProfile {
   Profile profile;                      // with state_dir and plugin_dirs set

@@ -1,0 +1,20 @@
+// The body of POST /join: {"key": "...", "marks": {"PART": "HASH", ...}}.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "base/result.hpp"
+#include "service/service_protocol.hpp"
+
+namespace bulkhead::program {
+
+std::string join_request_json(const JoinRequest &request);
+
+// BH_E_INVALID has the reason.
+Result<JoinRequest> read_join_request(std::string_view body);
+
+// nullopt: not an answer of this version.
+std::optional<JoinAnswer> read_join_answer(std::string_view body);
+
+}  // namespace bulkhead::program

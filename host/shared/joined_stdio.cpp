@@ -1,0 +1,125 @@
+#include "shared/joined_stdio.hpp"
+
+#include <fcntl.h>
+#include <spawn.h>
+#include <unistd.h>
+
+#include <csignal>
+#include <memory>
+#include <utility>
+#include <vector>
+
+#include "bulkhead/cpp/callback.hpp"
+#include "bulkhead/cpp/clock.hpp"
+#include "common/complain.hpp"
+#include "common/paths.hpp"
+#include "common/signals.hpp"
+#include "pipe/pipe_host.hpp"
+#include "relay/plugins.hpp"
+#include "sources/profile_source.hpp"
+
+extern char **environ;
+
+namespace bulkhead::program {
+namespace {
+
+// `bulkhead serve --no-listen` with the profile of these arguments. Returns false if it cannot be
+// started.
+bool start_own_gateway(const Arguments &arguments) {
+  std::vector<std::string> words{"bulkhead", "serve", "--no-listen", "--parent-pid",
+                                 std::to_string(::getpid())};
+  const auto add = [&](const char *option, const std::string &value) {
+    if (value.empty()) return;
+    words.emplace_back(option);
+    words.push_back(value);
+  };
+  add("--config", arguments.config);
+  add("--project", arguments.project);
+  add("--log-level", arguments.log_level);
+  for (const std::string &dir : arguments.plugin_dirs) add("--plugin-dir", dir);
+  if (arguments.no_project) words.emplace_back("--no-project");
+  std::vector<char *> argv;
+  for (std::string &word : words) argv.push_back(word.data());
+  argv.push_back(nullptr);
+  posix_spawn_file_actions_t actions;
+  posix_spawn_file_actions_init(&actions);
+  for (const int fd : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO}) {
+    posix_spawn_file_actions_addopen(&actions, fd, "/dev/null", O_RDWR, 0);
+  }
+  pid_t pid = -1;
+  const int error = ::posix_spawn(&pid, "/proc/self/exe", &actions, nullptr, argv.data(), environ);
+  posix_spawn_file_actions_destroy(&actions);
+  if (error != 0) complain(describe_errno("cannot start a gateway", error));
+  return error == 0;
+}
+
+class JoinedStdio {
+ public:
+  JoinedStdio(const Arguments &arguments, RunningGateway gateway, std::uint64_t message_bytes)
+      : arguments_(arguments), gateway_(std::move(gateway)), message_bytes_(message_bytes) {}
+
+  int run() {
+    pipe::Options options;
+    options.transport = relay::stdio_entry;
+    options.connector = relay::vsock_entry;
+    options.endpoint = "the gateway";
+    options.definition = [this](std::string_view process_name) { return definition(process_name); };
+    options.message_bytes = message_bytes_;
+    options.queue_bytes = 2 * message_bytes_ + (8u << 20);
+    options.limits.max_waiting_bytes = 2 * message_bytes_;
+    options.log = [](std::int32_t, std::string_view text) { complain(text); };
+    auto host = pipe::PipeHost::create(std::move(options));
+    if (!host) return complain(host.error().text);
+    set_signalled(bh::callback<&pipe::PipeHost::request_stop>(host->get()));
+    const auto done = (*host)->run();
+    set_signalled({});
+    return done ? exit_ok : complain(done.error().text);
+  }
+
+ private:
+  // Called for each attempt to connect. After the first one, the connection was lost.
+  std::string definition(std::string_view process_name) {
+    if (std::exchange(joined_before_, true)) join_again();
+    return gateway_.definition(process_name, message_bytes_);
+  }
+
+  // The profile is read again: the gateway that is found must have the configuration of now.
+  void join_again() {
+    const auto loaded = load_checked(arguments_, Transports::stdio);
+    if (!loaded) {
+      if (!std::exchange(complained_, true)) report_config_errors(loaded.error());
+      return;
+    }
+    GatewaySearch search = find_running_gateway(loaded->profile);
+    if (search.found) {
+      gateway_ = *std::move(search.found);
+      lost_ms_ = 0;
+      return;
+    }
+    const std::uint64_t now = bh::monotonic_ms();
+    if (lost_ms_ == 0) lost_ms_ = now;
+    if (now - lost_ms_ < own_after_ms) return;
+    lost_ms_ = now;  // the next one is started if this one does not become ready
+    if (starts_ >= max_starts) return;
+    ++starts_;
+    complain("the gateway has ended; starting one for this client");
+    start_own_gateway(arguments_);
+  }
+
+  static constexpr int max_starts = 5;
+
+  const Arguments &arguments_;
+  RunningGateway gateway_;
+  const std::uint64_t message_bytes_;
+  bool joined_before_ = false, complained_ = false;
+  std::uint64_t lost_ms_ = 0;  // 0: not lost
+  int starts_ = 0;
+};
+
+}  // namespace
+
+int run_joined_stdio(const Arguments &arguments, RunningGateway gateway, const Limits &limits) {
+  return JoinedStdio(arguments, std::move(gateway), limits.message_bytes).run();
+}
+
+}  // namespace bulkhead::program

@@ -1,0 +1,36 @@
+// A session of a short command in a running gateway: messages in frames over its socket for local
+// clients. The gateway sends answers only, since this client offers no server-initiated messages.
+//
+// Thread: one; wait() blocks. Limit: messages of max_message_bytes.
+#pragma once
+
+#include <string>
+
+#include "base/owned_fd.hpp"
+#include "mcp-frame/frame_reader.hpp"
+#include "shared/running_gateway.hpp"
+#include "shared/session_wire.hpp"
+
+namespace bulkhead::program {
+
+class JoinedWire final : public SessionWire {
+ public:
+  JoinedWire(RunningGateway gateway, std::uint64_t max_message_bytes);
+
+  Result<void> open(OnMessage on_message) override;
+  void send(std::string_view message) override;
+  void wait(const std::function<bool()> &done, std::uint64_t timeout_ms) override;
+
+ private:
+  void write(std::string_view bytes);
+  bool read_some();
+
+  const RunningGateway gateway_;
+  const std::size_t max_total_;  // limit for the total length of a frame
+  OnMessage on_message_;
+  OwnedFd fd_;
+  mcp_frame::FrameReader reader_;
+  std::uint32_t last_stream_ = 0;
+};
+
+}  // namespace bulkhead::program

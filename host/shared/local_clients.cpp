@@ -1,0 +1,64 @@
+#include "shared/local_clients.hpp"
+
+#include <sodium.h>
+#include <unistd.h>
+
+#include <filesystem>
+
+#include "bulkhead/cpp/json_writer.hpp"
+#include "shared/profile_marks.hpp"
+
+namespace bulkhead::program {
+namespace {
+
+// 128 random bits in the characters of a metadata prefix.
+std::string random_token() {
+  constexpr std::string_view digits = "0123456789ABCDEF";
+  unsigned char bytes[16];
+  randombytes_buf(bytes, sizeof bytes);
+  std::string out;
+  for (const unsigned char byte : bytes) {
+    out += digits[byte >> 4];
+    out += digits[byte & 15];
+  }
+  return out;
+}
+
+std::string current_folder() {
+  std::error_code gone;
+  return std::filesystem::current_path(gone).string();
+}
+
+}  // namespace
+
+LocalClients::LocalClients(std::string_view service_socket)
+    : path_(local_socket_path(service_socket)), token_(random_token()), folder_(current_folder()) {}
+
+void LocalClients::add_to(Profile &profile) const {
+  PluginUse use;
+  use.id = transport_id;
+  use.plugin = "transport-vsock";
+  use.required = false;
+  use.config_json = "{";
+  bh::json::append_member(&use.config_json, "listen", "unix:" + path_);
+  bh::json::append_member(&use.config_json, "local_token", token_);
+  use.config_json += '}';
+  profile.transports.push_back(std::move(use));
+}
+
+ServiceAnswer LocalClients::answer(std::string_view request, const Profile &profile) const {
+  JoinRequest wanted;
+  if (!from_bytes(request, &wanted) || wanted.key.size() != mark_key_bytes ||
+      wanted.marks.size() > max_marks) {
+    return refuse_with(BH_E_INVALID, "the request is invalid");
+  }
+  // Without its plugin, the transport does not listen.
+  if (::access(path_.c_str(), F_OK) != 0) {
+    return refuse_with(BH_E_DENIED, "it has no socket for local clients");
+  }
+  const auto parts = different_parts(marks_of(profile, folder_, wanted.key), wanted.marks);
+  if (parts.empty()) return answer_with(JoinAnswer{path_, token_});
+  return refuse_with(BH_E_DENIED, "its configuration differs: " + describe_parts(parts));
+}
+
+}  // namespace bulkhead::program

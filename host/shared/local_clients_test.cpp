@@ -1,0 +1,125 @@
+#include "shared/local_clients.hpp"
+
+#include <catch2/catch.hpp>
+
+#include <fstream>
+
+#include "common/test_folder.hpp"
+#include "mcp/scan.hpp"
+#include "service/join_json.hpp"
+#include "shared/profile_marks.hpp"
+
+using namespace bulkhead;
+using namespace bulkhead::program;
+
+namespace {
+
+struct World {
+  TestFolder folder;
+  std::string socket = folder.path + "/77-1.sock";
+  LocalClients clients{socket};
+  Profile profile;
+  World() {
+    ServerDef def;
+    def.name = "one";
+    def.type = "http";
+    def.url = "https://example.com/mcp";
+    def.headers = {{"Authorization", "Bearer s3cr3t"}};
+    profile.servers = {def};
+  }
+  void listens() { std::ofstream(local_socket_path(socket)) << ""; }
+  static std::string request(const Profile &of) {
+    const std::string key(mark_key_bytes, 'k');
+    return to_bytes(JoinRequest{key, marks_of(of, "/", key)});
+  }
+};
+
+std::string message_of(const ServiceAnswer &answer) {
+  Refusal refusal;
+  REQUIRE(from_bytes(answer.value, &refusal));
+  return refusal.message;
+}
+
+}  // namespace
+
+TEST_CASE("the transport listens beside the service socket, and is optional") {
+  World world;
+  world.clients.add_to(world.profile);
+  REQUIRE(world.profile.transports.size() == 1);
+  const PluginUse &use = world.profile.transports.front();
+  CHECK_FALSE(use.required);
+  CHECK(mcp::member(use.config_json, "listen") ==
+        "\"unix:" + world.folder.path + "/77-1.clients\"");
+  CHECK(mcp::member(use.config_json, "local_token").size() == 32 + 2);
+  LocalClients other{world.socket};
+  Profile profile;
+  other.add_to(profile);
+  CHECK(profile.transports.front().config_json != use.config_json);
+}
+
+TEST_CASE("a program with an equal profile gets the token of the transport") {
+  World world;
+  world.listens();
+  const ServiceAnswer answer = world.clients.answer(World::request(world.profile), world.profile);
+  REQUIRE(answer.code == BH_OK);
+  JoinAnswer joined;
+  REQUIRE(from_bytes(answer.value, &joined));
+  CHECK(joined.path == local_socket_path(world.socket));
+  world.clients.add_to(world.profile);
+  CHECK(world.profile.transports.front().config_json.find(joined.token) != std::string::npos);
+}
+
+TEST_CASE("a program with another profile gets the names of what differs, and no token") {
+  World world;
+  world.listens();
+  Profile other = world.profile;
+  other.servers[0].headers["Authorization"] = "Bearer other";
+  other.pins.mode =
+      other.pins.mode == PinRules::Mode::off ? PinRules::Mode::enforce : PinRules::Mode::off;
+  const ServiceAnswer answer = world.clients.answer(World::request(other), world.profile);
+  CHECK(answer.code == BH_E_DENIED);
+  CHECK(message_of(answer) == "its configuration differs: pins, server one");
+  world.clients.add_to(other);
+  const std::string token = other.transports.front().config_json.substr(
+      other.transports.front().config_json.find("local_token") + 14, 32);
+  CHECK(answer.value.find(token) == std::string::npos);
+}
+
+TEST_CASE("no program can join while the transport does not listen") {
+  World world;
+  const ServiceAnswer answer = world.clients.answer(World::request(world.profile), world.profile);
+  CHECK(answer.code == BH_E_DENIED);
+  CHECK(message_of(answer) == "it has no socket for local clients");
+}
+
+TEST_CASE("requests of a compromised process are rejected") {
+  World world;
+  world.listens();
+  CHECK(world.clients.answer("", world.profile).code == BH_E_INVALID);
+  CHECK(world.clients.answer("garbage", world.profile).code == BH_E_INVALID);
+  JoinRequest request{"short", {}};
+  CHECK(world.clients.answer(to_bytes(request), world.profile).code == BH_E_INVALID);
+  request.key = std::string(mark_key_bytes, 'k');
+  for (std::size_t i = 0; i <= max_marks; ++i) request.marks[std::to_string(i)] = "x";
+  CHECK(world.clients.answer(to_bytes(request), world.profile).code == BH_E_INVALID);
+}
+
+TEST_CASE("the body of POST /join is read as it is written") {
+  JoinRequest request{std::string(mark_key_bytes, 'k'),
+                      {{"server \"a\"\n", "00"}, {"limits", "11"}}};
+  const auto read = read_join_request(join_request_json(request));
+  REQUIRE(read);
+  CHECK(read->key == request.key);
+  CHECK(read->marks == request.marks);
+  for (const char *bad :
+       {"", "[]", "{}", R"({"key":"k","marks":{}})", R"({"marks":[]})", "{\"key\""}) {
+    INFO(bad);
+    CHECK_FALSE(read_join_request(bad));
+  }
+  CHECK_FALSE(read_join_answer("{}"));
+  CHECK_FALSE(read_join_answer(R"({"path":"/x"})"));
+  const auto answer = read_join_answer(R"({"path":"/x","token":"T"})");
+  REQUIRE(answer);
+  CHECK(answer->path == "/x");
+  CHECK(answer->token == "T");
+}

@@ -1,0 +1,168 @@
+#include "shared/profile_marks.hpp"
+
+#include <sodium.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <utility>
+
+#include "mcp/for_each.hpp"
+#include "mcp/scan.hpp"
+#include "profile/archive.hpp"
+#include "sandbox/start_folder.hpp"
+
+namespace bulkhead::program {
+namespace {
+
+// Variables that servers receive or that select a proxy. PATH is compared by the programs that it
+// leads to: it differs between a terminal and a desktop session of the same user.
+constexpr const char *compared_variables[] = {
+    "HOME",        "LANG",        "LOGNAME",   "USER",      "http_proxy", "HTTP_PROXY",
+    "https_proxy", "HTTPS_PROXY", "all_proxy", "ALL_PROXY", "no_proxy",   "NO_PROXY"};
+
+std::string variable(const char *name) {
+  const char *value = std::getenv(name);
+  return value == nullptr ? std::string() : "=" + std::string(value);  // unset is not empty
+}
+
+// The file that a command without slash is found at; empty: none.
+std::string found_in_path(const std::string &command) {
+  if (command.empty() || command.find('/') != std::string::npos) return command;
+  const char *path = std::getenv("PATH");
+  std::string_view rest = path == nullptr ? "" : path;
+  while (!rest.empty()) {
+    const std::string_view folder = rest.substr(0, rest.find(':'));
+    rest.remove_prefix(std::min(rest.size(), folder.size() + 1));
+    const std::string file = std::string(folder) + "/" + command;
+    struct stat about{};
+    if (!folder.empty() && ::stat(file.c_str(), &about) == 0 && S_ISREG(about.st_mode) &&
+        ::access(file.c_str(), X_OK) == 0) {
+      return file;
+    }
+  }
+  return {};
+}
+
+bool needs_folder(const ServerDef &def) {
+  return !def.disabled && !def.command.empty() && !def.cwd.starts_with('/') &&
+         !starts_in_private_folder(def.command, def.args, def.cwd);
+}
+
+// True if a text in the plugin's configuration is a relative path, or if it has none (the builtin
+// file tools then serve the working folder).
+bool needs_folder(const PluginUse &use) {
+  struct Search {
+    bool any_path = false, relative = false;
+    void look(std::string_view value) {
+      if (value.starts_with('{')) {
+        mcp::for_each_member(value, [this](std::string_view, std::string_view v) { look(v); });
+      } else if (value.starts_with('[')) {
+        mcp::for_each_item(value, [this](std::string_view item) { look(item); });
+      } else if (value.starts_with('"')) {
+        any_path = any_path || value.starts_with("\"/");
+        relative = relative || value.starts_with("\".");
+      }
+    }
+  } search;
+  search.look(use.config_json);
+  return search.relative || (use.plugin.ends_with("-files") && !search.any_path);
+}
+
+class Marker {
+ public:
+  explicit Marker(std::string_view key) : key_(key) {}
+
+  void add(const std::string &part, std::string_view bytes) {
+    unsigned char hash[16];
+    crypto_generichash(hash, sizeof hash, reinterpret_cast<const unsigned char *>(bytes.data()),
+                       bytes.size(), reinterpret_cast<const unsigned char *>(key_.data()),
+                       key_.size());
+    char hex[2 * sizeof hash + 1];
+    sodium_bin2hex(hex, sizeof hex, hash, sizeof hash);
+    marks_[part] = hex;
+  }
+  template <class T>
+  void add_value(const std::string &part, const T &value) {
+    add(part, to_bytes(value));
+  }
+  void add_uses(const std::string &kind, const std::vector<PluginUse> &uses) {
+    std::string order;
+    for (PluginUse use : uses) {
+      use.origin = {};
+      order += use.id + " ";
+      add_value(kind + " " + use.id, use);
+    }
+    if (uses.size() > 1) add("order of " + kind + " plugins", order);
+  }
+  ProfileMarks take() { return std::move(marks_); }
+
+ private:
+  const std::string key_;
+  ProfileMarks marks_;
+};
+
+}  // namespace
+
+ProfileMarks marks_of(const Profile &profile, std::string_view folder, std::string_view key) {
+  Marker marker(key);
+  bool folder_matters = false;
+  for (ServerDef def : profile.servers) {
+    folder_matters = folder_matters || needs_folder(def);
+    const std::string program = found_in_path(def.command);
+    def.origin = {};
+    def.kept = {};
+    def.restarts = 0;
+    marker.add("server " + def.name, to_bytes(def) + program);
+  }
+  for (const PluginUse &use : profile.tools) {
+    folder_matters = folder_matters || needs_folder(use);
+  }
+  marker.add_uses("tools", profile.tools);
+  marker.add_uses("policy", profile.policies);
+  marker.add_uses("telemetry", profile.telemetry);
+  marker.add_uses("service", profile.services);
+  marker.add_value("connectors", std::pair(profile.connectors, profile.connector_files));
+  marker.add_value("plugin_dirs", profile.plugin_dirs);
+  marker.add_value("naming", profile.naming);
+  marker.add_value("expose", profile.expose);
+  Limits limits = profile.limits;
+  limits.first_list_wait_ms = 0;
+  marker.add_value("limits", limits);
+  marker.add_value("isolation", profile.isolation);
+  marker.add_value("approval", profile.approval);
+  marker.add_value("pins", profile.pins);
+  marker.add("gateway", profile.server_name + "\n" +
+                            std::string(to_string(profile.unknown_params)) + "\n" +
+                            profile.state_dir);
+  std::string environment;
+  for (const char *name : compared_variables) environment += name + variable(name) + "\n";
+  marker.add("environment", environment);
+  if (folder_matters) marker.add("working folder", folder);
+  return marker.take();
+}
+
+std::vector<std::string> different_parts(const ProfileMarks &a, const ProfileMarks &b) {
+  std::vector<std::string> out;
+  for (const auto &[part, mark] : a) {
+    const auto at = b.find(part);
+    if (at == b.end() || at->second != mark) out.push_back(part);
+  }
+  for (const auto &[part, mark] : b) {
+    if (!a.contains(part)) out.push_back(part);
+  }
+  return out;
+}
+
+std::string describe_parts(const std::vector<std::string> &parts) {
+  constexpr std::size_t most = 3;
+  std::string out;
+  for (std::size_t i = 0; i < std::min(parts.size(), most); ++i) {
+    out += (i == 0 ? "" : ", ") + parts[i];
+  }
+  if (parts.size() > most) out += " and " + std::to_string(parts.size() - most) + " more";
+  return out;
+}
+
+}  // namespace bulkhead::program

@@ -1,0 +1,134 @@
+#include "shared/profile_marks.hpp"
+
+#include <catch2/catch.hpp>
+
+#include <cstdlib>
+
+using namespace bulkhead;
+using namespace bulkhead::program;
+
+namespace {
+
+const std::string test_key(32, 'k');
+
+ServerDef stdio_server(const std::string &name) {
+  ServerDef def;
+  def.name = name;
+  def.type = "stdio";
+  def.command = "npx";
+  def.args = {"-y", "@scope/server"};
+  def.env = {{"TOKEN", "first"}};
+  return def;
+}
+
+Profile two_servers() {
+  Profile out;
+  out.servers = {stdio_server("one"), stdio_server("two")};
+  PluginUse policy;
+  policy.id = "default";
+  policy.plugin = "policy-rules";
+  policy.config_json = R"({"layers":[]})";
+  out.policies = {policy};
+  return out;
+}
+
+std::vector<std::string> differs(const Profile &a, const Profile &b, const std::string &folder_a,
+                                 const std::string &folder_b) {
+  return different_parts(marks_of(a, folder_a, test_key), marks_of(b, folder_b, test_key));
+}
+
+using Parts = std::vector<std::string>;
+
+}  // namespace
+
+TEST_CASE("equal profiles have equal marks, whatever their places and transports") {
+  Profile a = two_servers(), b = two_servers();
+  b.servers[0].origin = {"file", "/b.toml", 7};
+  b.policies[0].origin = {"user", "/c.toml", 3};
+  b.servers[1].restarts = 2;
+  b.limits.first_list_wait_ms = 8'000;
+  PluginUse transport;
+  transport.id = "http";
+  b.transports.push_back(transport);
+  b.notes.push_back("a note");
+  CHECK(differs(a, b, "/x", "/y").empty());
+}
+
+TEST_CASE("each difference names its part") {
+  const Profile a = two_servers();
+  Profile b = two_servers();
+  b.servers[1].env["TOKEN"] = "second";
+  b.policies[0].config_json = R"({"layers":[1]})";
+  b.limits.call_timeout_ms = 1;
+  b.servers.push_back(stdio_server("three"));
+  CHECK(differs(a, b, "/x", "/x") ==
+        Parts{"limits", "policy default", "server two", "server three"});
+  CHECK(differs(b, a, "/x", "/x") ==
+        Parts{"limits", "policy default", "server three", "server two"});
+}
+
+TEST_CASE("marks depend on the test_key, and reveal nothing of a short value") {
+  const Profile a = two_servers();
+  const auto marks = marks_of(a, "/x", test_key), others = marks_of(a, "/x", std::string(32, 'o'));
+  CHECK(different_parts(marks, others).size() == marks.size());
+  for (const auto &[part, mark] : marks) {
+    INFO(part);
+    CHECK(mark.size() == 32);
+    CHECK(mark.find("first") == std::string::npos);
+  }
+}
+
+TEST_CASE("the working folder counts if a server or tools plugin starts there") {
+  Profile a = two_servers();
+  CHECK(differs(a, a, "/x", "/y").empty());  // npx starts in an empty private folder
+
+  Profile script = a;
+  script.servers[0].command = "python3";
+  script.servers[0].args = {"server.py"};
+  CHECK(differs(script, script, "/x", "/y") == Parts{"working folder"});
+  script.servers[0].disabled = true;
+  CHECK(differs(script, script, "/x", "/y").empty());
+  script.servers[0].disabled = false;
+  script.servers[0].cwd = "/srv";
+  CHECK(differs(script, script, "/x", "/y").empty());
+
+  Profile files = a;
+  PluginUse use;
+  use.id = "files";
+  use.plugin = "builtin-files";
+  use.config_json = "{}";
+  files.tools = {use};
+  CHECK(differs(files, files, "/x", "/y") == Parts{"working folder"});
+  files.tools[0].config_json = R"({"workspaces":[{"path":"/srv/a"},{"path":"./b"}]})";
+  CHECK(differs(files, files, "/x", "/y") == Parts{"working folder"});
+  files.tools[0].config_json = R"({"workspaces":[{"path":"/srv/a"},{"path":"/srv/b"}]})";
+  CHECK(differs(files, files, "/x", "/y").empty());
+}
+
+TEST_CASE("the environment counts by what servers receive of it") {
+  const Profile a = two_servers();
+  const auto before = marks_of(a, "/x", test_key);
+  const std::string path = std::getenv("PATH"), home = std::getenv("HOME");
+  ::setenv("UNRELATED_VARIABLE", "1", 1);
+  ::setenv("PATH", (path + ":/nowhere").c_str(), 1);
+  CHECK(different_parts(before, marks_of(a, "/x", test_key)).empty());
+  ::setenv("HOME", "/other", 1);
+  CHECK(different_parts(before, marks_of(a, "/x", test_key)) == Parts{"environment"});
+  ::setenv("HOME", home.c_str(), 1);
+  // Another program is found at the same command.
+  Profile shell = a;
+  shell.servers[0].command = "sh";
+  const auto found = marks_of(shell, "/x", test_key);
+  ::setenv("PATH", "/nowhere", 1);
+  CHECK(different_parts(found, marks_of(shell, "/x", test_key)) ==
+        (different_parts(before, marks_of(a, "/x", test_key)).empty()
+             ? Parts{"server one"}
+             : Parts{"server one", "server two"}));
+  ::setenv("PATH", path.c_str(), 1);
+}
+
+TEST_CASE("many parts are shortened") {
+  CHECK(describe_parts({"a"}) == "a");
+  CHECK(describe_parts({"a", "b", "c"}) == "a, b, c");
+  CHECK(describe_parts({"a", "b", "c", "d", "e"}) == "a, b, c and 2 more");
+}

@@ -1,0 +1,75 @@
+#include "shared/running_gateway.hpp"
+
+#include <filesystem>
+
+#include "bulkhead/cpp/json.hpp"
+#include "bulkhead/cpp/json_writer.hpp"
+#include "common/complain.hpp"
+#include "common/paths.hpp"
+#include "service/control_client.hpp"
+#include "service/join_json.hpp"
+#include "shared/profile_marks.hpp"
+#include "supervisor/plan.hpp"
+
+namespace bulkhead::program {
+namespace {
+
+constexpr int http_ok = 200, http_conflict = 409;
+
+// "4711-123456.sock" -> "4711".
+std::string pid_of(const std::string &socket) {
+  const std::string name = socket.substr(socket.rfind('/') + 1);
+  return name.substr(0, name.find('-'));
+}
+
+std::string reason_of(const FoundGateway &gateway) {
+  const std::string who = "the gateway with pid " + pid_of(gateway.socket);
+  if (!gateway.error.empty()) return who + ": " + gateway.error;
+  if (gateway.status != http_conflict) return who + " is of another version";
+  return who + ": " + bh::json::member_text(gateway.answer, "error");
+}
+
+}  // namespace
+
+std::string RunningGateway::definition(std::string_view process_name,
+                                       std::uint64_t max_message_bytes) const {
+  std::string out = "{";
+  bh::json::append_member(&out, "unix", path);
+  bh::json::append_member(&out, "meta_prefix", token);
+  bh::json::append_member(&out, "process_name", process_name);
+  bh::json::append_member(&out, "max_message_bytes", max_message_bytes);
+  return out + "}";
+}
+
+GatewaySearch find_running_gateway(const Profile &profile) {
+  GatewaySearch out;
+  JoinRequest request;
+  request.key = random_key().substr(0, mark_key_bytes / 2);
+  std::string hex = bh::hex(request.key);
+  request.key = std::move(hex);
+  std::error_code gone;
+  request.marks = marks_of(profile, std::filesystem::current_path(gone).string(), request.key);
+  const auto answers =
+      ask_gateways(control_dirs(), "POST", "/join", status_wait_ms, join_request_json(request));
+  for (const FoundGateway &gateway : answers) {
+    const auto joined = gateway.status == http_ok ? read_join_answer(gateway.answer) : std::nullopt;
+    if (joined) {
+      out.found = {pid_of(gateway.socket), joined->path, joined->token};
+      return out;
+    }
+    if (out.reason.empty()) out.reason = reason_of(gateway);
+  }
+  return out;
+}
+
+std::optional<RunningGateway> gateway_to_use(const Arguments &arguments, const Profile &profile) {
+  if (arguments.own) return std::nullopt;
+  GatewaySearch search = find_running_gateway(profile);
+  if (!search.found && !search.reason.empty()) {
+    complain("no running gateway is used, servers are started again: " + search.reason +
+             "; `bulkhead reload` applies changed files");
+  }
+  return std::move(search.found);
+}
+
+}  // namespace bulkhead::program

@@ -1,0 +1,25 @@
+// How the program's own MCP client reaches a gateway: the host in this process, or a running
+// gateway.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <string_view>
+
+#include "base/result.hpp"
+
+namespace bulkhead::program {
+
+class SessionWire {
+ public:
+  using OnMessage = std::function<void(std::string_view message)>;
+
+  virtual ~SessionWire() = default;
+  // Opens the session; call once. on_message is called from inside wait().
+  virtual Result<void> open(OnMessage on_message) = 0;
+  virtual void send(std::string_view message) = 0;
+  // Until done() is true, a signal requests a stop, the connection is lost, or the time is over.
+  virtual void wait(const std::function<bool()> &done, std::uint64_t timeout_ms) = 0;
+};
+
+}  // namespace bulkhead::program
