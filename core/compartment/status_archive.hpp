@@ -9,8 +9,9 @@ namespace bulkhead {
 
 template <class Ar>
 void archive(Ar &ar, ServerStatus &v) {
-  auto &[name, type, state, reason, tools, resources, prompts, restarts, in_flight] = v;
-  ar(name, type, state, reason, tools, resources, prompts, restarts, in_flight);
+  auto &[name, type, state, reason, tools, resources, prompts, restarts, in_flight,
+         requested_roots] = v;
+  ar(name, type, state, reason, tools, resources, prompts, restarts, in_flight, requested_roots);
 }
 
 template <class Ar>

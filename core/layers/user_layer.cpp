@@ -178,6 +178,8 @@ void add_bounds(JsonObject &object, const ServerDef &def, std::string *out) {
     object.json("connect_timeout_ms", std::to_string(*def.connect_timeout_ms));
   }
   if (def.session == SessionScope::per_client) object.text("session", "per-client");
+  if (def.roots) object.text("roots", std::string(to_string(*def.roots)));
+  if (def.roots == RootsMode::static_list) object.texts("root_folders", def.root_folders);
   object.number("max_in_flight", def.max_in_flight, ServerDef{}.max_in_flight);
   object.text("compartment", def.compartment);
 }

@@ -159,6 +159,7 @@ bool same_wire(const ServerDef &was, const ServerDef &is) {
     def->tool_timeouts_ms.clear();
     def->connect_timeout_ms.reset();
     def->max_in_flight = 0;
+    def->root_folders.clear();
     def->source.clear();
   }
   return same_server(a, b);

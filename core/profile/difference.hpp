@@ -10,7 +10,7 @@
 namespace bulkhead {
 
 // True if the connections to a server that was defined as `was` can be kept: at most tool lists,
-// time-outs of calls and limits differ.
+// root folders, time-outs of calls and limits differ.
 bool same_wire(const ServerDef &was, const ServerDef &is);
 // True if only the origins differ.
 bool same_server(const ServerDef &was, const ServerDef &is);

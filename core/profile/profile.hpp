@@ -40,6 +40,12 @@ std::string to_string(const ProfileError &error);
 
 enum class SessionScope : std::uint8_t { shared, per_client };
 
+// How a server gets MCP roots. off: the capability is not declared. static_list: the gateway
+// answers roots/list with ServerDef::root_folders. per_client: the client answers; clients that
+// declare roots have connections of their own.
+enum class RootsMode : std::uint8_t { off, static_list, per_client };
+std::string_view to_string(RootsMode mode) noexcept;  // as in the profile
+
 // Sandbox of a server's child process. docs/profile.md specifies the modes.
 enum class SandboxMode : std::uint8_t { strict, home_read_only, off };
 std::string_view to_string(SandboxMode mode) noexcept;  // as in the profile
@@ -82,6 +88,8 @@ struct ServerDef {
   std::map<std::string, std::uint64_t> tool_timeouts_ms;  // by original tool name
   std::optional<std::uint64_t> connect_timeout_ms;
   SessionScope session = SessionScope::shared;
+  std::optional<RootsMode> roots;         // not set: see roots_mode()
+  std::vector<std::string> root_folders;  // of static_list: absolute paths
   std::uint32_t max_in_flight = 256;
   std::string compartment;  // "own", or a shared name; empty: that of its connector
   Origin origin;
@@ -92,6 +100,12 @@ struct ServerDef {
   // Restarts by request while the gateway runs (`bulkhead mcp restart`): a different number is a
   // different connection. Not part of to_json().
   std::uint64_t restarts = 0;
+
+  // Without `roots`: per_client if each client has its own connection, else off.
+  RootsMode roots_mode() const noexcept {
+    const bool own = session == SessionScope::per_client;
+    return roots.value_or(own ? RootsMode::per_client : RootsMode::off);
+  }
 
   // The definition for the connector: one JSON object with type, command, args, env, cwd, sandbox
   // or url, headers, connect_timeout_ms and the members of `extra`; empty ones are left out.

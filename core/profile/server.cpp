@@ -49,6 +49,7 @@ void ServerReader::read() {
   read_type();
   read_keys();
   check_sandbox();
+  check_roots();
   if (diagnostics_.count() != errors) return;
   disable_if_unmet();
   context_.profile.servers.push_back(std::move(server_));

@@ -73,6 +73,8 @@ constexpr ServerKey kKeys[] = {
      "connectTimeout connect_timeout_ms startup_timeout_ms"},
     {read_with<&ServerReader::read_startup_seconds>("startup_timeout_sec"), ""},
     {choice<&ServerDef::session, ServerReader>("session", kScopes), ""},
+    {read_with<&ServerReader::read_roots>("roots"), ""},
+    {read_with<&ServerReader::read_root_folders>("root_folders"), "rootFolders"},
     {read_with<&ServerReader::read_server_compartment>("compartment"), ""},
     {number<&ServerDef::max_in_flight, ServerReader>("max_in_flight", 1, 65'536), "maxInFlight"},
     {{"unsupported_stdio"}, "unsupportedStdio"},

@@ -42,6 +42,8 @@ class ServerReader {
   void read_tool_timeouts(const Member &tools);
   void read_connect_timeout(const Member &timeout);
   void read_startup_seconds(const Member &seconds);
+  void read_roots(const Member &roots);
+  void read_root_folders(const Member &folders);
   void read_server_compartment(const Member &compartment);
   void reject_env_file(const Member &file);
 
@@ -66,6 +68,7 @@ class ServerReader {
   void add_sandbox_path(const std::string &text, const Place &place, const std::string &path,
                         std::vector<std::string> *out);
   void check_sandbox();
+  void check_roots();
   void expand_inputs(std::vector<std::string> *args);
   bool within_limit(const Member &member, std::size_t count, std::size_t most);
   std::optional<Value> expanded(const std::string &text, const Place &place,

@@ -36,12 +36,25 @@ void Asks::request(Lane &lane, std::uint64_t hint, const Message &message) {
                             bh::str(R"(,"result":{}})")};
     return lane.send(BH_LANE_RESPONSE, parts, 3);
   }
+  if (method == mcp::Method::roots_list && answer_roots(lane, message)) return;
   const ClientCaps needed = capability_for(method);
   if (needed == 0 || (lane.caps() & needed) == 0) {
     return refuse(lane, message.id(), method, Refusal::undeclared);
   }
   const bool judges = needs_.gate.judges_inputs();
   ask_client(lane, hint, message, judges ? Judged::no : Judged::yes);
+}
+
+// The gateway's own list, for which no client is asked. False: the request is handled like others.
+bool Asks::answer_roots(Lane &lane, const Message &message) {
+  const RootsMode mode = lane.upstream().def().roots_mode();
+  if (mode == RootsMode::off) lane.upstream().requested_roots = true;
+  if (mode != RootsMode::static_list) return false;
+  const std::string roots = compose_roots(lane.upstream().def().root_folders);
+  const bh_str parts[] = {bh::str(R"({"jsonrpc":"2.0","id":)"), bh::str(message.id()),
+                          bh::str(R"(,"result":)"), bh::str(roots), bh::str("}")};
+  lane.send(BH_LANE_RESPONSE, parts, 5);
+  return true;
 }
 
 void Asks::ask_judged(Lane &lane, std::uint64_t hint, const Message &message) {

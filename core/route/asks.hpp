@@ -109,6 +109,7 @@ class Asks {
   enum class Judged : std::uint8_t { no, yes };
 
   void ask_client(Lane &lane, std::uint64_t hint, const Message &message, Judged judged);
+  bool answer_roots(Lane &lane, const Message &message);
   bool passes_policy(Lane &lane, std::uint64_t hint, const Message &message, const Session &client,
                      const Call *call);
   void put(Lane &lane, std::uint64_t hint, const Message &message, Session &client,

@@ -100,6 +100,48 @@ TEST_CASE("what no client can be asked is refused in the words of its method") {
   CHECK(w.counters.refused_asks > 0);
 }
 
+TEST_CASE("static roots are answered by the gateway, and no client is asked") {
+  World w;
+  ServerDef def = server_named("s");
+  def.roots = RootsMode::static_list;
+  def.root_folders = {"/srv/a b", "/", "/x/\xc3\xa4"};
+  w.upstream.redefine(def);
+  w.first.caps |= cap::roots;
+  if (GENERATE(true, false)) w.call_of(w.first);
+  w.ask("roots/list", 0, "7");
+  CHECK(w.client.sent.empty());
+  CHECK(w.to_server() ==
+        R"({"jsonrpc":"2.0","id":7,"result":{"roots":[{"uri":"file:///srv/a%20b","name":"a b"},)"
+        R"({"uri":"file:///","name":"/"},{"uri":"file:///x/%C3%A4","name":")"
+        "\xc3\xa4\"}]}}");
+  def.root_folders.clear();
+  w.upstream.redefine(def);
+  w.ask("roots/list");
+  CHECK(w.to_server() == R"({"jsonrpc":"2.0","id":"r","result":{"roots":[]}})");
+  CHECK(w.counters.refused_asks == 0);
+  CHECK_FALSE(w.upstream.requested_roots);
+}
+
+TEST_CASE("a server that requests roots while they are off is remembered") {
+  World w;
+  w.first.caps |= cap::roots;
+  w.call_of(w.first);
+  w.ask("sampling/createMessage");
+  w.ask("elicitation/create");
+  CHECK_FALSE(w.upstream.status().requested_roots);
+  w.ask("roots/list");
+  CHECK(at(w.to_server(), {"error", "code"}) == "-32601");
+  CHECK(w.sent_to(w.first, BH_OUT_ASK).size() == 2);
+  CHECK(w.upstream.requested_roots);
+  ServerDef def = server_named("s");
+  def.roots = RootsMode::per_client;
+  w.upstream.requested_roots = false;
+  w.upstream.redefine(def);
+  w.ask("roots/list");  // this lane is of clients without roots
+  CHECK(at(w.to_server(), {"error", "code"}) == "-32601");
+  CHECK_FALSE(w.upstream.requested_roots);
+}
+
 TEST_CASE("on a pipe a request stays open until the last call that may have caused it has ended") {
   World w;
   Call &one = w.call_of(w.first), &two = w.call_of(w.first);

@@ -72,6 +72,8 @@ class Lane {
   virtual void inherit(const Lane &) {}
   // The definition has changed in a way that needs no new connection: tool lists, limits.
   virtual void redefined() {}
+  // The server has the client's `initialized`: notifications can be sent.
+  virtual bool opened() const { return state_ == LaneState::ready; }
   // The server is started on first use, not with the gateway.
   virtual bool lazy() const { return false; }
   // The server is lazy, not running, and its lists are unknown: starting it may reveal them.

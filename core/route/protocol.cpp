@@ -62,6 +62,30 @@ std::string compose_client_caps(ClientCaps caps) {
   return out + "}";
 }
 
+std::string compose_roots(const std::vector<std::string> &folders) {
+  constexpr std::string_view plain =
+      "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~/";
+  constexpr std::string_view hex = "0123456789ABCDEF";
+  std::string out = R"({"roots":[)";
+  for (const std::string &folder : folders) {
+    if (!out.ends_with('[')) out += ',';
+    out += R"({"uri":"file://)";
+    for (const char c : folder) {
+      const auto byte = static_cast<unsigned char>(c);
+      if (plain.find(c) != std::string_view::npos) {
+        out += c;
+      } else {
+        out.append({'%', hex[byte >> 4], hex[byte & 15]});
+      }
+    }
+    const std::string_view last = std::string_view(folder).substr(folder.find_last_of('/') + 1);
+    out += R"(","name":)";
+    mcp::append_quoted(&out, last.empty() ? std::string_view(folder) : last);
+    out += '}';
+  }
+  return out + "]}";
+}
+
 ServerCaps parse_server_caps(std::string_view capabilities) {
   ServerCaps caps;
   caps.tools = !object_member(capabilities, "tools").empty();

@@ -6,6 +6,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "mcp/scan.hpp"
 
@@ -51,7 +52,8 @@ inline constexpr ClientCaps sampling_context = 16;
 inline constexpr ClientCaps elicitation = 32;
 inline constexpr ClientCaps elicitation_form = 64;
 inline constexpr ClientCaps elicitation_url = 128;
-// Roots belong to one client: a lane that several clients share does not declare them.
+// What clients that share a view have in common. Roots are declared as the server's definition says
+// (Upstream::lane_for), not by the clients of a shared view.
 inline constexpr ClientCaps shareable =
     sampling | sampling_tools | sampling_context | elicitation | elicitation_form | elicitation_url;
 }  // namespace cap
@@ -59,6 +61,9 @@ inline constexpr ClientCaps shareable =
 // From and to the JSON object `capabilities` of initialize. The text must be validated JSON.
 ClientCaps parse_client_caps(std::string_view capabilities);
 std::string compose_client_caps(ClientCaps caps);
+
+// The result of roots/list for these absolute paths: file:// URIs, each named by its last folder.
+std::string compose_roots(const std::vector<std::string> &folders);
 
 struct ServerCaps {
   bool tools = false, resources = false, subscribe = false, prompts = false, logging = false,

@@ -20,6 +20,7 @@ struct ServerStatus {
   std::uint32_t tools = 0, resources = 0, prompts = 0;
   std::uint32_t restarts = 0;
   std::uint64_t in_flight = 0;
+  bool requested_roots = false;  // sent roots/list although `roots` is "off"
 };
 
 }  // namespace bulkhead

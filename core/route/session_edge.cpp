@@ -147,6 +147,8 @@ void SessionEdge::pass_roots_changed(Session &s, const Message &message) {
   if (s.view == nullptr) return;
   const bh_str part = bh::str(message.bytes);
   for (Lane *lane : s.view->lanes) {
+    // Of a static list the gateway itself reports changes.
+    if (lane->upstream().def().roots_mode() != RootsMode::per_client) continue;
     if (lane->session() == s.handle && (lane->caps() & cap::roots_changed) != 0) {
       needs_.notifications.to_server(*lane, s, message, &part, 1);
     }

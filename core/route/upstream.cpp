@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "bulkhead/cpp/basics.hpp"
 #include "mcp/scan.hpp"
 #include "route/lane_host.hpp"
 #include "route/place_lane.hpp"
@@ -45,13 +46,27 @@ bool Upstream::may_have(std::string_view uri) const {
   return !known;
 }
 
+bool Upstream::has_own_lane(ClientCaps caps) const noexcept {
+  if (tools != nullptr) return false;
+  const bool roots = def_.roots_mode() == RootsMode::per_client && (caps & cap::roots) != 0;
+  return roots || def_.session == SessionScope::per_client;
+}
+
+// session: the lane's, 0 for a shared one. A tools plugin asks clients nothing.
+ClientCaps Upstream::declared_caps(ClientCaps caps, std::uint64_t session) const noexcept {
+  constexpr ClientCaps roots = cap::roots | cap::roots_changed;
+  if (tools != nullptr) return 0;
+  const ClientCaps others = caps & cap::shareable;
+  if (def_.roots_mode() == RootsMode::static_list) return others | roots;
+  const bool own = def_.roots_mode() == RootsMode::per_client && session != 0;
+  return own ? others | (caps & roots) : others;
+}
+
 Lane *Upstream::lane_for(ClientCaps caps, std::uint64_t session) {
   if (def_.disabled || (connector == nullptr && tools == nullptr)) return nullptr;
-  const bool own = def_.session == SessionScope::per_client && tools == nullptr;
   // The view for nobody in particular (session 0) gets a shared one, for the lists.
-  const std::uint64_t key_session = own ? session : 0;
-  ClientCaps key_caps = key_session != 0 ? caps : caps & cap::shareable;
-  if (tools != nullptr) key_caps = 0;  // a tools plugin asks clients nothing
+  const std::uint64_t key_session = has_own_lane(caps) ? session : 0;
+  const ClientCaps key_caps = declared_caps(caps, key_session);
   for (const auto &lane : lanes_) {
     if (lane->pool_of != nullptr) continue;
     if (lane->caps() == key_caps && lane->session() == key_session) return lane.get();
@@ -79,8 +94,14 @@ void Upstream::inherit(Lane &lane) const {
 }
 
 void Upstream::redefine(ServerDef definition) {
+  const bool roots = def_.root_folders != definition.root_folders;
   def_ = std::move(definition);
-  for (std::size_t i = 0; i < lanes_.size(); ++i) lanes_[i]->redefined();
+  const bh_str changed =
+      bh::str(R"({"jsonrpc":"2.0","method":"notifications/roots/list_changed"})");
+  for (std::size_t i = 0; i < lanes_.size(); ++i) {
+    if (roots && lanes_[i]->opened()) lanes_[i]->send(BH_LANE_NOTIFICATION, &changed, 1);
+    lanes_[i]->redefined();
+  }
 }
 
 void Upstream::remove(Lane *lane) {
@@ -171,6 +192,7 @@ ServerStatus Upstream::status() const {
     status.reason = unusable;
     return status;
   }
+  status.requested_roots = requested_roots;
   for (const auto &lane : lanes_) {
     status.restarts += lane->restarts();
     status.in_flight += lane->in_flight;

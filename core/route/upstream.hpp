@@ -35,7 +35,10 @@ class Upstream {
   // During a reload: the upstream that this one replaces, and from whose lanes new ones inherit.
   const Upstream *former = nullptr;
   std::uint64_t drain_until_ns = 0;  // while it is draining
+  bool requested_roots = false;      // sent roots/list although the profile declares none to it
 
+  // Does a client with these capabilities get its own connection?
+  bool has_own_lane(ClientCaps caps) const noexcept;
   // The lane for a client with these capabilities (of a session of its own, if the definition says
   // so), made and started if there is none. Null: disabled or unusable.
   Lane *lane_for(ClientCaps caps, std::uint64_t session);
@@ -66,6 +69,7 @@ class Upstream {
   const Lane *shown_lane() const noexcept;
 
  private:
+  ClientCaps declared_caps(ClientCaps caps, std::uint64_t session) const noexcept;
   void inherit(Lane &lane) const;
 
   LaneHost &host_;

@@ -26,11 +26,10 @@ class Upstreams {
                                  [name](const auto &one) { return one->name() == name; });
     return at == list_.end() ? nullptr : at->get();
   }
-  // A server has a connection for each client.
-  bool any_per_client() const noexcept {
-    return std::any_of(list_.begin(), list_.end(), [](const auto &one) {
-      return one->def().session == SessionScope::per_client;
-    });
+  // A client with these capabilities has a connection of its own to some server.
+  bool any_own_lane(ClientCaps caps) const noexcept {
+    return std::any_of(list_.begin(), list_.end(),
+                       [caps](const auto &one) { return one->has_own_lane(caps); });
   }
 
  private:

@@ -42,7 +42,7 @@ void Views::start_pinned() {
 
 View &Views::join(Session &s) {
   const ClientCaps caps = s.caps & cap::shareable;
-  const std::uint64_t own = needs_.upstreams.any_per_client() ? s.handle : 0;
+  const std::uint64_t own = needs_.upstreams.any_own_lane(s.caps) ? s.handle : 0;
   View *view = nullptr;
   for (const auto &candidate : views_) {
     if (candidate->session == own && (own != 0 || candidate->caps == caps)) view = candidate.get();
@@ -442,13 +442,14 @@ void Views::start_all() {
   }
 }
 
-// The first server with a conversation per client: clients that shared a view get their own. Lanes
-// that may be shared still are.
+// The first server with a conversation per client, of all clients or of those with roots: clients
+// that shared a view get their own. Lanes that may be shared still are.
 void Views::split_shared() {
   std::vector<Session *> shared;
   for (const auto &view : views_) {
     if (view->session != 0) continue;
-    shared.insert(shared.end(), view->clients.begin(), view->clients.end());
+    std::copy_if(view->clients.begin(), view->clients.end(), std::back_inserter(shared),
+                 [&](const Session *s) { return needs_.upstreams.any_own_lane(s->caps); });
   }
   std::vector<View *> before;
   for (Session *s : shared) {

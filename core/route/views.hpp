@@ -156,7 +156,7 @@ class Views {
 template <class Move>
 void Views::exchange(const Upstreams::List &gone, const Move &move) {
   for (const auto &upstream : gone) take_out(*upstream);
-  if (needs_.upstreams.any_per_client()) split_shared();
+  split_shared();
   place_all();
   move();
   start_all();

@@ -37,6 +37,26 @@ TEST_CASE("clients with the same capabilities share a view") {
   CHECK(one.view->lanes == three.view->lanes);  // a tools plugin asks clients nothing
 }
 
+TEST_CASE(
+    "a server with roots per client separates the clients that have roots, also by a reload") {
+  ListWorld w;
+  w.add("a", "[]");
+  Session &before = w.joined(cap::roots), &plain = w.joined(), &other = w.joined();
+  CHECK(before.view == plain.view);
+  ServerDef def = server_named("b");
+  def.roots = RootsMode::per_client;
+  w.upstreams.add(std::make_unique<Upstream>(w, def));
+  w.views.exchange({}, [] {});
+  CHECK(before.view != plain.view);
+  CHECK(before.view->session == before.handle);
+  CHECK(plain.view == other.view);
+  CHECK(plain.view->session == 0);
+  const Session &one = w.joined(cap::roots), &two = w.joined(cap::roots), &three = w.joined();
+  CHECK(one.view != two.view);
+  CHECK(one.view->caps == cap::roots);
+  CHECK(three.view == plain.view);
+}
+
 TEST_CASE("a view without clients ends after a while, and its lanes with it") {
   ListWorld w;
   w.add("a", "[]");

@@ -30,6 +30,7 @@ class WireLane final : public Lane {
   void redefined() override;
   void pump() override;
   void recall() override;
+  bool opened() const override { return handshaken_ && handle_ != 0; }
   bool lazy() const override;
   bool unknown() const override;
 

@@ -139,7 +139,7 @@ void WireLane::report_left_out(ItemKind kind, const ItemList &list) const {
 }
 
 void WireLane::list_changed(ItemKind kind) {
-  if (handshaken_ && handle_ != 0) start_listing(kind);
+  if (opened()) start_listing(kind);
 }
 
 void WireLane::inherit(const Lane &former) {

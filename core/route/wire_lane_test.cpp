@@ -252,6 +252,27 @@ TEST_CASE("a server is notified of a cancelled call that it has, not of one that
   CHECK(w.abandoned.size() == 1);
 }
 
+TEST_CASE("a server is notified of other root folders, not of the same ones") {
+  World w;
+  ServerDef def = w.def;
+  def.roots = RootsMode::static_list;
+  def.root_folders = {"/a"};
+  w.upstream->redefine(def);
+  CHECK(w.notified.empty());  // not connected
+  w.lane->start();
+  def.root_folders = {"/b"};
+  w.upstream->redefine(def);
+  CHECK(w.notified.empty());  // no handshake yet
+  w.initialize();
+  w.notified.clear();
+  def.root_folders = {"/c"};
+  w.upstream->redefine(def);
+  CHECK(w.notified == Texts{R"({"jsonrpc":"2.0","method":"notifications/roots/list_changed"})"});
+  def.timeout_ms = 5;
+  w.upstream->redefine(def);
+  CHECK(w.notified.size() == 1);
+}
+
 TEST_CASE("lists and reads may be repeated by the connector; handshakes and calls may not") {
   World w;
   w.get_ready();

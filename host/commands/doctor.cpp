@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 #include <optional>
+#include <set>
 #include <utility>
 
 #include "bulkhead/cpp/json.hpp"
@@ -49,6 +50,7 @@ class Doctor {
       check_transports(*profile, served_, &findings_);
       servers(std::move(*profile), running);
     }
+    roots();
     const bool written = write_stdout(arguments_.json ? as_json() : as_text());
     return written && !findings_.any_bad() ? exit_ok : exit_failed;
   }
@@ -149,6 +151,10 @@ class Doctor {
     each(mcp::member(status, "endpoints"), [this](std::string_view one) {
       std::string scratch;
       if (one.starts_with('"')) served_.emplace_back(mcp::unquote(one, &scratch));
+    });
+    each(mcp::member(status, "servers"), [this](std::string_view one) {
+      if (mcp::member(one, "requested_roots") == "true")
+        roots_off_.insert(member_text(one, "name"));
     });
     each(mcp::member(status, "compartments"), [this](std::string_view one) {
       const std::string name = member_text(one, "name"), state = member_text(one, "state");
@@ -268,7 +274,10 @@ class Doctor {
                  running ? "A gateway that runs already is not asked here." : "See above.");
     }
     short_run.wait_settled();
-    for (const ServerStatus &server : short_run.host().status().servers) state(server);
+    for (const ServerStatus &server : short_run.host().status().servers) {
+      state(server);
+      if (server.requested_roots) roots_off_.insert(server.name);
+    }
     LocalSession session(short_run.host());
     if (auto opened = session.open(); !opened) {
       return bad("initialize: " + opened.error().text, "This is a fault of the gateway.");
@@ -296,6 +305,18 @@ class Doctor {
     bad("server " + server.name + ": " + printable(server.reason),
         (has_log ? "What it wrote in a gateway is in " + tilde(log) + "; " : std::string()) +
             "docs/profile.md has its time-outs and its sandbox.");
+  }
+
+  // Servers here or in a running gateway that sent roots/list and got an error.
+  void roots() {
+    for (const std::string &server : roots_off_) {
+      doubtful("server " + printable(server) +
+                   " requests the client's roots (roots/list), but its key roots is \"off\"",
+               "In [mcpServers." + printable(server) +
+                   "], roots = \"static\" with root_folders = [\"/folder\"] gives all clients the "
+                   "same roots, and roots = \"per-client\" those of each client, with one process "
+                   "or connection for each client that has roots.");
+    }
   }
 
   void tools(LocalSession &session) {
@@ -366,6 +387,7 @@ class Doctor {
   const Arguments &arguments_;
   Findings findings_;
   std::string state_dir_;
+  std::set<std::string> roots_off_;  // servers that requested roots
   std::vector<std::string> served_;  // endpoints of the gateways that run
 };
 

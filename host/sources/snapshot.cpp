@@ -19,7 +19,8 @@ void add_servers(Writer &out, const std::vector<ServerStatus> &servers) {
     out.member("state", to_string(server.state)).member("reason", server.reason);
     out.member("tools", server.tools).member("resources", server.resources);
     out.member("prompts", server.prompts).member("restarts", server.restarts);
-    out.member("in_flight", server.in_flight).end_object();
+    out.member("in_flight", server.in_flight);
+    out.member("requested_roots", server.requested_roots).end_object();
   }
   out.end_array();
 }
@@ -96,6 +97,7 @@ std::vector<ServerStatus> servers_of(std::string_view json) {
     server.prompts = static_cast<std::uint32_t>(member_number(item, "prompts"));
     server.restarts = static_cast<std::uint32_t>(member_number(item, "restarts"));
     server.in_flight = member_number(item, "in_flight");
+    server.requested_roots = mcp::member(item, "requested_roots") == "true";
     out.push_back(std::move(server));
   });
   return out;
@@ -138,10 +140,11 @@ std::string server_table(const std::vector<ServerStatus> &servers, std::string_v
     const bool ready = server.state == ServerState::ready;
     // An idle server shows the tools of its last run, if they are known.
     const bool known = ready || (server.state == ServerState::idle && server.tools != 0);
+    const std::string roots = server.requested_roots ? "requests roots; roots is \"off\"" : "";
     table.add({printable(server.name), printable(server.type), std::string(to_string(server.state)),
                known ? std::to_string(server.tools) : "-", count(server.resources),
                count(server.prompts), count(server.restarts),
-               ready ? "" : first_line(printable(server.reason, true), 160)});
+               ready ? roots : first_line(printable(server.reason, true), 160)});
   }
   return table.empty() ? "" : table.str(indent);
 }

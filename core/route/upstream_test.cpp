@@ -1,0 +1,77 @@
+// The lanes of a server: which clients share one, and what is declared to the server.
+#include "route/upstream.hpp"
+
+#include <catch2/catch.hpp>
+
+#include "route/fakes.hpp"
+
+using namespace bulkhead;
+
+namespace {
+
+constexpr ClientCaps kRoots = cap::roots | cap::roots_changed;
+
+// Its lanes are made and never started.
+struct RootsWorld : FakeLaneHost {
+  static inline const bh_connector connector{};
+  Upstream upstream;
+
+  explicit RootsWorld(std::optional<RootsMode> mode, SessionScope session = SessionScope::shared)
+      : upstream(*this, definition(mode, session)) {
+    upstream.connector = &connector;
+  }
+  static ServerDef definition(std::optional<RootsMode> mode, SessionScope session) {
+    ServerDef def = server_named("s");
+    def.roots = mode;
+    def.session = session;
+    return def;
+  }
+};
+
+}  // namespace
+
+TEST_CASE("roots off: clients with and without roots share one lane, which does not declare them") {
+  RootsWorld w(GENERATE(true, false) ? std::optional(RootsMode::off) : std::nullopt);
+  const Lane *plain = w.upstream.lane_for(0, 1);
+  CHECK(w.upstream.lane_for(kRoots, 2) == plain);
+  CHECK(w.upstream.lane_for(cap::roots, 3) == plain);
+  CHECK(plain->session() == 0);
+  CHECK(plain->caps() == 0);
+  CHECK(w.upstream.lane_for(kRoots | cap::sampling, 4)->caps() == cap::sampling);
+  CHECK_FALSE(w.upstream.has_own_lane(kRoots));
+}
+
+TEST_CASE("static roots: declared to the server for all clients, which share one lane") {
+  RootsWorld w(RootsMode::static_list);
+  const Lane *plain = w.upstream.lane_for(0, 1);
+  CHECK(w.upstream.lane_for(kRoots, 2) == plain);
+  CHECK(w.upstream.lane_for(0, 0) == plain);
+  CHECK(plain->caps() == kRoots);
+  CHECK(plain->session() == 0);
+  CHECK(w.upstream.lanes().size() == 1);
+}
+
+TEST_CASE("roots per client: only clients that declare roots have lanes of their own") {
+  RootsWorld w(RootsMode::per_client);
+  const Lane *plain = w.upstream.lane_for(0, 1);
+  const Lane *one = w.upstream.lane_for(kRoots, 2), *two = w.upstream.lane_for(cap::roots, 3);
+  CHECK(w.upstream.lane_for(0, 4) == plain);
+  CHECK(plain->caps() == 0);
+  CHECK(one != two);
+  CHECK(one->session() == 2);
+  CHECK(one->caps() == kRoots);
+  CHECK(two->caps() == cap::roots);
+  CHECK(w.upstream.lane_for(kRoots, 0) == plain);  // the view of no client in particular
+}
+
+TEST_CASE("session per client: roots are the client's unless the key says otherwise") {
+  const auto caps_of = [](std::optional<RootsMode> mode) {
+    RootsWorld w(mode, SessionScope::per_client);
+    const Lane *lane = w.upstream.lane_for(kRoots | cap::sampling, 2);
+    CHECK(lane->session() == 2);
+    return lane->caps();
+  };
+  CHECK(caps_of({}) == (kRoots | cap::sampling));
+  CHECK(caps_of(RootsMode::off) == cap::sampling);
+  CHECK(caps_of(RootsMode::static_list) == (kRoots | cap::sampling));
+}
