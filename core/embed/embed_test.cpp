@@ -290,6 +290,25 @@ TEST_CASE("a per-client server has a lane for each session, and the lane ends wi
   }
 }
 
+TEST_CASE(
+    "static roots on a client's own lane: the client is not asked and its changes are dropped") {
+  World w;
+  w.profile.servers[1].session = SessionScope::per_client;
+  w.profile.servers[1].roots = RootsMode::static_list;
+  w.profile.servers[1].root_folders = {"/srv"};
+  w.start();
+  Client one(*w.host, R"({"roots":{"listChanged":true}})");
+  REQUIRE(w.turn_until([&] { return w.host->settled(); }));
+  CHECK(w.up.lane("b").sent[0].find(R"("roots":{"listChanged":true})") != std::string::npos);
+  w.up.send("b", R"({"jsonrpc":"2.0","id":4,"method":"roots/list"})");
+  const std::string answer =
+      R"({"jsonrpc":"2.0","id":4,"result":{"roots":[{"uri":"file:///srv","name":"srv"}]}})";
+  CHECK(w.up.last("b") == answer);
+  CHECK_FALSE(one.has("roots/list"));
+  one.end->send(R"({"jsonrpc":"2.0","method":"notifications/roots/list_changed"})");
+  CHECK(w.up.last("b") == answer);
+}
+
 TEST_CASE("shared lanes beside a per-client one stay open for a while, for the next client") {
   World w;
   w.profile.servers[1].session = SessionScope::per_client;

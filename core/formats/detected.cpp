@@ -24,6 +24,16 @@ bool loopback(std::string_view authority) {
          authority.starts_with("[::1]");
 }
 
+std::string rejection(const Member &entry, const Node *tools,
+                      const std::vector<std::string> &listens) {
+  if (entry.value.kind == Kind::table && is_this_gateway(entry.value, listens))
+    return "it is this gateway";
+  if (tools != nullptr && tools->find(entry.name) != nullptr) return "a tools plugin has that name";
+  return {};
+}
+
+}  // namespace
+
 // Clients of the gateway have it in their settings.
 bool is_this_gateway(const Node &server, const std::vector<std::string> &listens) {
   for (const Member &member : server.members) {
@@ -40,16 +50,6 @@ bool is_this_gateway(const Node &server, const std::vector<std::string> &listens
   }
   return false;
 }
-
-std::string rejection(const Member &entry, const Node *tools,
-                      const std::vector<std::string> &listens) {
-  if (entry.value.kind == Kind::table && is_this_gateway(entry.value, listens))
-    return "it is this gateway";
-  if (tools != nullptr && tools->find(entry.name) != nullptr) return "a tools plugin has that name";
-  return {};
-}
-
-}  // namespace
 
 bool read_detected(const ProfileLayer &layer, std::uint16_t index, Node *out,
                    Diagnostics &diagnostics) {

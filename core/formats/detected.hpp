@@ -19,6 +19,10 @@ bool read_detected(const ProfileLayer &layer, std::uint16_t index, Node *out,
 void screen_detected(Node &tree, const Node &below, const std::vector<std::string> &listens,
                      Diagnostics &diagnostics);
 
+// True for an entry of a client that connects it to this gateway: a command `bulkhead`, or a
+// loopback URL with the port of one of `listens`.
+bool is_this_gateway(const Node &server, const std::vector<std::string> &listens);
+
 // Appends the listen addresses of a canonical layer's transports.
 void add_listens(const Node &tree, std::vector<std::string> *out);
 

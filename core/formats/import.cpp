@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "formats/clients.hpp"
+#include "formats/detected.hpp"
 #include "formats/import.hpp"
 #include "profile/parse.hpp"
 #include "profile/secrets.hpp"
@@ -370,12 +371,16 @@ std::string loadable_name(const std::string &name) {
 
 class Importer {
  public:
-  explicit Importer(std::vector<std::string> *secrets) : secrets_(secrets) {}
+  Importer(std::vector<std::string> *secrets, const std::vector<std::string> &listens)
+      : secrets_(secrets), listens_(listens) {}
 
-  void add(const FoundConfig &config) {
+  // index: of the file among those that were found.
+  void add(const FoundConfig &config, std::size_t index) {
+    index_ = index;
     std::string where = config.client + ": " + config.file;
     for (const std::string &key : config.section) where += " > " + key;
-    out_ += "\n# From " + printable(where, 1000) + '\n';
+    from_ = "# From " + printable(where, 1000) + '\n';
+    out_ += '\n' + from_;
     if (!config.error.empty()) return refuse_file(config.error);
     Node root;
     std::string error;
@@ -385,6 +390,8 @@ class Importer {
     if (table == nullptr) return refuse_file("the servers are gone");
     for (const Member &entry : table->members) add_server(config, entry);
   }
+
+  std::vector<ImportedServer> take_servers() { return std::move(servers_); }
 
   std::string take() {
     std::string head =
@@ -400,12 +407,17 @@ class Importer {
   void refuse_file(const std::string &why) { out_ += "# " + printable(why, 1000) + '\n'; }
 
   void add_server(const FoundConfig &config, const Member &entry) {
+    if (is_this_gateway(entry.value, listens_)) {
+      out_ += "# left out: " + in_quotes(entry.name) + " is this gateway\n";
+      return;
+    }
     const std::string base = loadable_name(entry.name);
     ServerWriter first(config, entry, base, variables_);
     first.write();
     const auto same = bodies_.find(base);
-    if (same == bodies_.end()) return write(entry, base, first);
+    if (same == bodies_.end()) return write(entry, base, base, first);
     if (same->second == first.body()) {
+      add_place(base, entry);
       out_ += "# " + in_quotes(entry.name) + " is the same as [" + first.table() + "] above\n";
       return;
     }
@@ -413,13 +425,18 @@ class Importer {
     for (int i = 2; bodies_.contains(name); ++i) name = base + '-' + std::to_string(i);
     ServerWriter second(config, entry, name, variables_);
     second.write();
-    write(entry, name, second);
+    write(entry, name, base, second);
   }
 
-  void write(const Member &entry, const std::string &name, const ServerWriter &writer) {
+  void write(const Member &entry, const std::string &name, const std::string &base,
+             const ServerWriter &writer) {
     const std::string text = '[' + writer.table() + "]\n" + writer.body();
-    if (name != entry.name) out_ += "# named " + in_quotes(entry.name) + " there\n";
-    if (const std::string why = refused(text, writer.url_is_reference()); !why.empty()) {
+    const std::string named =
+        name != entry.name ? "# named " + in_quotes(entry.name) + " there\n" : std::string();
+    const std::string why = refused(text, writer.url_is_reference());
+    out_ += named;
+    servers_.push_back({name, base, from_ + named + text, why, writer.secrets(), index_, {}});
+    if (!why.empty()) {
       out_ += "# left out, since it would be refused: " + printable(why, 400) + "\n# ";
       for (const char c : text.substr(0, text.size() - 1)) {
         out_ += c;
@@ -429,6 +446,7 @@ class Importer {
       return;
     }
     bodies_[name] = writer.body();
+    add_place(name, entry);
     out_ += text + '\n';
     for (const std::string &line : writer.secrets()) {
       if (std::find(secret_lines_.begin(), secret_lines_.end(), line) != secret_lines_.end())
@@ -436,6 +454,14 @@ class Importer {
       secret_lines_.push_back(line);
       if (secrets_ != nullptr) secrets_->push_back(line);
     }
+  }
+
+  // A client starts this server itself, unless it has the server disabled.
+  void add_place(const std::string &name, const Member &entry) {
+    if (is_disabled(entry.value)) return;
+    for (ImportedServer &server : servers_)
+      if (server.name == name && server.refused.empty())
+        server.places.push_back({index_, entry.name});
   }
 
   // Why the loader would reject this table, with every variable set; empty: it would not.
@@ -457,7 +483,10 @@ class Importer {
   }
 
   std::vector<std::string> *secrets_;
-  std::string out_;
+  const std::vector<std::string> &listens_;
+  std::size_t index_ = 0;
+  std::string out_, from_;
+  std::vector<ImportedServer> servers_;
   Variables variables_;
   std::map<std::string, std::string> bodies_;  // by name, to find servers of two clients
   std::vector<std::string> secret_lines_;
@@ -467,12 +496,20 @@ class Importer {
 
 }  // namespace profiles
 
-std::string import_profile(const std::vector<FoundConfig> &found,
-                           std::vector<std::string> *secrets) {
-  profiles::Importer importer(secrets);
-  for (const FoundConfig &config : found)
-    if (config.other_project.empty()) importer.add(config);
+std::string import_profile(const std::vector<FoundConfig> &found, std::vector<std::string> *secrets,
+                           const std::vector<std::string> &listens) {
+  profiles::Importer importer(secrets, listens);
+  for (std::size_t i = 0; i < found.size(); ++i)
+    if (found[i].other_project.empty()) importer.add(found[i], i);
   return importer.take();
+}
+
+std::vector<ImportedServer> import_servers(const std::vector<FoundConfig> &found,
+                                           const std::vector<std::string> &listens) {
+  profiles::Importer importer(nullptr, listens);
+  for (std::size_t i = 0; i < found.size(); ++i)
+    if (found[i].other_project.empty()) importer.add(found[i], i);
+  return importer.take_servers();
 }
 
 }  // namespace bulkhead

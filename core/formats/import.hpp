@@ -25,11 +25,32 @@ struct FoundConfig {
 std::vector<FoundConfig> find_client_configs(const std::string &home, const std::string &cwd,
                                              bool folder);
 
+// A server as it is imported.
+struct ImportedServer {
+  std::string name;     // in the profile; a suffix separates different servers of one name
+  std::string base;     // the name without the suffix
+  std::string toml;     // a comment with its origin, and its tables [mcpServers.NAME]
+  std::string refused;  // why load_profile() would reject it; empty: it would not
+  std::vector<std::string> secrets;  // as those of import_profile()
+  std::size_t config = 0;            // the file that it is from, as an index of `found`
+  // Everywhere a client has it enabled.
+  struct Place {
+    std::size_t config;  // an index of `found`
+    std::string name;    // in that file
+  };
+  std::vector<Place> places;
+};
+
+// The servers of these files, in their order, without credentials and without entries for this
+// gateway: a command `bulkhead`, or a loopback URL with the port of one of the addresses `listens`.
+std::vector<ImportedServer> import_servers(const std::vector<FoundConfig> &found,
+                                           const std::vector<std::string> &listens);
+
 // A TOML profile with the servers of these files. Values that look like credentials are not copied
 // but become ${env:...} references, listed in *secrets as "NAME from FILE". Names that collide get
 // a suffix. A server that load_profile() would reject is written as a comment with the reason, so
 // that the text always loads once the listed variables are set.
-std::string import_profile(const std::vector<FoundConfig> &found,
-                           std::vector<std::string> *secrets);
+std::string import_profile(const std::vector<FoundConfig> &found, std::vector<std::string> *secrets,
+                           const std::vector<std::string> &listens = {});
 
 }  // namespace bulkhead

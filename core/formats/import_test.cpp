@@ -261,3 +261,45 @@ TEST_CASE("import of nothing, and of files that are gone") {
   CHECK(has(text, "# the file is gone"));
   CHECK(good({{"f", "i.toml", text}}).servers.empty());
 }
+
+TEST_CASE("imported servers have the files of all clients that start them") {
+  const Folders f;
+  f.write(f.home + "/.claude.json",
+          R"({"mcpServers": {"time": {"type": "stdio", "command": "uvx", "args": ["t"]},
+                             "off": {"command": "o"}, "odd": {"type": "ws", "url": "http://h"}}})");
+  f.write(f.home + "/.cursor/mcp.json",
+          R"({"mcpServers": {"time": {"command": "uvx", "args": ["t"]}, "web": {"url": "http://h/"},
+                             "off": {"command": "o", "disabled": true}}})");
+  f.write(f.home + "/.gemini/settings.json",
+          R"({"mcpServers": {"my time": {"command": "x"}, "time": {"command": "other"}}})");
+  const auto found = find_client_configs(f.home, f.cwd, false);
+  std::string all;
+  for (const ImportedServer &server : import_servers(found, {})) {
+    all += server.name + (server.refused.empty() ? "" : " refused") + ":";
+    for (const auto &[config, name] : server.places) all += found[config].client + "/" + name + ",";
+    CHECK(has(server.toml, "[mcpServers." + server.name + "]\n"));
+    CHECK(has(server.toml, "# From " + found[server.config].client));
+    if (server.refused.empty()) CHECK(names(good({{"f", "f.toml", server.toml}})) == server.name);
+    all += " ";
+  }
+  CHECK(all ==
+        "time:Claude Code/time,Cursor/time, off:Claude Code/off, odd refused: web:Cursor/web, "
+        "off-2: my-time:Gemini CLI/my time, time-2:Gemini CLI/time, ");
+}
+
+TEST_CASE("entries for this gateway are not imported") {
+  const Folders f;
+  f.write(f.home + "/.cursor/mcp.json",
+          R"({"mcpServers": {"spawned": {"command": "/opt/bin/bulkhead", "args": ["stdio"]},
+                             "served": {"url": "http://localhost:8808/mcp"},
+                             "other": {"url": "http://127.0.0.1:8809/mcp"},
+                             "a": {"command": "a"}}})");
+  const auto found = find_client_configs(f.home, f.cwd, false);
+  std::string all;
+  for (const ImportedServer &server : import_servers(found, {"127.0.0.1:8808"}))
+    all += server.name + " ";
+  CHECK(all == "other a ");
+  const std::string text = import_profile(found, nullptr, {"127.0.0.1:8808"});
+  CHECK(names(good({{"file", "i.toml", text}})) == "other a");
+  CHECK(has(text, "\"served\" is this gateway"));
+}

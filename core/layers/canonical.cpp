@@ -246,12 +246,4 @@ void merge_layer(Node &base, Node &&over) {
   }
 }
 
-bool is_disabled(const Node &entry) {
-  const auto is = [&](std::string_view key, bool flag) {
-    const Node *value = entry.find(key);
-    return value != nullptr && value->kind == Kind::boolean && value->flag == flag;
-  };
-  return is("disabled", true) || is("enabled", false);
-}
-
 }  // namespace bulkhead::profiles

@@ -17,7 +17,4 @@ Node canonical_layer(Node &&root, const ProfileLayer &layer, Diagnostics &diagno
 // Merges a canonical layer over those below it, by the rules of ProfileLayer.
 void merge_layer(Node &base, Node &&over);
 
-// True for a server or a plugin with `disabled = true` or `enabled = false`.
-bool is_disabled(const Node &entry);
-
 }  // namespace bulkhead::profiles

@@ -139,9 +139,15 @@ std::size_t json_offset(std::string_view text, const Place &place) {
 
 std::optional<std::string> add_to_json(std::string_view text, const Node &root,
                                        const NewServer &server) {
+  return add_object_to_json(text, root, server.name, object_of(server));
+}
+
+std::optional<std::string> add_object_to_json(std::string_view text, const Node &root,
+                                              std::string_view name,
+                                              const std::string &object_text) {
   std::string member;
-  append_json_string(member, server.name);
-  member += ": " + object_of(server);
+  append_json_string(member, name);
+  member += ": " + object_text;
   const Member *section = servers_section(root);
   const Node &in = section == nullptr ? root : section->value;
   const std::size_t object = json_offset(text, in.place);

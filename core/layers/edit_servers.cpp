@@ -40,7 +40,7 @@ const Node *find(const Node &root, std::string_view name) {
   return section == nullptr ? nullptr : section->value.find(name);
 }
 
-// The content of the file except this server, as JSON.
+// The content of the file except this server, as JSON, in the order of its sections' names.
 std::string json_without(Node root, std::string_view name) {
   const Member *section = servers_section(root);
   if (section != nullptr) {
@@ -53,6 +53,9 @@ std::string json_without(Node root, std::string_view name) {
       return member.name == key && member.value.members.empty();
     });
   }
+  // The section moves if its first table was removed and others follow another section.
+  std::sort(root.members.begin(), root.members.end(),
+            [](const Member &a, const Member &b) { return a.name < b.name; });
   std::string out;
   append_json(out, root);
   return out;
@@ -127,6 +130,26 @@ Result<std::string> file_with_server(const ProfileLayer &file, const NewServer &
   std::optional<std::string> text =
       is_json(file) ? add_to_json(file.text, *root, server) : add_to_toml(file.text, *root, server);
   return checked(file, *root, server.name, std::move(text), true);
+}
+
+Result<std::string> file_with_tables(const ProfileLayer &file, std::string_view name,
+                                     const std::string &toml) {
+  const Result<Node> root = read_profile(file);
+  if (!root) return std::unexpected(root.error());
+  if (find(*root, name) != nullptr)
+    return fail(BH_E_DENIED, "it has a server " + in_quotes(name) + " already");
+  const Result<Node> added = read_profile({"import", "import.toml", toml});
+  const Node *server = added ? find(*added, name) : nullptr;
+  if (server == nullptr)
+    return fail(BH_E_INVALID, "the definition of " + in_quotes(name) + " is not valid TOML");
+  if (is_json(file)) {
+    std::string object;
+    append_json(object, *server);
+    return checked(file, *root, name, add_object_to_json(file.text, *root, name, object), true);
+  }
+  std::string text = file.text;
+  if (!text.empty()) text += text.ends_with('\n') ? "\n" : "\n\n";
+  return checked(file, *root, name, text + toml, true);
 }
 
 Result<std::string> file_without_server(const ProfileLayer &file, std::string_view name) {

@@ -31,6 +31,11 @@ Result<std::vector<std::string>> servers_of_file(const ProfileLayer &file);
 // edited automatically.
 Result<std::string> file_with_server(const ProfileLayer &file, const NewServer &server);
 
+// The file's text with the server that `toml` defines as tables [mcpServers.NAME], in its format;
+// comments are kept in a TOML file. Errors: as of file_with_server().
+Result<std::string> file_with_tables(const ProfileLayer &file, std::string_view name,
+                                     const std::string &toml);
+
 // The file's text without the server. BH_E_NOT_FOUND: no server of this name. BH_E_INVALID and
 // BH_E_UNSUPPORTED: see above.
 Result<std::string> file_without_server(const ProfileLayer &file, std::string_view name);

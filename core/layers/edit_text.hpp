@@ -18,6 +18,10 @@ const Member *servers_section(const Node &root);
 std::string add_to_toml(std::string_view text, const Node &root, const NewServer &server);
 std::optional<std::string> add_to_json(std::string_view text, const Node &root,
                                        const NewServer &server);
+// object_text: the server as JSON.
+std::optional<std::string> add_object_to_json(std::string_view text, const Node &root,
+                                              std::string_view name,
+                                              const std::string &object_text);
 // nullopt: the syntax cannot be edited automatically.
 std::optional<std::string> remove_from_toml(std::string_view text, const Node &root,
                                             std::string_view name);

@@ -40,7 +40,7 @@ void ServerReader::read_root_folders(const Member &folders) {
   }
 }
 
-// Each of the two keys is useless without the other.
+// Neither key has a meaning without the other.
 void ServerReader::check_roots() {
   const Member *folders = find("root_folders");
   const Member *roots = find("roots");

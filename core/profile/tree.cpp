@@ -39,6 +39,14 @@ const Node *Node::find(std::string_view name) const noexcept {
   return nullptr;
 }
 
+bool is_disabled(const Node &entry) {
+  const auto is = [&](std::string_view key, bool flag) {
+    const Node *value = entry.find(key);
+    return value != nullptr && value->kind == Kind::boolean && value->flag == flag;
+  };
+  return is("disabled", true) || is("enabled", false);
+}
+
 void merge_tables(Node &base, Node &&over) {
   std::unordered_map<std::string, std::size_t> index;
   for (std::size_t i = 0; i < base.members.size(); ++i) index.emplace(base.members[i].name, i);

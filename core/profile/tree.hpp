@@ -44,6 +44,9 @@ struct Member {
   Node value;
 };
 
+// True for a server or a plugin with `disabled = true` or `enabled = false`.
+bool is_disabled(const Node &entry);
+
 // Merges `over` into `base`, both tables: members that are tables on both sides merge, others
 // replace.
 void merge_tables(Node &base, Node &&over);

@@ -394,16 +394,19 @@ void add_others(CLI::App &app, Arguments &to) {
       app, to, "import",
       "Import servers from Claude, VS Code, Cursor, Gemini CLI, Codex and other clients",
       run_import);
-  import->add_option("-w,--write", to.write_to, "Write the servers to this profile")
+  import->add_option("-w,--write", to.write_to, "Add the servers to this profile")
       ->type_name(file_type);
   import->add_flag("--folder", to.folder,
                    "Include the files of this folder, which may come with a repository");
-  import->add_flag("--force", to.force, "Overwrite the file");
+  import->add_flag("--force", to.force,
+                   "Replace servers of the profile that clients define differently");
   import->add_flag("--no-warm", to.no_warm, "Do not start the written servers");
   add_json(*import, to);
   import->footer(
       "Example:\n  bulkhead import --write ~/.config/bulkhead/profile.toml\n\n"
-      "With --write, each server is started once like with `bulkhead warm`, so that the first\n"
+      "With --write, the servers are added to the profile; those that it has stay as they are,\n"
+      "and clients that still start the same servers themselves are listed with their files.\n"
+      "Each added server is started once like with `bulkhead warm`, so that the first\n"
       "client does not wait for a download. With --json or --folder, no server is started:\n"
       "files of a folder may come with a repository, so review the profile first.");
   auto *profile = app.add_subcommand("profile", "Show and validate the configuration");

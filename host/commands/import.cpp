@@ -1,19 +1,60 @@
-// import: shows the servers that other programs have configured, or writes them to a profile.
+// import: shows the servers that other programs have configured, or adds them to a profile.
 #include <unistd.h>
 
 #include <algorithm>
 #include <array>
 
+#include "bulkhead/cpp/json.hpp"
 #include "command_line/commands.hpp"
+#include "commands/edited_profile.hpp"
 #include "commands/profile_file.hpp"
 #include "common/console.hpp"
 #include "common/paths.hpp"
 #include "common/text.hpp"
 #include "formats/import.hpp"
+#include "layers/merge_servers.hpp"
 #include "mcp/scan.hpp"
 
 namespace bulkhead::program {
 namespace {
+
+using State = MergedServer::State;
+
+struct Import {
+  std::vector<FoundConfig> found;
+  std::vector<ImportedServer> imported;
+  std::vector<std::string> secrets;   // variables to set
+  std::vector<MergedServer> servers;  // with --write
+};
+
+// A client's file with servers that the gateway now starts as well.
+struct StartedTwice {
+  const FoundConfig *config;
+  std::vector<std::string> servers;  // their names in the file
+};
+
+std::vector<StartedTwice> started_twice(const Import &import) {
+  std::vector<StartedTwice> out;
+  for (std::size_t i = 0; i < import.found.size(); ++i) {
+    StartedTwice one{&import.found[i], {}};
+    for (const MergedServer &server : import.servers) {
+      const bool other = server.state == State::differs || server.state == State::refused;
+      if (other || server.disabled) continue;
+      for (const auto &[config, name] : server.from->places) {
+        if (config == i) one.servers.push_back(name);
+      }
+    }
+    if (!one.servers.empty()) out.push_back(std::move(one));
+  }
+  return out;
+}
+
+// Separated by commas.
+std::string listed(const std::vector<std::string> &texts) {
+  std::string out;
+  for (const std::string &text : texts) out += (out.empty() ? "" : ", ") + printable(text);
+  return out;
+}
 
 std::string as_table(const std::vector<FoundConfig> &found) {
   Table table({"CLIENT", "FILE", "SERVER", "COMMAND"});
@@ -33,37 +74,33 @@ std::string as_table(const std::vector<FoundConfig> &found) {
   return table.str();
 }
 
-std::string as_json(const std::vector<FoundConfig> &found,
-                    const std::vector<std::string> &secrets) {
-  std::string out = R"({"configs":[)";
-  for (const auto &config : found) {
-    if (!out.ends_with('[')) out += ',';
-    out += R"({"client":)";
-    mcp::append_quoted(&out, config.client);
-    out += R"(,"file":)";
-    mcp::append_quoted(&out, config.file);
-    if (!config.other_project.empty()) {
-      out += R"(,"project":)";
-      mcp::append_quoted(&out, config.other_project);
-    }
-    out += R"(,"servers":[)";
-    for (const auto &name : config.servers) {
-      if (!out.ends_with('[')) out += ',';
-      mcp::append_quoted(&out, name);
-    }
-    out += R"(],"error":)";
-    mcp::append_quoted(&out, config.error);
-    out += '}';
+std::string as_json(const Import &import, bool written) {
+  std::string out;
+  bh::json::Writer json(&out);
+  json.begin_object().key("configs").begin_array();
+  for (const FoundConfig &config : import.found) {
+    json.begin_object().member("client", config.client).member("file", config.file);
+    if (!config.other_project.empty()) json.member("project", config.other_project);
+    json.member("servers", config.servers).member("error", config.error).end_object();
   }
-  out += R"(],"secrets":[)";
-  for (const auto &secret : secrets) {
-    if (!out.ends_with('[')) out += ',';
-    mcp::append_quoted(&out, secret);
+  json.end_array().member("secrets", import.secrets);
+  if (written) {
+    json.key("servers").begin_array();
+    for (const MergedServer &server : import.servers) {
+      json.begin_object().member("name", server.name).member("state", to_string(server.state));
+      json.member("differences", server.differences).end_object();
+    }
+    json.end_array().key("started_twice").begin_array();
+    for (const StartedTwice &one : started_twice(import)) {
+      json.begin_object().member("client", one.config->client).member("file", one.config->file);
+      json.member("servers", one.servers).end_object();
+    }
+    json.end_array();
   }
-  return out + "]}\n";
+  json.end_object();
+  return out + "\n";
 }
 
-// The servers as a table, if no file is written.
 std::string about_projects(const std::vector<FoundConfig> &found) {
   const auto other = [](const FoundConfig &config) { return !config.other_project.empty(); };
   if (std::none_of(found.begin(), found.end(), other)) return {};
@@ -71,54 +108,150 @@ std::string about_projects(const std::vector<FoundConfig> &found) {
          "folder.\n";
 }
 
+std::vector<std::string> names_in(const Import &import, State state) {
+  std::vector<std::string> out;
+  for (const MergedServer &server : import.servers)
+    if (server.state == state) out.push_back(server.name);
+  return out;
+}
+
+// What happened to each server.
+std::string about_servers(const Import &import) {
+  std::string out;
+  const auto line = [&](std::string_view text, State state) {
+    if (const auto names = names_in(import, state); !names.empty())
+      out += std::string(text) + listed(names) + "\n";
+  };
+  line("Added: ", State::added);
+  line("In the profile already, kept: ", State::kept);
+  for (const MergedServer &server : import.servers) {
+    const FoundConfig &config = import.found[server.from->config];
+    const std::string there = printable(config.client + ", " + tilde(config.file));
+    const std::string name = printable(server.name);
+    if (server.state == State::differs)
+      out += "Not changed: " + name + " has another definition in " + there +
+             " (differs in: " + listed(server.differences) + "); --force takes that one\n";
+    if (server.state == State::replaced)
+      out += "Replaced: " + name + " by the definition in " + there +
+             " (differed in: " + listed(server.differences) + ")\n";
+    if (server.state == State::refused)
+      out += "Left out: " + name + " in " + there + ": " + printable(server.from->refused) + "\n";
+  }
+  return out;
+}
+
+std::string about_twice(const Import &import) {
+  const auto twice = started_twice(import);
+  if (twice.empty()) return {};
+  std::string out =
+      "\nThese clients still start servers of the profile themselves, so that these servers run "
+      "twice:\n";
+  Table table({"CLIENT", "FILE", "SERVERS"});
+  for (const StartedTwice &one : twice)
+    table.add({one.config->client, printable(tilde(one.config->file)), listed(one.servers)});
+  return out + table.str() +
+         "Remove these entries from the files, connect each client to Bulkhead instead\n"
+         "(`bulkhead serve` prints the entry for it), and restart the client.\n";
+}
+
+// The addresses of the profile's transports: entries with one of them are this gateway.
+std::vector<std::string> listens_of(const Arguments &arguments, const std::string &path) {
+  Arguments look = arguments;
+  look.no_project = true;
+  if (!path.empty() && ::access(path.c_str(), F_OK) == 0) look.config = path;
+  std::vector<std::string> out;
+  const auto loaded = load_to_look(look, Transports::served);
+  if (!loaded) return out;
+  for (const PluginUse &use : loaded->profile.transports)
+    out.push_back(bh::json::member_text(use.config_json, "listen"));
+  return out;
+}
+
+// Adds the servers to the profile. exit_ok, or the error was printed.
+int write_to(const std::string &path, const Arguments &arguments,
+             const std::vector<std::string> &listens, Import *import) {
+  auto edited = open_profile(path);
+  if (!edited) return profile_unchanged(path, edited.error());
+  auto merge = merge_servers(edited->layer, import->imported, arguments.force);
+  if (!merge) return profile_unchanged(path, merge.error());
+  import->servers = std::move(merge->servers);
+  for (const MergedServer &server : import->servers) {
+    if (server.state != State::added && server.state != State::replaced) continue;
+    for (const std::string &secret : server.from->secrets) {
+      if (std::find(import->secrets.begin(), import->secrets.end(), secret) ==
+          import->secrets.end())
+        import->secrets.push_back(secret);
+    }
+  }
+  if (edited->is_new) {
+    // A new file also has the servers that were left out, as comments.
+    const bool json = path.ends_with(".json");
+    const std::string text = json ? merge->text : import_profile(import->found, nullptr, listens);
+    auto done = write_profile(path, text, Existing::keep);
+    return done ? exit_ok : complain(done.error().text);
+  }
+  if (merge->text == edited->layer.text) return exit_ok;
+  if (const auto loaded = DraftProfile(path, merge->text).load(arguments); !loaded)
+    return profile_unchanged(path, loaded.error());
+  auto done = write_profile(path, merge->text, Existing::replace);
+  return done ? exit_ok : profile_unchanged(path, done.error());
+}
+
+// Starts the servers that were written once.
+void warm_written(const Arguments &arguments, const std::string &path,
+                  std::vector<std::string> names) {
+  Arguments warm = looking_at(arguments, path);
+  warm.names = std::move(names);
+  if (run_warm(warm) != exit_ok)
+    complain("not every server starts yet: `bulkhead doctor --config " + tilde(path) +
+             "` says more");
+}
+
 }  // namespace
 
 int run_import(const Arguments &arguments) {
   std::array<char, 4096> buffer;
   const char *cwd = ::getcwd(buffer.data(), buffer.size());
-  const auto found = find_client_configs(home_dir(), cwd != nullptr ? cwd : "/", arguments.folder);
-  std::vector<std::string> secrets;
-  const std::string profile = import_profile(found, &secrets);
-  if (!arguments.write_to.empty()) {
-    const auto done = write_profile(arguments.write_to, profile,
-                                    arguments.force ? Existing::replace : Existing::keep);
-    if (!done && done.error().code == BH_E_DENIED)
-      return complain(arguments.write_to + ": exists already; --force overwrites it");
-    if (!done) return complain(done.error().text);
+  const bool writes = !arguments.write_to.empty();
+  const std::string path = writes ? resolved_path(arguments.write_to) : std::string();
+  Import import;
+  import.found = find_client_configs(home_dir(), cwd != nullptr ? cwd : "/", arguments.folder);
+  const std::vector<std::string> listens = listens_of(arguments, path);
+  import.imported = import_servers(import.found, listens);
+  if (!writes) {
+    import_profile(import.found, &import.secrets, listens);
+  } else if (const int failed = write_to(path, arguments, listens, &import); failed != exit_ok) {
+    return failed;
   }
-  if (arguments.json) return write_stdout(as_json(found, secrets)) ? exit_ok : exit_failed;
-  std::string out =
-      found.empty() ? "No client on this machine has MCP servers configured.\n" : as_table(found);
-  if (!arguments.write_to.empty()) {
-    out += "\nWritten: " + printable(arguments.write_to) + "\n";
-  } else if (!found.empty()) {
+  if (arguments.json) return write_stdout(as_json(import, writes)) ? exit_ok : exit_failed;
+  std::string out = import.found.empty() ? "No client on this machine has MCP servers configured.\n"
+                                         : as_table(import.found);
+  std::vector<std::string> written = names_in(import, State::added);
+  for (std::string &name : names_in(import, State::replaced)) written.push_back(std::move(name));
+  if (writes) {
+    out += "\n" + std::string(written.empty() ? "Unchanged: " : "Written: ") + printable(path) +
+           "\n" + about_servers(import);
+  } else if (!import.found.empty()) {
     out += "\nTo use them:  bulkhead import --write " + tilde(default_config_file()) +
            (arguments.folder ? " --folder\n" : "\n");
   }
-  const bool any = std::any_of(found.begin(), found.end(), [](const FoundConfig &config) {
-    return config.other_project.empty() && !config.servers.empty();
-  });
   // A file of the folder may have come with a repository, so the user must review it first.
-  const bool warms = !arguments.write_to.empty() && !arguments.no_warm && !arguments.folder && any;
-  if (!arguments.write_to.empty() && !warms && any) {
+  const bool warms = !written.empty() && !arguments.no_warm && !arguments.folder;
+  if (!written.empty() && !warms) {
     out += "To have their programs downloaded now:  bulkhead warm --config " +
-           printable(tilde(arguments.write_to)) + "\n";
+           printable(tilde(path)) + "\n";
   }
-  out += about_projects(found);
-  if (!secrets.empty()) {
+  out += about_projects(import.found);
+  out += about_twice(import);
+  if (!import.secrets.empty()) {
     out +=
         "\nValues that look like credentials are not copied; look the profile over for others.\n"
         "Export these before `bulkhead serve`:\n";
-    for (const auto &secret : secrets) out += "  " + printable(secret) + "\n";
+    for (const auto &secret : import.secrets) out += "  " + printable(secret) + "\n";
   }
   if (!write_stdout(out)) return exit_failed;
-  if (!warms) return exit_ok;
-  Arguments warm = arguments;
-  warm.config = arguments.write_to;
-  warm.no_project = true;  // what was imported
-  if (run_warm(warm) != exit_ok)
-    complain("not every server starts yet: `bulkhead doctor --config " + tilde(arguments.write_to) +
-             "` says more");
+  if (!written.empty()) mention_reload(path);
+  if (warms) warm_written(arguments, path, std::move(written));
   return exit_ok;
 }
 

@@ -1,13 +1,11 @@
 // mcp: lists and edits the servers of a profile.
-#include <unistd.h>
-
 #include <algorithm>
 #include <string>
 #include <vector>
 
 #include "command_line/commands.hpp"
+#include "commands/edited_profile.hpp"
 #include "commands/profile_file.hpp"
-#include "commands/running_policy.hpp"
 #include "common/console.hpp"
 #include "common/paths.hpp"
 #include "common/text.hpp"
@@ -18,8 +16,6 @@
 
 namespace bulkhead::program {
 namespace {
-
-constexpr std::uint64_t lock_wait_ms = 5'000;
 
 // ---- list ------------------------------------------------------------------------------------
 
@@ -85,84 +81,6 @@ int list_servers(const Arguments &arguments) {
 
 std::string profile_of(const Arguments &arguments) {
   return resolved_path(arguments.config.empty() ? default_config_file() : arguments.config);
-}
-
-Arguments looking_at(const Arguments &arguments, const std::string &file) {
-  Arguments out = arguments;
-  out.config = file;
-  out.no_project = true;
-  return out;
-}
-
-// The new text in a temporary file beside the profile, so that it is loaded like the profile.
-class Draft {
- public:
-  Draft(const std::string &path, std::string_view text) : path_(path) {
-    draft_ = folder_of(path) + "/.draft-" + std::to_string(::getpid()) + '-' + name_of(path);
-    written_ = write_profile(draft_, text, Existing::keep);
-  }
-  ~Draft() {
-    if (written_) ::unlink(draft_.c_str());
-  }
-  Draft(const Draft &) = delete;
-  Draft &operator=(const Draft &) = delete;
-
-  std::expected<LoadedProfile, std::vector<std::string>> load(const Arguments &arguments) const {
-    if (!written_) return std::unexpected(std::vector{written_.error().text});
-    auto loaded = load_to_look(looking_at(arguments, draft_), Transports::none);
-    if (!loaded) {
-      for (std::string &line : loaded.error()) {
-        const std::size_t at = line.find(draft_);
-        if (at != std::string::npos) line.replace(at, draft_.size(), path_);
-      }
-    }
-    return loaded;
-  }
-
- private:
-  const std::string path_;
-  std::string draft_;
-  Result<void> written_;
-};
-
-// A profile that is being edited, under a lock that excludes other `bulkhead mcp` of this user.
-struct Edited {
-  OwnedFd lock;
-  ProfileLayer layer;
-  bool is_new = false;
-};
-
-Result<Edited> open_profile(const std::string &path) {
-  Edited out;
-  if (auto made = make_private_dir(default_state_dir()); !made)
-    return std::unexpected(made.error());
-  auto lock = lock_file(default_state_dir() + "/profile.lock", lock_wait_ms);
-  if (!lock) return std::unexpected(lock.error());
-  out.lock = *std::move(lock);
-  auto layer = read_profile_file(path);
-  if (layer) {
-    out.layer = *std::move(layer);
-    return out;
-  }
-  if (layer.error().code != BH_E_NOT_FOUND) return std::unexpected(layer.error());
-  out.is_new = true;
-  out.layer = {"file", path,
-               path.ends_with(".json") ? "{}\n" : "schema = \"bulkhead.profile/1\"\n"};
-  return out;
-}
-
-int unchanged(const std::string &path, const std::vector<std::string> &lines) {
-  report_config_errors(lines);
-  return complain(tilde(path) + " was not changed");
-}
-
-int unchanged(const std::string &path, const Error &error) {
-  return complain(tilde(path) + ": " + error.text);
-}
-
-void tell_running(const std::string &path) {
-  if (running_policies(path, {}).empty()) return;
-  complain("a gateway with this profile is running: `bulkhead reload` applies the change", exit_ok);
 }
 
 // ---- add -------------------------------------------------------------------------------------
@@ -234,10 +152,10 @@ int warm(const Arguments &arguments, const std::string &path) {
 std::optional<ServerDef> add_to(const std::string &path, const Arguments &arguments,
                                 const NewServer &server) {
   auto edited = open_profile(path);
-  if (!edited) return unchanged(path, edited.error()), std::nullopt;
+  if (!edited) return profile_unchanged(path, edited.error()), std::nullopt;
   if (!edited->is_new) {
     const auto before = load_to_look(looking_at(arguments, path), Transports::none);
-    if (!before) return unchanged(path, before.error()), std::nullopt;
+    if (!before) return profile_unchanged(path, before.error()), std::nullopt;
     const ServerDef *known = find(before->profile, server.name);
     if (known != nullptr && resolved_path(known->origin.file) != path) {
       complain("there is a server " + server.name + " already, from " + place_of(*known));
@@ -248,10 +166,10 @@ std::optional<ServerDef> add_to(const std::string &path, const Arguments &argume
   if (!text) {
     const bool known = text.error().code == BH_E_DENIED;
     if (known) text.error().text += ": `bulkhead mcp remove " + server.name + "` removes it";
-    return unchanged(path, text.error()), std::nullopt;
+    return profile_unchanged(path, text.error()), std::nullopt;
   }
-  const auto loaded = Draft(path, *text).load(arguments);
-  if (!loaded) return unchanged(path, loaded.error()), std::nullopt;
+  const auto loaded = DraftProfile(path, *text).load(arguments);
+  if (!loaded) return profile_unchanged(path, loaded.error()), std::nullopt;
   const ServerDef *def = find(loaded->profile, server.name);
   if (def == nullptr) {
     for (const std::string &note : loaded->profile.notes) complain(note);
@@ -259,7 +177,7 @@ std::optional<ServerDef> add_to(const std::string &path, const Arguments &argume
     return std::nullopt;
   }
   if (auto done = write_profile(path, *text, Existing::replace); !done)
-    return unchanged(path, done.error()), std::nullopt;
+    return profile_unchanged(path, done.error()), std::nullopt;
   write_stdout("Added server " + server.name + " to " + tilde(path) +
                (edited->is_new ? ", a new file.\n" : ".\n"));
   return *def;
@@ -277,7 +195,7 @@ int add(const Arguments &arguments, const std::string &path) {
         "keeps it out",
         exit_ok);
   }
-  tell_running(path);
+  mention_reload(path);
   if (def->disabled) {
     complain("it is disabled: " + def->disabled_reason, exit_ok);
   } else if (!arguments.no_warm) {
@@ -309,23 +227,23 @@ using Edit = Result<std::string> (*)(const ProfileLayer &file, std::string_view 
 int edit(const Arguments &arguments, Edit change, std::string_view done, std::string_view place) {
   const std::string path = profile_of(arguments);
   auto edited = open_profile(path);
-  if (!edited) return unchanged(path, edited.error());
+  if (!edited) return profile_unchanged(path, edited.error());
   if (edited->is_new) return complain(tilde(path) + ": there is no such file");
   const auto text = change(edited->layer, arguments.name);
   if (!text && text.error().code == BH_E_NOT_FOUND) return not_there(arguments, path);
-  if (!text) return unchanged(path, text.error());
+  if (!text) return profile_unchanged(path, text.error());
   const std::string what =
       std::string(done) + " " + arguments.name + " " + std::string(place) + " " + tilde(path);
   if (*text == edited->layer.text)
     return write_stdout(what + " already.\n") ? exit_ok : exit_failed;
   // A profile that has other errors may still be edited if the change adds none.
   const auto before = load_to_look(looking_at(arguments, path), Transports::none);
-  if (const auto loaded = Draft(path, *text).load(arguments); !loaded && before)
-    return unchanged(path, loaded.error());
+  if (const auto loaded = DraftProfile(path, *text).load(arguments); !loaded && before)
+    return profile_unchanged(path, loaded.error());
   if (auto written = write_profile(path, *text, Existing::replace); !written)
-    return unchanged(path, written.error());
+    return profile_unchanged(path, written.error());
   write_stdout(what + ".\n");
-  tell_running(path);
+  mention_reload(path);
   return exit_ok;
 }
 

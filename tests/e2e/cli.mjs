@@ -320,11 +320,61 @@ test('import shows the servers of clients and writes a profile without secrets',
   assert.ok(text.includes('weather') && !text.includes('k123'), text);
   assert.equal(statSync(target).mode & 0o777, 0o600);
   const again = runProgram(t, ['import', '--write', target, '--no-warm'], { env });
-  assert.equal(again.code, 1);
-  assert.match(again.stderr, /exists/);
+  assert.match(onStdout(again), /^In the profile already, kept: weather$/m);
   onStdout(runProgram(t, ['import', '--write', target, '--force', '--no-warm'], { env }));
+  assert.equal(readFileSync(target, 'utf8'), text);
   assert.deepEqual(readdirSync(t.path('new')).sort(), ['profile.toml', 'profile.toml.new']);
   assert.ok(json(runProgram(t, ['import', '--json'], { env })).configs.length === 1);
+});
+
+test('import adds to a profile, keeps its servers, and names what two clients still start', async (t) => {
+  const home = t.path('home');
+  const [cursor, claude] = [join(home, '.cursor/mcp.json'), join(home, '.claude.json')];
+  mkdirSync(join(home, '.cursor'), { recursive: true });
+  const bulkhead = { command: 'bulkhead', args: ['stdio'] };
+  const time = { command: 'uvx', args: ['time'] };
+  const web = { url: 'http://127.0.0.1:9/' };
+  const notes = { command: 'notes', env: { DIR: '/n', NOTES_TOKEN: 'k123-secret-value' } };
+  writeFileSync(cursor, JSON.stringify({ mcpServers: { bulkhead, time, web, notes, idle: { command: 'i', disabled: true } } }));
+  writeFileSync(claude, JSON.stringify({ mcpServers: { time, web: { ...web, headers: { A: '1' } } } }));
+  const target = t.path('profile.toml');
+  const before = '# mine\n[mcpServers.time]\ncommand = "uvx" # pinned\nargs = ["time"]\nsandbox = "strict"\n\n[mcpServers.notes]\ncommand = "notes"\nenv = { DIR = "/other" }\n\n[limits]\nsessions = 7\n';
+  writeFileSync(target, before);
+  const env = { HOME: home };
+  const write = (...words) => runProgram(t, ['import', '--write', target, '--no-warm', ...words], { env });
+  const text = onStdout(write());
+  assert.match(text, /^Added: web, idle, web-2$|^Added: web, web-2, idle$/m);
+  assert.match(text, /^In the profile already, kept: time$/m);
+  assert.match(text, /^Not changed: notes has another definition in Cursor, ~\/\.cursor\/mcp\.json \(differs in: env\.DIR, env\.NOTES_TOKEN\); --force/m);
+  assert.match(text, /run twice:\n.*\n *Claude Code +~\/\.claude\.json +time, web\n *Cursor +~\/\.cursor\/mcp\.json +time, web\nRemove these entries/);
+  assert.ok(!text.includes('k123'), text);
+  assert.ok(readFileSync(target, 'utf8').startsWith(before), 'the profile stays as it is');
+  const servers = () => Object.fromEntries(json(runProgram(t, ['mcp', 'list', '--json', '--config', target], { env: { ...env, NOTES_TOKEN: 'x' } })).servers.map((server) => [server.name, server]));
+  assert.deepEqual(Object.keys(servers()).sort(), ['idle', 'notes', 'time', 'web', 'web-2']);
+  assert.equal(servers().idle.disabled, true);
+
+  const forced = json(write('--force', '--json'));
+  assert.deepEqual(forced.servers.map((server) => [server.name, server.state, server.differences]).sort(), [
+    ['idle', 'kept', []], ['notes', 'replaced', ['env.DIR', 'env.NOTES_TOKEN']], ['time', 'kept', []], ['web', 'kept', []], ['web-2', 'kept', []],
+  ]);
+  assert.deepEqual(forced.started_twice, [
+    { client: 'Claude Code', file: claude, servers: ['time', 'web'] },
+    { client: 'Cursor', file: cursor, servers: ['time', 'web', 'notes'] },
+  ]);
+  assert.match(forced.secrets[0], /^NOTES_TOKEN from .*mcp\.json$/);
+  const after = readFileSync(target, 'utf8');
+  assert.match(after, /^command = "uvx" # pinned$/m);
+  assert.match(after, /^sessions = 7$/m);
+  assert.match(after, /^DIR = "\/n"$/m);
+
+  // A client whose entries were removed is not named, and a profile that cannot be read stays.
+  writeFileSync(cursor, JSON.stringify({ mcpServers: { bulkhead } }));
+  assert.deepEqual(json(write('--json')).started_twice.map((one) => one.client), ['Claude Code']);
+  writeFileSync(target, '[broken');
+  const failed = write();
+  assert.equal(failed.code, 1);
+  assert.match(failed.stderr, /profile\.toml: line 1/);
+  assert.equal(readFileSync(target, 'utf8'), '[broken');
 });
 
 test('bash accepts the completion script', async (t) => {

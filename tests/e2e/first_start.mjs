@@ -1,5 +1,5 @@
 // The first start of a server, which downloads its program, and later starts with known lists.
-import { chmodSync, existsSync, mkdirSync, readFileSync, readdirSync, statSync, writeFileSync } from 'node:fs';
+import { chmodSync, existsSync, mkdirSync, readFileSync, readdirSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { spawnSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import { join } from 'node:path';
@@ -30,7 +30,6 @@ class Gated {
     writeFileSync(this.at('args'), tools.map((tool) => `--tool ${tool}`).join(' '));
   }
   async go(open) {
-    const { rmSync } = await import('node:fs');
     if (open) writeFileSync(this.at('go'), '');
     else rmSync(this.at('go'));
   }
@@ -188,8 +187,12 @@ test('import starts the written servers once by default', async (t) => {
   assert.equal(done.code, 0, show(done));
   assert.match(done.stdout, /^s +stdio +ready +1$/m);
   assert.match(done.stderr, /not every server starts yet/);
+  const again = cli('import', '--write', file);
+  assert.match(again.stdout, /^In the profile already, kept: s, broken$/m);
+  assert.doesNotMatch(again.stdout, / ready /);
   for (const words of [['--no-warm'], ['--json']]) {
-    const hinted = cli('import', '--write', file, '--force', ...words);
+    rmSync(file);
+    const hinted = cli('import', '--write', file, ...words);
     assert.equal(hinted.code, 0, show(hinted));
     assert.doesNotMatch(hinted.stdout, /ready/);
     if (words[0] === '--no-warm') assert.match(hinted.stdout, /bulkhead warm --config .*profile\.toml/);

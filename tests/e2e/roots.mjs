@@ -105,7 +105,7 @@ both('status and doctor name a server that requests roots while they are off', a
   assert.equal(await rootsOf(await client(t, gateway, 'file:///mine'), 'asks__ask'), -32601);
   assert.deepEqual(await named(), ['asks', 'eager', 'fixed']);
   assert.match(cli(gateway, 'status'), /^ +asks .* requests roots; roots is "off"$/m);
-  // `asks` asks in the running gateway only, and `fixed` is corrected in the file meanwhile.
+  // `asks` asks in the running gateway only, and `fixed` is corrected in the file.
   const profile = JSON.parse(readFileSync(gateway.config, 'utf8'));
   Object.assign(profile.mcpServers.fixed, { roots: 'static', root_folders: ['/a'] });
   writeFileSync(gateway.config, JSON.stringify(profile));

@@ -1,0 +1,138 @@
+// Importing servers of other clients into a profile that has servers.
+#include "layers/merge_servers.hpp"
+
+#include <catch2/catch.hpp>
+
+#include "layers/edit_servers.hpp"
+#include "layers/profile_test_util.hpp"
+
+using namespace bulkhead;
+using namespace bulkhead::test;
+
+namespace {
+
+using MergeTexts = std::vector<std::string>;
+
+ImportedServer imported_server(const std::string &name, const std::string &keys,
+                               const std::string &base = {}) {
+  ImportedServer out;
+  out.name = name;
+  out.base = base.empty() ? name : base;
+  out.toml = "# From a client\n[mcpServers." + name + "]\n" + keys;
+  return out;
+}
+
+// "NAME state differences", for each server.
+MergeTexts merge_states(const ServerMerge &merge) {
+  MergeTexts out;
+  for (const MergedServer &one : merge.servers) {
+    std::string text = one.name + " " + std::string(to_string(one.state));
+    for (const std::string &key : one.differences) text += " " + key;
+    out.push_back(std::move(text));
+  }
+  return out;
+}
+
+const std::string kClockText =
+    "# mine\nschema = \"bulkhead.profile/1\"\n\n"
+    "[mcpServers.time]   # the clock\ncommand = \"uvx\"\nargs = [\"time\"]\nsandbox = \"strict\"\n"
+    "timeout = 9000\n\n"
+    "[mcpServers.web]\nurl = \"http://h/\"\n[mcpServers.web.headers]\nA = \"1\"\nB = \"2\"\n\n"
+    "[limits]\nsessions = 4\n";
+const ProfileLayer kClockFile{"file", "profile.toml", kClockText};
+
+}  // namespace
+
+TEST_CASE("known servers are kept as they are, and new ones are appended") {
+  const std::vector<ImportedServer> imported = {
+      imported_server("time", "command = \"uvx\"\nargs = [\"time\"]\n"),
+      imported_server("notes", "command = \"n\"\n[mcpServers.notes.env]\nK = \"v\"\n"),
+      imported_server("web",
+                      "type = \"http\"\nurl = \"http://h/\"\n[mcpServers.web.headers]\nB = \"2\"\n"
+                      "A = \"1\"\n"),
+      imported_server("far", "url = \"http://far/\"\n")};
+  const auto merge = merge_servers(kClockFile, imported, GENERATE(true, false));
+  REQUIRE(merge);
+  CHECK(merge_states(*merge) == MergeTexts{"time kept", "notes added", "web kept", "far added"});
+  CHECK(merge->text == kClockText + "\n" + imported[1].toml + "\n" + imported[3].toml);
+  const Profile profile = good({{"file", "p.toml", merge->text}});
+  CHECK(names(profile) == "time web notes far");
+  CHECK(profile.servers[2].env.at("K") == "v");
+}
+
+TEST_CASE("another definition is named with its differences, and replaced only on request") {
+  const std::vector<ImportedServer> imported = {
+      imported_server("time",
+                      "command = \"uvx\"\nargs = [\"time\", \"--utc\"]\ntimeout_ms = 8000\n"
+                      "[mcpServers.time.env]\nTZ = \"x\"\n"),
+      imported_server("web",
+                      "type = \"sse\"\nurl = \"http://h/\"\n[mcpServers.web.headers]\nA = \"1\"\n"
+                      "B = \"3\"\nC = \"4\"\n")};
+  const MergeTexts differences = {"args env.TZ timeout", "type headers.B headers.C"};
+  const auto kept = merge_servers(kClockFile, imported, false);
+  REQUIRE(kept);
+  CHECK(merge_states(*kept) ==
+        MergeTexts{"time differs " + differences[0], "web differs " + differences[1]});
+  CHECK(kept->text == kClockText);
+  const auto replaced = merge_servers(kClockFile, imported, true);
+  REQUIRE(replaced);
+  CHECK(merge_states(*replaced) ==
+        MergeTexts{"time replaced " + differences[0], "web replaced " + differences[1]});
+  const Profile profile = good({{"file", "p.toml", replaced->text}});
+  REQUIRE(names(profile) == "time web");
+  CHECK(profile.servers[0].args == MergeTexts{"time", "--utc"});
+  CHECK(profile.servers[0].sandbox.mode == SandboxMode::home_read_only);
+  CHECK(profile.servers[1].type == "sse");
+  CHECK(profile.limits.sessions == 4);
+  CHECK(has(replaced->text, "# mine\n"));
+}
+
+TEST_CASE("a server without one of the profile's values differs; a disabled one does not") {
+  const std::vector<ImportedServer> imported = {
+      imported_server("time", "command = \"uvx\"\n"),
+      imported_server(
+          "web", "url = \"http://h/\"\ndisabled = true\n[mcpServers.web.headers]\nA = \"1\"\n")};
+  const auto merge = merge_servers(kClockFile, imported, false);
+  REQUIRE(merge);
+  CHECK(merge_states(*merge) == MergeTexts{"time differs args", "web differs headers.B"});
+  const auto same = merge_servers(
+      {"file", "p.json", R"({"mcpServers": {"a": {"command": "x", "disabled": true}}})"}, {},
+      false);
+  REQUIRE(same);
+  CHECK(same->servers.empty());
+  const std::vector<ImportedServer> one = {imported_server("a", "command = \"x\"\n")};
+  CHECK(merge_states(*merge_servers(
+            {"file", "p.json", R"({"mcpServers": {"a": {"command": "x", "disabled": true}}})"}, one,
+            false)) == MergeTexts{"a kept"});
+}
+
+TEST_CASE("the server with a suffix is the profile's own if that has its definition") {
+  const std::vector<ImportedServer> imported = {
+      imported_server("time", "command = \"other\"\n"),
+      imported_server("time-2", "command = \"uvx\"\nargs = [\"time\"]\n", "time"),
+      imported_server("time-3", "command = \"third\"\n", "time")};
+  const auto merge = merge_servers(kClockFile, imported, false);
+  REQUIRE(merge);
+  CHECK(merge_states(*merge) ==
+        MergeTexts{"time differs command args", "time kept", "time-3 added"});
+}
+
+TEST_CASE("a JSON profile gets the servers as JSON, and refused ones are left out") {
+  std::vector<ImportedServer> imported = {
+      imported_server("b", "command = \"y\"\nargs = [\"1\"]\n[mcpServers.b.env]\nK = \"v\"\n"),
+      imported_server("bad", "type = \"ws\"\nurl = \"http://h\"\n"),
+      imported_server("c", "command = \"z\"\n")};
+  imported[1].refused = "its type";
+  const auto merge =
+      merge_servers({"file", "p.json",
+                     "{\n  // why\n  \"mcpServers\": {\n    \"a\": {\"command\": \"x\"}\n  }\n}\n"},
+                    imported, false);
+  REQUIRE(merge);
+  CHECK(merge_states(*merge) == MergeTexts{"b added", "bad refused", "c added"});
+  CHECK(has(merge->text, "// why"));
+  const Profile profile = good({{"file", "p.json", merge->text}});
+  CHECK(names(profile) == "c b a");
+  CHECK(profile.servers[1].env.at("K") == "v");
+  CHECK_FALSE(merge_servers({"file", "p.json", "{ broken"}, imported, false));
+  CHECK_FALSE(merge_servers({"file", "p.toml", "a = ["}, imported, false));
+}
