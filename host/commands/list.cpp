@@ -11,8 +11,10 @@
 #include "gateway/local_session.hpp"
 #include "gateway/run_host.hpp"
 #include "mcp/scan.hpp"
+#include "service/control_client.hpp"
 #include "shared/joined_wire.hpp"
 #include "sources/profile_source.hpp"
+#include "sources/snapshot.hpp"
 
 namespace bulkhead::program {
 namespace {
@@ -104,12 +106,14 @@ bool print(const std::vector<Listed> &lists, bool json) {
   return write_stdout(json ? as_json(lists) : as_table(lists));
 }
 
-// The servers are those of a running gateway; `bulkhead status` shows them.
-int list_of_gateway(RunningGateway gateway, const Arguments &arguments, const Limits &limits,
+int list_of_gateway(const RunningGateway &gateway, const Arguments &arguments, const Limits &limits,
                     std::initializer_list<ListKind> asked) {
-  LocalSession session(std::make_unique<JoinedWire>(std::move(gateway), limits.message_bytes));
+  LocalSession session(std::make_unique<JoinedWire>(gateway, limits.message_bytes));
   const auto lists = all_lists(session, asked);
-  return lists && print(*lists, arguments.json) ? exit_ok : exit_failed;
+  if (!lists) return exit_failed;
+  const auto status = ask_gateway(gateway.socket, "GET", "/status", status_wait_ms);
+  const bool failed = status && report_unready(servers_in_snapshot(status->answer)).all;
+  return print(*lists, arguments.json) && !failed ? exit_ok : exit_failed;
 }
 
 int list_all(ShortRun &run, const Arguments &arguments, std::initializer_list<ListKind> asked,
@@ -140,7 +144,7 @@ int run_list(const Arguments &arguments, std::initializer_list<ListKind> asked) 
   }
   if (arguments.server.empty()) {
     if (auto gateway = gateway_to_use(arguments, loaded->profile)) {
-      return list_of_gateway(*std::move(gateway), arguments, loaded->profile.limits, asked);
+      return list_of_gateway(*gateway, arguments, loaded->profile.limits, asked);
     }
   }
   const std::vector<std::string> notes = loaded->profile.notes;

@@ -54,7 +54,7 @@ GatewaySearch find_running_gateway(const Profile &profile) {
   for (const FoundGateway &gateway : answers) {
     const auto joined = gateway.status == http_ok ? read_join_answer(gateway.answer) : std::nullopt;
     if (joined) {
-      out.found = {pid_of(gateway.socket), joined->path, joined->token};
+      out.found = {pid_of(gateway.socket), gateway.socket, joined->path, joined->token};
       return out;
     }
     if (out.reason.empty()) out.reason = reason_of(gateway);

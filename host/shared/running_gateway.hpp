@@ -10,7 +10,7 @@
 namespace bulkhead::program {
 
 struct RunningGateway {
-  std::string pid;
+  std::string pid, socket;  // of its service socket
   std::string path, token;  // of its socket for local clients
 
   std::string endpoint() const { return "the gateway with pid " + pid; }

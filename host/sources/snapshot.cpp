@@ -256,6 +256,17 @@ std::string record_lines(std::string_view counters) {
 
 }  // namespace
 
+HostStatus servers_in_snapshot(std::string_view json) {
+  HostStatus out;
+  if (!mcp::valid_json(json) || !json.starts_with('{')) return out;
+  out.servers = servers_of(json);
+  each(mcp::member(json, "collisions"), [&](std::string_view item) {
+    std::string scratch;
+    out.collisions.push_back(printable(mcp::unquote(item, &scratch)));
+  });
+  return out;
+}
+
 bool describe_snapshot(std::string_view json, bool verbose, std::string *out) {
   if (!mcp::valid_json(json) || mcp::member(json, "pid").empty()) return false;
   std::string endpoints;

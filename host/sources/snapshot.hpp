@@ -33,6 +33,10 @@ struct ProcessFacts {
 
 std::string snapshot_json(const ProcessFacts &facts, const HostStatus &status);
 
+// The servers and collisions in the object of another process, as printable text; nothing else is
+// read.
+HostStatus servers_in_snapshot(std::string_view json);
+
 // Formats the object for the user: the gateway, its servers, and every failure; verbose: also the
 // compartments with their confinement. `json` comes from another process; returns false if it is
 // not a snapshot.
