@@ -1,0 +1,403 @@
+// Messages of servers behind connectors: each reaches the call, the lane or the client that it is
+// for, and no other.
+#include "route/wire_edge.hpp"
+
+#include <catch2/catch.hpp>
+
+#include "route/wire_world.hpp"
+
+using namespace bulkhead;
+
+namespace {
+
+using Texts = std::vector<std::string>;
+
+std::string result_of(std::uint64_t number, const std::string &result) {
+  return R"({"jsonrpc":"2.0","id":)" + std::to_string(number) + R"(,"result":)" + result + "}";
+}
+
+std::string_view at(std::string_view text, std::initializer_list<std::string_view> path) {
+  for (const std::string_view name : path) text = mcp::member(text, name);
+  return text;
+}
+
+// Two servers that are ready, and two clients.
+struct TwoServers : WireWorld {
+  FakeServer a, b;
+  std::unique_ptr<Upstream> servers[2] = {behind(a, server_named("a")),
+                                          behind(b, server_named("b"))};
+  WireLane &lane_a = start(0), &lane_b = start(1);
+  Session &first = client_of(), &second = client_of();
+
+  TwoServers() {
+    connects(a, R"([{"name":"t"}])");
+    connects(b, R"([{"name":"t"}])");
+    REQUIRE(lane_a.state() == LaneState::ready);
+    REQUIRE(lane_b.state() == LaneState::ready);
+  }
+  ~TwoServers() override {
+    for (const auto &server : servers) {
+      while (!server->lanes().empty()) server->remove(server->lanes().back().get());
+    }
+  }
+  WireLane &start(std::size_t index) {
+    Lane *made = servers[index]->lane_for(cap::sampling | cap::elicitation, 0);
+    made->start();
+    return static_cast<WireLane &>(*made);
+  }
+  Session &client_of() {
+    Session &s = open_session(sessions, client);
+    s.caps = cap::sampling | cap::elicitation;
+    return s;
+  }
+  Texts answers_to(const Session &s) const { return sent_to(s, BH_OUT_ANSWER); }
+  Texts errors_to(const Session &s) const {
+    Texts out;
+    std::string scratch;
+    for (const std::string &text : answers_to(s)) {
+      out.emplace_back(mcp::unquote(at(text, {"error", "message"}), &scratch));
+    }
+    return out;
+  }
+};
+
+const std::string sampling =
+    R"({"jsonrpc":"2.0","id":"ask","method":"sampling/createMessage","params":{}})";
+
+}  // namespace
+
+TEST_CASE("an answer reaches the call with its number, under the client's id") {
+  TwoServers w;
+  const std::uint64_t one = w.call(w.first, w.lane_a, w.a, "\"x\"");
+  const std::uint64_t two = w.call(w.second, w.lane_a, w.a, "\"x\"");
+  const std::uint64_t three = w.call(w.first, w.lane_b, w.b, "3");
+  REQUIRE((one != 0 && two != 0 && three != 0));
+  w.sends(w.b, result_of(three, R"({"n":3})"));
+  w.sends(w.a, result_of(two, R"({"n":2})"));
+  w.sends(w.a, R"({"jsonrpc":"2.0","id":)" + std::to_string(one) +
+                   R"(,"error":{"code":-7,"message":"no"}})");
+  CHECK(w.answers_to(w.first) ==
+        Texts{R"({"jsonrpc":"2.0","id":3,"result":{"n":3}})",
+              R"({"jsonrpc":"2.0","id":"x","error":{"code":-7,"message":"no"}})"});
+  CHECK(w.answers_to(w.second) == Texts{R"({"jsonrpc":"2.0","id":"x","result":{"n":2}})"});
+  CHECK(w.exchange_table.size() == 0);
+  CHECK(w.counters.stray_answers == 0);
+}
+
+TEST_CASE("an answer with a number that its connection does not have is dropped and counted") {
+  TwoServers w;
+  const std::uint64_t own = w.call(w.first, w.lane_a, w.a, "1");
+  const std::uint64_t others = w.call(w.second, w.lane_b, w.b, "2");
+  w.sends(w.a, result_of(own + 1'000'000, "{}"));
+  w.sends(w.a, result_of(others, R"({"stolen":true})"));
+  w.sends(w.a, R"({"jsonrpc":"2.0","id":"text","result":{}})");
+  w.sends(w.a, R"({"jsonrpc":"2.0","id":"text","result":{}})", own);
+  w.edge.message(w.a.handle() + 1'000, 0, result_of(own, "{}"));  // no such connection
+  CHECK(w.answers_to(w.first).empty());
+  CHECK(w.answers_to(w.second).empty());
+  CHECK(w.counters.stray_answers == 4);
+  w.sends(w.a, result_of(own, "{}"));
+  w.sends(w.b, result_of(others, "{}"));
+  w.sends(w.b, result_of(others, "{}"));  // a second answer
+  CHECK(w.answers_to(w.first).size() == 1);
+  CHECK(w.answers_to(w.second).size() == 1);
+  CHECK(w.counters.stray_answers == 5);
+}
+
+TEST_CASE("an error without a known id belongs to the exchange of its stream") {
+  TwoServers w;
+  const std::uint64_t number = w.call(w.first, w.lane_a, w.a, "1");
+  const std::string id = GENERATE(as<std::string>{}, "null", "\"other\"");
+  const std::string error =
+      R"({"jsonrpc":"2.0","id":)" + id + R"(,"error":{"code":-32700,"message":"cannot read it"}})";
+  w.sends(w.a, error);
+  w.sends(w.b, error, number);
+  CHECK(w.answers_to(w.first).empty());
+  CHECK(w.counters.stray_answers == 2);
+  w.sends(w.a, error, number);
+  CHECK(w.errors_to(w.first) == Texts{"cannot read it"});
+}
+
+TEST_CASE("the late answer of a cancelled call ends its attribution and reaches no client") {
+  TwoServers w;
+  const std::uint64_t number = w.call(w.first, w.lane_a, w.a, "1");
+  const std::uint64_t other = w.call(w.second, w.lane_a, w.a, "2");
+  const Scanned cancelled(
+      R"({"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":1}})");
+  w.ends.cancel(*w.first.open_calls.head, cancelled.get());
+  CHECK(at(w.a.notifications.back(), {"params", "requestId"}) == std::to_string(number));
+  w.sends(w.a, sampling);  // either call may have caused it
+  CHECK(w.sent_to(w.second, BH_OUT_ASK).empty());
+  CHECK(w.counters.refused_asks == 1);
+  w.sends(w.a, result_of(number, R"({"late":true})"));
+  CHECK(w.counters.stray_answers == 1);
+  CHECK(w.answers_to(w.first) == Texts{""});  // the released place
+  w.sends(w.a, sampling);
+  CHECK(w.sent_to(w.first, BH_OUT_ASK).empty());
+  CHECK(w.sent_to(w.second, BH_OUT_ASK).size() == 1);
+  w.sends(w.a, result_of(other, "{}"));
+  CHECK(w.answers_to(w.second).size() == 1);
+}
+
+TEST_CASE("a server-initiated request reaches the client that it can be attributed to") {
+  TwoServers w;
+  w.call(w.first, w.lane_a, w.a, "1");
+  const std::uint64_t number = w.call(w.second, w.lane_b, w.b, "2");
+  SECTION("by the only client with calls on the connection") {
+    w.sends(w.b, sampling);
+  }
+  SECTION("by the stream of its call, whichever else are in flight") {
+    w.call(w.first, w.lane_b, w.b, "3");
+    w.sends(w.b, sampling, number);
+  }
+  const Texts asks = w.sent_to(w.second, BH_OUT_ASK);
+  REQUIRE(asks.size() == 1);
+  CHECK(w.sent_to(w.first, BH_OUT_ASK).empty());
+  const Scanned answer(R"({"jsonrpc":"2.0","id":)" + std::string(mcp::member(asks[0], "id")) +
+                       R"(,"result":{"role":"user"}})");
+  w.asks.answered(w.second, answer.get());
+  CHECK(w.b.responses == Texts{R"({"jsonrpc":"2.0","id":"ask","result":{"role":"user"}})"});
+  CHECK(w.a.responses.empty());
+}
+
+TEST_CASE("a server-initiated request that no client can be asked is answered with an error") {
+  TwoServers w;
+  SECTION("two clients have calls there") {
+    w.call(w.first, w.lane_a, w.a, "1");
+    w.call(w.second, w.lane_a, w.a, "2");
+    w.sends(w.a, sampling);
+  }
+  SECTION("no call is in flight") {
+    w.sends(w.a, sampling);
+  }
+  SECTION("its stream belongs to another connection") {
+    w.sends(w.a, sampling, w.call(w.first, w.lane_b, w.b, "1"));
+  }
+  REQUIRE(w.a.responses.size() == 1);
+  CHECK(at(w.a.responses[0], {"id"}) == "\"ask\"");
+  CHECK(at(w.a.responses[0], {"error", "code"}) == "-1");
+  CHECK(w.b.responses.empty());
+  CHECK(w.sent_to(w.first, BH_OUT_ASK).empty());
+  CHECK(w.sent_to(w.second, BH_OUT_ASK).empty());
+}
+
+TEST_CASE("a lost connection ends its own calls and requests, and its handle means nothing more") {
+  TwoServers w;
+  const std::uint64_t one = w.call(w.first, w.lane_a, w.a, "1");
+  w.call(w.first, w.lane_a, w.a, "2");
+  const std::uint64_t kept = w.call(w.second, w.lane_b, w.b, "3");
+  w.sends(w.a, sampling);
+  const bh_lane handle = w.a.handle();
+  w.edge.down(handle, {BH_E_UNAVAILABLE, "it has crashed"}, 0);
+  CHECK(w.errors_to(w.first) == Texts(2, "tool call failed: server \"a\": it has crashed"));
+  CHECK(w.first.open_asks == 0);
+  CHECK(w.answers_to(w.second).empty());
+  CHECK(w.edge.find(handle) == nullptr);
+  CHECK(w.a.handle() != handle);  // its replacement, in the handshake
+  w.edge.message(handle, 0, result_of(one, "{}"));
+  w.edge.down(handle, {BH_E_UNAVAILABLE, "once more"}, 0);
+  CHECK(w.lane_a.state() == LaneState::connecting);
+  CHECK(w.answers_to(w.first).size() == 2);
+  w.sends(w.b, result_of(kept, "{}"));
+  CHECK(w.answers_to(w.second).size() == 1);
+}
+
+TEST_CASE("a connection is counted as closing until its connector has released it") {
+  TwoServers w;
+  const bh_lane handle = w.a.handle();
+  w.log_lines.clear();
+  w.edge.closed(handle);  // it is still open
+  w.edge.closed(handle + 1'000);
+  CHECK(w.log_lines == Texts(2, "a connector closed a lane without a request"));
+  CHECK(w.edge.find(handle) == &w.lane_a);
+  CHECK(w.idle == 0);
+  w.servers[0]->remove(&w.lane_a);
+  CHECK(w.a.closed == 1);
+  CHECK(w.edge.closing() == 1);
+  w.edge.closed(handle);
+  CHECK(w.edge.closing() == 0);
+  CHECK(w.idle == 1);
+  w.edge.closed(handle);
+  CHECK(w.log_lines.size() == 3);
+  CHECK(w.idle == 1);
+}
+
+TEST_CASE("a failed exchange fails its call, and the lane's own request fails its lane") {
+  TwoServers w;
+  const std::uint64_t one = w.call(w.first, w.lane_a, w.a, "1");
+  const std::uint64_t two = w.call(w.first, w.lane_a, w.a, "2");
+  w.edge.exchange_failed(w.b.handle(), one, {BH_E_IO, "not its own"});
+  CHECK(w.answers_to(w.first).empty());
+  w.edge.exchange_failed(w.a.handle(), one, {BH_E_IO, "HTTP 500"});
+  w.edge.exchange_failed(w.a.handle(), two, {BH_E_IO, "server \"a\" sent HTTP 500"});
+  w.edge.exchange_failed(w.a.handle(), two, {BH_E_IO, "once more"});
+  CHECK(w.errors_to(w.first) == Texts{"tool call failed: server \"a\": HTTP 500",
+                                      "tool call failed: server \"a\" sent HTTP 500"});
+  w.edge.down(w.b.handle(), {BH_E_UNAVAILABLE, "gone"}, 0);
+  const std::uint64_t handshake = std::stoull(w.b.number_of("initialize"));
+  w.edge.exchange_failed(w.b.handle(), handshake, {BH_E_IO, "HTTP 401"});
+  CHECK(w.lane_b.state() == LaneState::waiting);
+  CHECK(w.lane_b.reason().find("HTTP 401") != std::string::npos);
+}
+
+TEST_CASE("an invalid message is logged and counted, and fails the call that it names") {
+  TwoServers w;
+  const std::uint64_t one = w.call(w.first, w.lane_a, w.a, "1");
+  w.call(w.second, w.lane_a, w.a, "2");
+  const std::string number = std::to_string(one);
+  w.log_lines.clear();
+  w.profile.limits.message_bytes = 1'000;
+  w.sends(w.a, "{");
+  w.sends(w.a, R"({"jsonrpc":"1.0","id":7,"result":{}})");
+  w.sends(w.b, R"({"jsonrpc":"2.0","id":)" + number + R"(,"result":7)");  // another's number
+  CHECK(w.counters.bad_upstream_messages == 3);
+  CHECK(w.answers_to(w.first).empty());
+  SECTION("by its id") {
+    w.sends(w.a, R"({"jsonrpc":"2.0","id":)" + number + R"(,"result":{)");
+  }
+  SECTION("by its stream") {
+    w.sends(w.a, "x", one);
+  }
+  SECTION("by its stream, since it is too large") {
+    w.sends(w.a, result_of(one, "\"" + std::string(1'000, 'x') + "\""), one);
+    CHECK(w.log_lines.back() == "server \"a\" sent an invalid message: too large");
+  }
+  CHECK(w.counters.bad_upstream_messages == 4);
+  CHECK(w.log_lines.size() == 4);
+  CHECK(w.log_lines[2].starts_with("server \"b\" sent an invalid message: "));
+  CHECK(w.errors_to(w.first) == Texts{"tool call failed: " + w.log_lines.back()});
+  CHECK(w.a.abandoned == std::vector<std::uint64_t>{one});
+  CHECK(w.b.abandoned.empty());
+  CHECK(w.answers_to(w.second).empty());
+}
+
+TEST_CASE("the messages of a batch are handled one by one, and their faults logged in one line") {
+  TwoServers w;
+  const std::uint64_t one = w.call(w.first, w.lane_a, w.a, "1");
+  const std::uint64_t two = w.call(w.second, w.lane_a, w.a, "2");
+  w.log_lines.clear();
+  w.sends(w.a, "[" + result_of(two, R"({"n":2})") + R"(, {"bad":1}, [], 7, )" +
+                   result_of(one, R"({"n":1})") + "]");
+  CHECK(w.answers_to(w.first) == Texts{R"({"jsonrpc":"2.0","id":1,"result":{"n":1}})"});
+  CHECK(w.answers_to(w.second) == Texts{R"({"jsonrpc":"2.0","id":2,"result":{"n":2}})"});
+  REQUIRE(w.log_lines.size() == 1);
+  CHECK(w.log_lines[0].ends_with(" (and 2 more in its batch)"));
+  CHECK(w.counters.bad_upstream_messages == 3);
+}
+
+TEST_CASE("a batch of more than 256 messages is handled up to that number") {
+  TwoServers w;
+  const std::uint64_t number = w.call(w.first, w.lane_a, w.a, "1");
+  const std::size_t before = GENERATE(255, 256);
+  std::string batch = "[";
+  for (std::size_t i = 0; i < before; ++i) {
+    batch += R"({"jsonrpc":"2.0","id":)" + std::to_string(i) + R"(,"method":"ping"},)";
+  }
+  w.log_lines.clear();
+  w.sends(w.a, batch + result_of(number, "{}") + "]");
+  CHECK(w.a.responses.size() == before);
+  CHECK(w.a.responses.back() ==
+        R"({"jsonrpc":"2.0","id":)" + std::to_string(before - 1) + R"(,"result":{}})");
+  CHECK(w.answers_to(w.first).size() == (before < 256 ? 1 : 0));
+  CHECK(w.log_lines.size() == (before < 256 ? 0 : 1));
+}
+
+TEST_CASE("a connection that is lost inside of its batch gets nothing more of it") {
+  TwoServers w;
+  const std::uint64_t one = w.call(w.first, w.lane_a, w.a, "1");
+  const std::uint64_t two = w.call(w.first, w.lane_a, w.a, "2");
+  w.client.inside = [&] { w.edge.down(w.a.handle(), {BH_E_UNAVAILABLE, "gone"}, 0); };
+  w.sends(w.a, "[" + result_of(one, "{}") + "," + result_of(two, "{}") + ", 7]");
+  CHECK(w.errors_to(w.first) == Texts{"", "tool call failed: server \"a\": gone"});
+  CHECK(w.counters.bad_upstream_messages == 0);
+}
+
+TEST_CASE("an invalid progress token is refused in a request, and dropped in a notification") {
+  TwoServers w;
+  w.call(w.first, w.lane_a, w.a, "1");
+  w.sends(w.a, R"({"jsonrpc":"2.0","id":"ask","method":"sampling/createMessage",)"
+               R"("params":{"_meta":{"progressToken":{}}}})");
+  REQUIRE(w.a.responses.size() == 1);
+  CHECK(at(w.a.responses[0], {"error", "code"}) == "-32602");
+  CHECK(w.sent_to(w.first, BH_OUT_ASK).empty());
+  w.sends(w.a, R"({"jsonrpc":"2.0","method":"notifications/progress",)"
+               R"("params":{"progressToken":[],"progress":1}})");
+  CHECK(w.counters.dropped_events == 1);
+  CHECK(w.sent_to(w.first, BH_OUT_EVENT).empty());
+}
+
+TEST_CASE("each kind of notification reaches its part") {
+  TwoServers w;
+  const std::uint64_t number = w.call(w.first, w.lane_a, w.a, "1");
+  w.call(w.second, w.lane_b, w.b, "2");
+  const auto notifies = [&](const std::string &method, const std::string &params) {
+    w.sends(w.a, R"({"jsonrpc":"2.0","method":"notifications/)" + method + R"(","params":)" +
+                     params + "}");
+  };
+  SECTION("progress reaches the client of the call, under its token") {
+    notifies("progress", R"({"progressToken":)" + std::to_string(number) + R"(,"progress":1})");
+    notifies("progress", R"({"progressToken":)" + std::to_string(number + 1) + R"(,"progress":1})");
+    const Texts events = w.sent_to(w.first, BH_OUT_EVENT);
+    REQUIRE(events.size() == 1);
+    CHECK(at(events[0], {"params", "progressToken"}) == "\"p\"");
+  }
+  SECTION("a log message and an unknown one reach the client with calls there") {
+    w.first.log_level = 0;
+    notifies("message", R"({"level":"error","data":1})");
+    notifies("of/a/vendor", R"({"x":1})");
+    const Texts events = w.sent_to(w.first, BH_OUT_EVENT);
+    REQUIRE(events.size() == 2);
+    CHECK(at(events[0], {"params", "data"}) == "1");
+    CHECK(at(events[1], {"params", "x"}) == "1");
+  }
+  SECTION("a changed resource reaches its subscribers") {
+    Call &call = *w.first.open_calls.head;
+    call.method = mcp::Method::resources_subscribe;
+    call.name = "n:///1";
+    w.subscriptions.begin(call, w.lane_a, "\"n:///1\"");
+    notifies("resources/updated", R"({"uri":"n:///2"})");
+    notifies("resources/updated", R"({"uri":"n:///1"})");
+    const Texts events = w.sent_to(w.first, BH_OUT_EVENT);
+    REQUIRE(events.size() == 1);
+    CHECK(at(events[0], {"params", "uri"}) == "\"n:///1\"");
+  }
+  SECTION("a cancelled request is withdrawn from its client") {
+    w.sends(w.a, sampling);
+    REQUIRE(w.first.open_asks == 1);
+    notifies("cancelled", R"({"requestId":"other"})");
+    CHECK(w.first.open_asks == 1);
+    notifies("cancelled", R"({"requestId":"ask"})");
+    CHECK(w.first.open_asks == 0);
+    const Texts events = w.sent_to(w.first, BH_OUT_EVENT);
+    REQUIRE(events.size() == 1);
+    CHECK(at(events[0], {"params", "requestId"}) ==
+          mcp::member(w.sent_to(w.first, BH_OUT_ASK)[0], "id"));
+  }
+  SECTION("a changed list is requested again, and resources with their templates") {
+    const auto requested = [&] {
+      Texts out;
+      for (const std::string &request : w.a.requests) {
+        out.emplace_back(mcp::member(request, "method"));
+      }
+      w.a.requests.clear();
+      return out;
+    };
+    requested();
+    notifies("tools/list_changed", "{}");
+    CHECK(requested() == Texts{"\"tools/list\""});
+    notifies("prompts/list_changed", "{}");
+    CHECK(requested() == Texts{"\"prompts/list\""});
+    notifies("resources/list_changed", "{}");
+    CHECK(requested() == Texts{"\"resources/list\"", "\"resources/templates/list\""});
+  }
+  CHECK(w.sent_to(w.second, BH_OUT_EVENT).empty());
+}
+
+TEST_CASE("unknown members of an answer are dropped and counted before it is sent on") {
+  TwoServers w;
+  const std::uint64_t number = w.call(w.first, w.lane_a, w.a, "1");
+  w.sends(w.a, R"({"jsonrpc":"2.0","extra":{"a":1},"id":)" + std::to_string(number) +
+                   R"(,"result":{"n":1},"more":2})");
+  CHECK(w.answers_to(w.first) == Texts{R"({"jsonrpc":"2.0","id":1,"result":{"n":1}})"});
+  CHECK(w.counters.dropped_members == 2);
+}
