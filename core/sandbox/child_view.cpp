@@ -1,21 +1,19 @@
 #include "sandbox/child_view.hpp"
 
-#include <dirent.h>
 #include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <array>
-#include <cerrno>
 #include <climits>
-#include <cstdlib>
 #include <filesystem>
 #include <map>
 #include <set>
 
 #include "base/owned_fd.hpp"
 #include "sandbox/hidden_places.hpp"
+#include "sandbox/program_files.hpp"
 
 namespace bulkhead {
 namespace {
@@ -50,68 +48,6 @@ constexpr Cache caches[] = {
 };
 constexpr std::size_t most_kept = 64;        // entries of a folder that is kept entry by entry
 constexpr std::size_t most_mirrored = 4096;  // entries of a mirrored folder that are shown
-
-std::string joined(const std::string &folder, std::string_view name) {
-  return folder == "/" ? "/" + std::string(name) : folder + "/" + std::string(name);
-}
-
-std::string parent_of(const std::string &path) {
-  const std::size_t slash = path.rfind('/');
-  return slash == 0 || slash == std::string::npos ? "/" : path.substr(0, slash);
-}
-
-std::string base_of(const std::string &path) {
-  return path.substr(path.rfind('/') + 1);
-}
-
-std::string normal(const std::string &path) {
-  std::string text = std::filesystem::path(path).lexically_normal().string();
-  while (text.size() > 1 && text.ends_with('/')) text.pop_back();
-  return text;
-}
-
-bool is_folder(const std::string &path) {
-  struct stat info{};
-  return ::stat(path.c_str(), &info) == 0 && S_ISDIR(info.st_mode);
-}
-
-bool exists(const std::string &path) {
-  return ::access(path.c_str(), F_OK) == 0;
-}
-
-// Program files and scripts: a server may read them but not change them.
-bool is_code(const std::string &path) {
-  static constexpr std::string_view endings[] = {".js",  ".mjs", ".cjs", ".ts",  ".py",
-                                                 ".rb",  ".sh",  ".jar", ".php", ".pl",
-                                                 ".lua", ".dll", ".so"};
-  struct stat info{};
-  if (::stat(path.c_str(), &info) != 0 || !S_ISREG(info.st_mode)) return false;
-  if ((info.st_mode & 0111) != 0) return true;
-  return std::any_of(std::begin(endings), std::end(endings),
-                     [&](std::string_view ending) { return path.ends_with(ending); });
-}
-
-// The folder that a program file needs: its package, including imported modules.
-template <class HoldsHome>
-std::string code_root(const std::string &file, HoldsHome holds_home) {
-  static constexpr std::string_view modules = "/node_modules/";
-  if (const std::size_t at = file.find(modules); at != std::string::npos) {
-    return file.substr(0, at + modules.size() - 1);
-  }
-  std::string folder = parent_of(file);
-  if (base_of(folder) == "bin" && !holds_home(parent_of(folder)) &&
-      base_of(parent_of(folder)) != ".local") {
-    return parent_of(folder);
-  }
-  std::string at = folder;
-  for (int up = 0; up < 8 && at != "/" && !holds_home(at); ++up) {
-    for (const char *mark : {"package.json", "pyproject.toml", "node_modules", "pyvenv.cfg"}) {
-      if (exists(joined(at, mark))) return at;
-    }
-    at = parent_of(at);
-  }
-  return folder;
-}
 
 // Creates a mount target in a private folder of the server. The server can write there, so no link
 // is followed.
@@ -182,11 +118,7 @@ class Planner {
                        [&](const std::string &home) { return is_within(path, home); });
   }
   // True if a whole home folder is at or below the path.
-  bool holds_home(const std::string &path) const {
-    return path == "/" || std::any_of(homes_.begin(), homes_.end(), [&](const std::string &home) {
-             return is_within(home, path);
-           });
-  }
+  bool holds_home(const std::string &path) const { return holds_any(path, homes_); }
 
   void put(Kind kind, const std::string &path) {
     ViewStep &step = steps_[path] = {};
@@ -230,10 +162,10 @@ class Planner {
 
   // The location of a path, existing or not, with the links in its parent folders resolved.
   std::string place_of(const std::string &path) const {
-    std::string above = parent_of(path), rest = base_of(path);
+    std::string above = parent_of(path), rest(base_of(path));
     for (; above != "/"; above = parent_of(above)) {
       if (const std::string real = real_place(above); !real.empty()) return joined(real, rest);
-      rest = base_of(above) + "/" + rest;
+      rest.insert(0, "/").insert(0, base_of(above));
     }
     return "/" + rest;
   }
@@ -265,7 +197,7 @@ class Planner {
 
   void hide_services() {
     for (const std::string_view path : hidden_services()) hide(std::string(path));
-    const std::string tool = base_of(policy_.command);
+    const std::string_view tool = base_of(policy_.command);
     if (tool != "docker" && tool != "podman" && tool != "nerdctl") {
       for (const std::string_view path : container_services()) hide(std::string(path));
     }
@@ -286,7 +218,7 @@ class Planner {
     std::error_code error;
     for (const auto &entry : std::filesystem::directory_iterator("/", error)) {
       const std::string path = entry.path().string();
-      const std::string name = base_of(path);
+      const std::string_view name = base_of(path);
       const bool known =
           std::find(std::begin(system_tops), std::end(system_tops), name) != std::end(system_tops);
       if (known || entry.is_symlink(error) || steps_.contains(path)) continue;
@@ -307,7 +239,7 @@ class Planner {
   // own part of the caches is shown again.
   void cover_own() {
     for (const std::string &path : request_.own) {
-      const std::string place = normal(path);
+      const std::string place = normal_path(path);
       if (place.starts_with('/')) hide(place);
       const std::string real = real_path(path);
       if (real.empty() || holds_home(real)) continue;
@@ -358,7 +290,7 @@ class Planner {
   }
 
   void show_program() {
-    const std::string found = normal(request_.program);
+    const std::string found = normal_path(request_.program);
     for (const std::string &path : {found, real_path(found)}) {
       if (path.starts_with('/')) show_code(path);
     }
@@ -368,8 +300,7 @@ class Planner {
   // other.
   void show_code(const std::string &file) {
     if (!is_covered(file)) return;
-    const auto holds = [this](const std::string &path) { return holds_home(path); };
-    const std::string root = code_root(file, holds), real = real_path(root);
+    const std::string root = code_root(file, homes_), real = real_path(root);
     if (real.empty() || holds_home(real) || is_closed(real)) {
       return show(file, false, real_path(file));
     }
@@ -389,7 +320,7 @@ class Planner {
   std::vector<std::string> named_paths() const {
     std::vector<std::string> out;
     const auto add = [&](const std::string &text) {
-      if (text.starts_with('/') && text.size() < PATH_MAX) out.push_back(normal(text));
+      if (text.starts_with('/') && text.size() < PATH_MAX) out.push_back(normal_path(text));
     };
     for (const std::string &arg : policy_.args) {
       add(arg);
@@ -507,7 +438,7 @@ class Planner {
 
   void grant_folder_named(const std::string &named) {
     const std::string real = real_path(named);
-    if (real.empty() || !is_trusted(normal(named), real) || is_home(real)) return;
+    if (real.empty() || !is_trusted(normal_path(named), real) || is_home(real)) return;
     if (is_folder(real)) grant_folder(real);
   }
 
@@ -515,7 +446,7 @@ class Planner {
     const std::string real = real_path(named);
     if (real.empty()) {
       ignored_.push_back(named + " does not exist");
-    } else if (!is_trusted(normal(named), real)) {
+    } else if (!is_trusted(normal_path(named), real)) {
       ignored_.push_back(named + " is a link in a folder that the server can change");
     } else {
       show(real, writable);
@@ -621,42 +552,6 @@ class Planner {
 };
 
 }  // namespace
-
-bool is_within(std::string_view path, std::string_view folder) noexcept {
-  if (folder.empty() || path.empty()) return false;
-  if (folder == "/") return true;
-  return path.starts_with(folder) && (path.size() == folder.size() || path[folder.size()] == '/');
-}
-
-std::string real_path(const std::string &path) {
-  char buffer[PATH_MAX];
-  return path.empty() || ::realpath(path.c_str(), buffer) == nullptr ? std::string() : buffer;
-}
-
-void KnownPlaces::refresh(std::uint64_t now_ns) {
-  if (now_ns - since_ns_ < fresh_ns && known_.size() < most) return;
-  known_.clear();
-  since_ns_ = now_ns;
-}
-
-std::string KnownPlaces::real(const std::string &path) {
-  if (path.size() < 2 || !path.starts_with('/') || path.ends_with('/')) return real_path(path);
-  if (const auto at = known_.find(path); at != known_.end()) return at->second;
-  std::string found = look_up(path);
-  if (known_.size() < most) known_.emplace(path, found);
-  return found;
-}
-
-// Resolves one component at a time, so that shared parents are looked up once.
-std::string KnownPlaces::look_up(const std::string &path) {
-  const std::string above = parent_of(path);
-  const std::string folder = above == "/" ? above : real(above);
-  if (folder.empty()) return {};
-  std::string at = joined(folder, base_of(path));
-  char link[1];
-  if (::readlink(at.c_str(), link, sizeof link) >= 0) return real_path(path);
-  return errno == EINVAL ? at : std::string();  // EINVAL: it exists and is not a link
-}
 
 ChildView plan_view(const ViewRequest &request) {
   return Planner(request).plan();

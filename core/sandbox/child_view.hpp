@@ -19,10 +19,10 @@
 
 #include <cstdint>
 #include <string>
-#include <unordered_map>
 #include <vector>
 
 #include "sandbox/child_policy.hpp"
+#include "sandbox/paths.hpp"
 
 namespace bulkhead {
 
@@ -58,27 +58,6 @@ struct ChildView {
   std::vector<std::string> notes;    // further notes for the operator, whole sentences
 };
 
-// Resolved locations of the paths that every view looks up: secrets, services, caches. Servers
-// that start together share them. An entry is valid for `fresh_ns` after the first look-up; then
-// all are discarded. A change within that time takes effect as if the server had started earlier.
-// Paths that a definition names are never taken from here, since a server may have changed what is
-// writable.
-class KnownPlaces {
- public:
-  static constexpr std::uint64_t fresh_ns = 500'000'000;
-  static constexpr std::size_t most = 1024;  // paths
-
-  // Discards expired entries. Call before a view is planned.
-  void refresh(std::uint64_t now_ns);
-  // As real_path(). `path`: absolute, without "." and "..".
-  std::string real(const std::string &path);
-
- private:
-  std::string look_up(const std::string &path);
-  std::unordered_map<std::string, std::string> known_;
-  std::uint64_t since_ns_ = 0;
-};
-
 struct ViewRequest {
   const ChildPolicy *policy = nullptr;
   std::string program;             // the file to execute
@@ -95,11 +74,5 @@ struct ViewRequest {
 // Reads the file system (links, existence). Changes nothing except that it creates folders in
 // `cache`.
 ChildView plan_view(const ViewRequest &request);
-
-// True if `path` is `folder` or below it; both without a trailing slash.
-bool is_within(std::string_view path, std::string_view folder) noexcept;
-
-// The absolute path without links, "." and ".."; empty if it does not exist.
-std::string real_path(const std::string &path);
 
 }  // namespace bulkhead

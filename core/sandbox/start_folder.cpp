@@ -7,14 +7,12 @@
 #include <optional>
 #include <span>
 
+#include "sandbox/paths.hpp"
+
 namespace bulkhead {
 namespace {
 
 using Args = std::span<const std::string>;
-
-std::string_view base_of(std::string_view path) {
-  return path.substr(path.rfind('/') + 1);  // npos + 1: all of it
-}
 
 // True if `word` is in `list`, whose words are separated by single spaces.
 bool is_listed(std::string_view list, std::string_view word) {

@@ -12,7 +12,7 @@
 #include "layers/project.hpp"
 #include "mcp/for_each.hpp"
 #include "mcp/scan.hpp"
-#include "sandbox/child_view.hpp"
+#include "sandbox/paths.hpp"
 #include "sources/approval_store.hpp"
 #include "sources/builtin_profile.hpp"
 #include "sources/corp_profile.hpp"

@@ -1,0 +1,84 @@
+#include "sandbox/paths.hpp"
+
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <climits>
+#include <cstdlib>
+#include <filesystem>
+
+namespace bulkhead {
+
+std::string joined(const std::string &folder, std::string_view name) {
+  return folder == "/" ? "/" + std::string(name) : folder + "/" + std::string(name);
+}
+
+std::string parent_of(const std::string &path) {
+  const std::size_t slash = path.rfind('/');
+  return slash == 0 || slash == std::string::npos ? "/" : path.substr(0, slash);
+}
+
+std::string_view base_of(std::string_view path) noexcept {
+  return path.substr(path.rfind('/') + 1);  // npos + 1: all of it
+}
+
+std::string normal_path(const std::string &path) {
+  std::string text = std::filesystem::path(path).lexically_normal().string();
+  while (text.size() > 1 && text.ends_with('/')) text.pop_back();
+  return text;
+}
+
+bool is_within(std::string_view path, std::string_view folder) noexcept {
+  if (folder.empty() || path.empty()) return false;
+  if (folder == "/") return true;
+  return path.starts_with(folder) && (path.size() == folder.size() || path[folder.size()] == '/');
+}
+
+bool holds_any(const std::string &path, const std::vector<std::string> &folders) {
+  return path == "/" || std::any_of(folders.begin(), folders.end(), [&](const std::string &folder) {
+           return is_within(folder, path);
+         });
+}
+
+bool is_folder(const std::string &path) {
+  struct stat info{};
+  return ::stat(path.c_str(), &info) == 0 && S_ISDIR(info.st_mode);
+}
+
+bool exists(const std::string &path) {
+  return ::access(path.c_str(), F_OK) == 0;
+}
+
+std::string real_path(const std::string &path) {
+  char buffer[PATH_MAX];
+  return path.empty() || ::realpath(path.c_str(), buffer) == nullptr ? std::string() : buffer;
+}
+
+void KnownPlaces::refresh(std::uint64_t now_ns) {
+  if (now_ns - since_ns_ < fresh_ns && known_.size() < most) return;
+  known_.clear();
+  since_ns_ = now_ns;
+}
+
+std::string KnownPlaces::real(const std::string &path) {
+  if (path.size() < 2 || !path.starts_with('/') || path.ends_with('/')) return real_path(path);
+  if (const auto at = known_.find(path); at != known_.end()) return at->second;
+  std::string found = look_up(path);
+  if (known_.size() < most) known_.emplace(path, found);
+  return found;
+}
+
+// Resolves one component at a time, so that shared parents are looked up once.
+std::string KnownPlaces::look_up(const std::string &path) {
+  const std::string above = parent_of(path);
+  const std::string folder = above == "/" ? above : real(above);
+  if (folder.empty()) return {};
+  std::string at = joined(folder, base_of(path));
+  char link[1];
+  if (::readlink(at.c_str(), link, sizeof link) >= 0) return real_path(path);
+  return errno == EINVAL ? at : std::string();  // EINVAL: it exists and is not a link
+}
+
+}  // namespace bulkhead
