@@ -1,9 +1,6 @@
 // Evaluates calls and results against a set of rules. Thread: one; memory is reused between calls.
 #pragma once
 
-#include <bulkhead/abi/ext/policy.h>
-
-#include <array>
 #include <deque>
 #include <functional>
 #include <optional>
@@ -15,35 +12,12 @@
 #include <vector>
 
 #include "counters.hpp"
-#include "json_text.hpp"
+#include "question.hpp"
 #include "rule_set.hpp"
 
 namespace bulkhead::rules {
 
 inline constexpr std::string_view kEvaluationError = "security.mcp.evaluation_error";
-
-// A resolved call. Texts are borrowed.
-struct Call {
-  std::uint64_t exchange = 0, session = 0, session_calls = 0, session_age_ns = 0;
-  std::uint32_t pin = BH_PIN_UNKNOWN;
-  std::string_view transport, peer, principal, process_name, method, server, name, arguments, meta,
-      definition, argument, context, extra, claimed_name;
-  Event event = Event::request;  // for other events, `arguments` is the evaluated text, and `name`
-                                 // is a tool
-  bool to_server = false;        // of a notification
-  bool again = false;            // evaluated again after an approval
-  bool approved = false;         // the approval was required by these rules
-
-  // For a request: the URI chosen by the client, or the target of a completion.
-  std::string_view uri() const noexcept;
-  // Size of everything that the client sends to the server. Names of tools and prompts are not
-  // counted, since they are defined by the server.
-  std::size_t asked_bytes() const noexcept {
-    return uri().size() + arguments.size() + meta.size() + argument.size() + context.size() +
-           extra.size();
-  }
-};
-Call call_of(const bh_policy_request &request);
 
 // The texts are valid until the next question.
 struct Verdict {
@@ -83,7 +57,7 @@ class Judge {
   struct Clock {
     std::function<std::uint64_t()> steady_ms, unix_ms;
   };
-  explicit Judge(Clock clock) : clock_(std::move(clock)) {}
+  explicit Judge(Clock clock) : clock_(std::move(clock)), question_(clock_.unix_ms) {}
 
   // `looks`: receives the evaluated rules; nothing is counted then.
   Verdict decide(const RuleSet &set, const Call &call, std::vector<Look> *looks = nullptr);
@@ -112,24 +86,13 @@ class Judge {
   };
 
   void begin(Event event, const Call &call, std::string_view result = {});
-  void fill(std::uint64_t slots);
-  void fill_arguments(bool as_text);
-  void fill_beside();
-  void fill_definition();
-  void fill_response();
-  void fill_body();
   Verdict first_match(const RuleSet &set);
   Verdict judge_body(const RuleSet &set);
-  void hide_what_differs();
   Match match(const Rule &rule);
   Match match_without_budget(const Rule &rule);
   Match within(const std::string &rule_id, const Budget &budget);
   Match list_matches(const Rule &rule) const;
   Match failed(std::string text);
-  const char *parse_arguments();
-  const char *parse_body();
-  const char *find_hosts();
-  std::string_view changeable() const;
   void note(const Rule &rule, Match match);
   Verdict act(const Rule &rule);
   Verdict evaluation_error(const Rule &rule);
@@ -144,21 +107,12 @@ class Judge {
   std::unordered_map<std::uint64_t, std::vector<std::string>> asked_;
   std::deque<std::uint64_t> asked_order_;
   cel::Scratch scratch_;
-  JsonText arguments_, meta_, definition_, result_, argument_, context_, extra_;
 
   // State of the current question.
-  const Call *call_ = nullptr;
-  std::string_view body_;  // the result, or the text of another event
+  Question question_;
   std::vector<Look> *looks_ = nullptr;
   const Findings *known_ = nullptr;  // findings of a studied question
-  Event event_ = Event::request;
-  std::array<cel::Value, kRoots> values_;
-  std::uint64_t filled_ = 0;
-  const char *arguments_fault_ = nullptr, *body_fault_ = nullptr;
-  bool arguments_parsed_ = false, body_parsed_ = false;
-  std::string fault_, reason_, text_, session_id_, uri_normalized_, arguments_text_, response_text_;
-  std::set<std::string> hosts_;
-  bool hosts_known_ = false;
+  std::string fault_, reason_, text_;
   std::vector<Charge> charges_;
 };
 
