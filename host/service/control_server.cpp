@@ -8,6 +8,8 @@
 #include <utility>
 
 #include "bulkhead/abi/host.h"
+#include "bulkhead/cpp/json_writer.hpp"
+#include "bulkhead/cpp/text.hpp"
 #include "http-codec/head_writer.hpp"
 #include "mcp/scan.hpp"
 
@@ -40,8 +42,8 @@ ControlAnswer refusal_of_head(const RequestFeed &feed) {
     return {400, error_body("this is not an HTTP/1.1 request")};
   }
   if (head.chunked) return {501, error_body("send the body with a Content-Length")};
-  const bool of_page = head.has(Field::fetch_site) &&
-                       !http_codec::equal_ignoring_case(feed.text(Field::fetch_site), "none");
+  const bool of_page =
+      head.has(Field::fetch_site) && !bh::equal_ignoring_case(feed.text(Field::fetch_site), "none");
   if (head.has(Field::origin) || of_page) {
     return {403, error_body("this socket is not for web pages")};
   }
@@ -72,7 +74,7 @@ std::string http_answer(const ControlAnswer &answer) {
 
 std::string error_body(std::string_view why) {
   std::string out = "{\"error\":";
-  mcp::append_quoted(&out, why);
+  bh::json::append_quoted(&out, why);
   return out + "}";
 }
 

@@ -16,7 +16,7 @@
 
 namespace connector_http {
 
-using http_codec::equal_ignoring_case;
+using bh::equal_ignoring_case;
 using http_codec::Framing;
 using http_codec::is_media_type;
 using http_codec::Method;

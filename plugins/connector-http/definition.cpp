@@ -9,7 +9,7 @@
 
 namespace connector_http {
 
-using http_codec::equal_ignoring_case;
+using bh::equal_ignoring_case;
 namespace {
 
 constexpr std::size_t headers_max = 100;
@@ -28,7 +28,7 @@ constexpr std::array reserved{"accept",         "content-encoding",
 bool is_token(std::string_view s) {
   if (s.empty() || s.size() > 256) return false;
   for (char c : s) {
-    const bool alnum = (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
+    const bool alnum = bh::is_letter_or_digit(c);
     if (!alnum && std::string_view("!#$%&'*+-.^_`|~").find(c) == std::string_view::npos)
       return false;
   }

@@ -8,7 +8,6 @@
 
 namespace connector_http {
 
-using http_codec::equal_ignoring_case;
 namespace {
 
 constexpr std::size_t scope_bytes_max = 120;
@@ -60,7 +59,7 @@ std::string challenge_parameter(std::string_view challenge, std::string_view nam
     if (challenge[at] == '"') quoted = !quoted;
     const bool starts = at == 0 || challenge[at - 1] == ' ' || challenge[at - 1] == ',';
     if (quoted || !starts) continue;
-    if (!equal_ignoring_case(challenge.substr(at, name.size()), name)) continue;
+    if (!bh::starts_with_ignoring_case(challenge.substr(at), name)) continue;
     std::string_view rest = challenge.substr(at + name.size());
     if (rest.empty() || rest.front() != '=') continue;
     rest.remove_prefix(1);

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "bulkhead/cpp/basics.hpp"
+#include "bulkhead/cpp/json_reader.hpp"
 #include "context.hpp"
 #include "http-codec/head_writer.hpp"
 #include "peek.hpp"
@@ -232,14 +233,11 @@ void Lane::deliver(std::uint64_t exchange, std::string_view message) {
   if (wire_ == Wire::closed || wire_ == Wire::down) return;
   void *ctx = context_.host.ctx();
   if (!is_batch(message)) return context_.up->message(ctx, handle_, exchange, bh::str(message));
-  std::size_t at = 0;
-  std::string_view element;
-  bool malformed = false;
-  while (next_of_batch(message, &at, &element, &malformed)) {
+  const bool whole = bh::json::for_each_element(message, [&](std::string_view element) {
     context_.up->message(ctx, handle_, exchange, bh::str(element));
-    if (wire_ == Wire::closed || wire_ == Wire::down) return;
-  }
-  if (malformed)
+    return wire_ != Wire::closed && wire_ != Wire::down;
+  });
+  if (!whole)
     fail_exchange(exchange, bh::make_error(BH_E_PROTOCOL, "the answer's batch is malformed"));
 }
 

@@ -7,11 +7,11 @@
 
 namespace connector_http {
 
-using http_codec::equal_ignoring_case;
+using bh::equal_ignoring_case;
 namespace {
 
 bool may_be_set(std::string_view name) {
-  return equal_ignoring_case(name.substr(0, 4), "mcp-") &&
+  return bh::starts_with_ignoring_case(name, "mcp-") &&
          !equal_ignoring_case(name, "mcp-session-id");
 }
 

@@ -1,6 +1,6 @@
-// Shallow scans of JSON-RPC messages, without a tree: whether a message answers a request (then an
-// event stream has done its work), and where the elements of a batch are (revision 2025-03-26
-// allowed them). The host validates the messages itself.
+// Shallow scans of JSON-RPC messages, without a tree: whether a message, or a batch of them
+// (revision 2025-03-26 allowed it), answers a request. Then an event stream has done its work. The
+// host validates the messages itself.
 #pragma once
 
 #include <cstddef>
@@ -24,11 +24,6 @@ bool holds_response(std::string_view message) noexcept;
 
 // True if the first byte other than white space is '['.
 bool is_batch(std::string_view message) noexcept;
-
-// Returns the next element of a batch. *at starts at 0. False at the end or if it is malformed;
-// *malformed distinguishes the two.
-bool next_of_batch(std::string_view batch, std::size_t *at, std::string_view *element,
-                   bool *malformed) noexcept;
 
 // Case-insensitive search, ASCII only.
 bool mentions(std::string_view text, std::string_view word) noexcept;

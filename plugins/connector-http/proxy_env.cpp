@@ -4,7 +4,7 @@
 
 namespace connector_http {
 
-using http_codec::equal_ignoring_case;
+using bh::equal_ignoring_case;
 namespace {
 
 std::string_view lookup(const char *(*get)(const char *), const char *a, const char *b) {

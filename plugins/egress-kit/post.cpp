@@ -195,8 +195,7 @@ bh_status Post::on_head(std::uint32_t status, const bh_http_header *headers, std
   answer_.status = status;
   for (std::uint32_t i = 0; i < n; ++i) {
     const std::string_view name = bh::view(headers[i].name);
-    if (http_codec::equal_ignoring_case(name, "retry-after"))
-      take_retry_after(bh::view(headers[i].value));
+    if (bh::equal_ignoring_case(name, "retry-after")) take_retry_after(bh::view(headers[i].value));
   }
   return BH_OK;
 }

@@ -11,12 +11,6 @@ namespace {
 // 60 bits: no overflow, and no endless series of zeros.
 constexpr std::uint32_t max_size_digits = 15;
 
-int hex_digit(char c) noexcept {
-  if (c >= '0' && c <= '9') return c - '0';
-  const char lower = static_cast<char>(c | 0x20);
-  return lower >= 'a' && lower <= 'f' ? lower - 'a' + 10 : -1;
-}
-
 }  // namespace
 
 ChunkDecoder::Result ChunkDecoder::next(std::string_view &in, std::uint64_t size_limit,
@@ -40,7 +34,7 @@ ChunkDecoder::Result ChunkDecoder::next(std::string_view &in, std::uint64_t size
 }
 
 bool ChunkDecoder::take_size(char c) noexcept {
-  if (const int digit = hex_digit(c); digit >= 0) {
+  if (const int digit = bh::hex_value(c); digit >= 0) {
     size_ = size_ * 16 + static_cast<unsigned>(digit);
     return ++line_bytes_ <= max_size_digits;
   }

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "bulkhead/cpp/text.hpp"
+
 namespace http_codec {
 
 namespace {
@@ -105,7 +107,7 @@ bool HeadParser::read_target(std::string_view target, std::uint32_t at) noexcept
     // Absolute form: a server must accept it; its authority must be allowed like a Host.
     const std::size_t slash = target.find('/', 7);
     if (slash == std::string_view::npos || slash == 7 ||
-        !equal_ignoring_case(target.substr(0, 7), "http://")) {
+        !bh::starts_with_ignoring_case(target, "http://")) {
       return refuse(400, malformed);
     }
     head_.authority = {at + 7, static_cast<std::uint32_t>(slash - 7)};

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "bulkhead/cpp/text.hpp"
 #include "http-codec/head_lines.hpp"
 
 namespace http_codec {
@@ -14,7 +15,7 @@ struct Fields : MessageFields {
 void read_keep_alive(std::string_view value, ResponseHead *head) noexcept {
   for_each_element(value, [&](std::string_view option) {
     std::uint64_t n = 0;
-    if (option.size() > 8 && equal_ignoring_case(option.substr(0, 8), "timeout=") &&
+    if (option.size() > 8 && bh::starts_with_ignoring_case(option, "timeout=") &&
         parse_decimal(option.substr(8), &n)) {
       head->keep_alive_s = static_cast<std::uint32_t>(std::clamp<std::uint64_t>(n, 1, 86'400));
     }

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 #include <bit>
+#include <bulkhead/cpp/text.hpp>
 #include <cstdint>
 #include <cstring>
 #include <string_view>
@@ -70,17 +71,6 @@ inline const char *find_control(const char *p, const char *end) noexcept {
   return p;
 }
 
-inline bool equal_ignoring_case(std::string_view a, std::string_view b) noexcept {
-  if (a.size() != b.size()) return false;
-  for (std::size_t i = 0; i < a.size(); ++i) {
-    const int differs = a[i] ^ b[i];
-    if (differs == 0) continue;
-    const char lower = static_cast<char>(a[i] | 0x20);
-    if (differs != 0x20 || lower < 'a' || lower > 'z') return false;
-  }
-  return true;
-}
-
 // Compares text without control characters with a lower-case literal of letters, digits and "-/+"
 // (no '_', '~' and the like): setting bit 5 maps no other character to these, so eight bytes are
 // compared at a time.
@@ -121,7 +111,7 @@ void for_each_element(std::string_view list, F &&f) {
 
 // True if a Content-Type names `type`, with or without parameters.
 inline bool is_media_type(std::string_view header, std::string_view type) noexcept {
-  return equal_ignoring_case(trim(header.substr(0, header.find(';'))), type);
+  return bh::equal_ignoring_case(trim(header.substr(0, header.find(';'))), type);
 }
 
 // Accepts only 1 to 18 digits.

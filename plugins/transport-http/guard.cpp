@@ -13,16 +13,12 @@
 
 namespace transport_http {
 
-using http_codec::equal_ignoring_case;
+using bh::equal_ignoring_case;
 using http_codec::trim;
 
 namespace {
 
 constexpr std::array<std::string_view, 3> loopback_names{"127.0.0.1", "localhost", "[::1]"};
-
-void lower(std::string &text) {
-  text = bh::lowered(text);
-}
 
 struct HostPort {
   std::string_view host;
@@ -43,8 +39,7 @@ std::optional<HostPort> split(std::string_view text) noexcept {
   if (out.host.empty()) return std::nullopt;
   if (end == text.size()) return out;
   out.port = text.substr(end + 1);
-  const bool digits =
-      std::all_of(out.port.begin(), out.port.end(), [](char c) { return c >= '0' && c <= '9'; });
+  const bool digits = std::all_of(out.port.begin(), out.port.end(), bh::is_digit);
   if (text[end] != ':' || out.port.empty() || out.port.size() > 5 || !digits) return std::nullopt;
   return out;
 }
@@ -68,8 +63,8 @@ bool is_address(std::string_view host) noexcept {
 
 Guard::Guard(GuardConfig config, std::uint16_t port, bool by_address)
     : config_(std::move(config)), port_(port), by_address_(by_address) {
-  for (std::string &host : config_.hosts) lower(host);
-  for (std::string &origin : config_.origins) lower(origin);
+  for (std::string &host : config_.hosts) host = bh::lowered(host);
+  for (std::string &origin : config_.origins) origin = bh::lowered(origin);
   for (const std::string_view name : loopback_names) {
     local_.push_back(std::string(name) + ":" + std::to_string(port));
   }
@@ -100,8 +95,7 @@ bool Guard::origin_allowed(std::string_view origin) const noexcept {
   }
   for (const std::string_view scheme :
        {std::string_view("http://"), std::string_view("https://")}) {
-    if (origin.size() <= scheme.size() ||
-        !equal_ignoring_case(origin.substr(0, scheme.size()), scheme)) {
+    if (origin.size() <= scheme.size() || !bh::starts_with_ignoring_case(origin, scheme)) {
       continue;
     }
     const auto parts = split(origin.substr(scheme.size()));
@@ -118,10 +112,7 @@ bool Guard::fetch_site_allowed(std::string_view site) noexcept {
 
 bool Guard::token_matches(std::string_view authorization) const noexcept {
   static constexpr std::string_view scheme = "bearer ";
-  if (authorization.size() < scheme.size() ||
-      !equal_ignoring_case(authorization.substr(0, scheme.size()), scheme)) {
-    return false;
-  }
+  if (!bh::starts_with_ignoring_case(authorization, scheme)) return false;
   const std::string_view given = trim(authorization.substr(scheme.size()));
   const std::string_view wanted = config_.token;
   if (given.empty() || wanted.empty()) return false;

@@ -7,17 +7,16 @@
 
 namespace transport_http {
 
-using http_codec::equal_ignoring_case;
+using bh::equal_ignoring_case;
 using http_codec::trim;
 namespace {
 
 bool is_shown(std::string_view name) noexcept {
   constexpr std::string_view prefix = "mcp-", param = "param-";
-  if (!equal_ignoring_case(name.substr(0, prefix.size()), prefix)) return false;
+  if (!bh::starts_with_ignoring_case(name, prefix)) return false;
   const std::string_view rest = name.substr(prefix.size());
   return equal_ignoring_case(rest, "protocol-version") || equal_ignoring_case(rest, "method") ||
-         equal_ignoring_case(rest, "name") ||
-         equal_ignoring_case(rest.substr(0, param.size()), param);
+         equal_ignoring_case(rest, "name") || bh::starts_with_ignoring_case(rest, param);
 }
 
 }  // namespace

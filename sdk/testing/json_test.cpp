@@ -154,6 +154,14 @@ TEST_CASE("members and elements are found") {
   CHECK(json::for_each_member("{ }", [](std::string_view, std::string_view) { return true; }));
   CHECK(json::for_each_element("[ ]", one));
   CHECK(count == 1);
+  std::vector<std::string> keys;
+  const auto up_to_b = [&](std::string_view key) {
+    keys.emplace_back(key);
+    return key != R"("b")";
+  };
+  CHECK(json::for_each_member(R"({"a":[1,{"b":2}],"b":{"a value that is not read)", up_to_b));
+  CHECK(keys == std::vector<std::string>{R"("a")", R"("b")"});
+  CHECK_FALSE(json::for_each_member(R"({"a":[1)", up_to_b));
 }
 
 TEST_CASE("invalid JSON is read within its bounds") {

@@ -124,6 +124,18 @@ TEST_CASE("responses are distinguished from other messages") {
   CHECK(answers_a_request(R"({"id":"a","error":{}})"));
   CHECK_FALSE(answers_a_request(R"({"id":null,"error":{}})"));
   CHECK_FALSE(answers_a_request(R"({"error":{}})"));
+  CHECK(answers(R"({"error":{},"id": 17 })", 17));
+  CHECK(answers(R"({"id":17,"error":{"message":"cut at a lim)", 17));
+  CHECK_FALSE(answers(R"({"id":17,"method":"x"})", 17));
+  for (const char *other : {"18", "170", "1", "\"17\"", "17.0", "null"}) {
+    CHECK_FALSE(answers(R"({"id":)" + std::string(other) + R"(,"error":{}})", 17));
+  }
+  CHECK(holds_response(R"( [{"method":"x"},{"id":1,"result":{}}])"));
+  CHECK_FALSE(holds_response(R"([{"method":"x"},{"method":"y","params":{"result":1}}])"));
+  CHECK_FALSE(holds_response("[]"));
+  CHECK(holds_response(R"([{"method":"x"})"));  // malformed: the receiver reports it
+  CHECK(mentions("no SESSION here", "session"));
+  CHECK_FALSE(mentions("no sessio", "session"));
 }
 
 TEST_CASE("challenges and wait times are parsed") {

@@ -22,6 +22,7 @@
 #include <string>
 #include <string_view>
 #include <system_error>
+#include <type_traits>
 
 #include "text.hpp"
 
@@ -331,9 +332,11 @@ inline std::string_view trimmed(std::string_view text) noexcept {
 // ---- containers -------------------------------------------------------------------------------
 
 // Calls f(key_token, value) for each member, in order, until it returns false. False: `object` is
-// not an object, or it is incomplete.
+// not an object, or it is incomplete. If f takes the key only, it is called before the value is
+// read, so that it can stop in front of a long one.
 template <class F>
 bool for_each_member(std::string_view object, F &&f) {
+  constexpr bool keys_only = std::is_invocable_v<F &, std::string_view>;
   const char *const end = object.data() + object.size();
   bool well = false;
   const char *p = detail::first_item(object, '{', '}', &well);
@@ -346,9 +349,14 @@ bool for_each_member(std::string_view object, F &&f) {
     p = detail::skip_space(p, end);
     if (p == end || *p != ':') return false;
     const char *const value = detail::skip_space(p + 1, end);
+    if constexpr (keys_only) {
+      if (!f(key_token)) return true;
+    }
     p = detail::value_end(value, end);
     if (p == nullptr) return false;
-    if (!f(key_token, detail::between(value, p))) return true;
+    if constexpr (!keys_only) {
+      if (!f(key_token, detail::between(value, p))) return true;
+    }
     p = detail::next_item(p, end, '}', &well);
   }
   return well;
