@@ -1,55 +1,36 @@
+#include "bulkhead/cpp/json_writer.hpp"
 #include "profile/profile.hpp"
-#include "rapidjson/stringbuffer.h"
-#include "rapidjson/writer.h"
 
 namespace bulkhead {
 
 namespace {
 
-using JsonWriter = rapidjson::Writer<rapidjson::StringBuffer>;
+using bh::json::Writer;
 
-void write_map(JsonWriter &writer, const char *name,
-               const std::map<std::string, std::string> &map) {
+// Empty texts, lists and maps are left out.
+template <class T>
+void write_member(Writer &json, std::string_view name, const T &value) {
+  if (!value.empty()) json.member(name, value);
+}
+
+void write_member(Writer &json, std::string_view name,
+                  const std::map<std::string, std::string> &map) {
   if (map.empty()) return;
-  writer.Key(name);
-  writer.StartObject();
-  for (const auto &[key, value] : map) {
-    writer.Key(key.data(), static_cast<rapidjson::SizeType>(key.size()));
-    writer.String(value);
-  }
-  writer.EndObject();
+  json.key(name).begin_object();
+  for (const auto &[key, value] : map) json.member(key, value);
+  json.end_object();
 }
 
-void write_text(JsonWriter &writer, const char *name, const std::string &text) {
-  if (text.empty()) return;
-  writer.Key(name);
-  writer.String(text);
-}
-
-void write_list(JsonWriter &writer, const char *name, const std::vector<std::string> &list) {
-  if (list.empty()) return;
-  writer.Key(name);
-  writer.StartArray();
-  for (const std::string &text : list) writer.String(text);
-  writer.EndArray();
-}
-
-void write_sandbox(JsonWriter &writer, const SandboxRules &rules) {
-  writer.Key("sandbox");
-  writer.StartObject();
-  write_text(writer, "mode", std::string(to_string(rules.mode)));
-  write_list(writer, "read", rules.read);
-  write_list(writer, "write", rules.write);
-  writer.Key("network");
-  writer.Bool(rules.network);
-  writer.Key("memory_bytes");
-  writer.Uint64(rules.memory_bytes);
-  writer.Key("processes");
-  writer.Uint(rules.processes);
-  writer.Key("cache_bytes");
-  writer.Uint64(rules.cache_bytes);
-  if (rules.host_ipc) write_text(writer, "ipc", "host");
-  writer.EndObject();
+void write_sandbox(Writer &json, const SandboxRules &rules) {
+  json.key("sandbox").begin_object().member("mode", to_string(rules.mode));
+  write_member(json, "read", rules.read);
+  write_member(json, "write", rules.write);
+  json.member("network", rules.network)
+      .member("memory_bytes", rules.memory_bytes)
+      .member("processes", rules.processes)
+      .member("cache_bytes", rules.cache_bytes);
+  if (rules.host_ipc) json.member("ipc", "host");
+  json.end_object();
 }
 
 }  // namespace
@@ -73,27 +54,21 @@ std::string_view to_string(SandboxMode mode) noexcept {
 }
 
 std::string ServerDef::to_json() const {
-  rapidjson::StringBuffer buffer;
-  JsonWriter writer(buffer);
-  writer.StartObject();
-  write_text(writer, "type", type);
-  write_text(writer, "command", command);
-  write_list(writer, "args", args);
-  write_map(writer, "env", env);
-  write_text(writer, "cwd", cwd);
-  if (!command.empty()) write_sandbox(writer, sandbox);
-  write_text(writer, "url", url);
-  write_map(writer, "headers", headers);
-  if (connect_timeout_ms) {
-    writer.Key("connect_timeout_ms");
-    writer.Uint64(*connect_timeout_ms);
-  }
-  for (const auto &[key, value] : extra) {
-    writer.Key(key.data(), static_cast<rapidjson::SizeType>(key.size()));
-    writer.RawValue(value.data(), value.size(), rapidjson::kObjectType);
-  }
-  writer.EndObject();
-  return {buffer.GetString(), buffer.GetSize()};
+  std::string text;
+  Writer json(&text);
+  json.begin_object();
+  write_member(json, "type", type);
+  write_member(json, "command", command);
+  write_member(json, "args", args);
+  write_member(json, "env", env);
+  write_member(json, "cwd", cwd);
+  if (!command.empty()) write_sandbox(json, sandbox);
+  write_member(json, "url", url);
+  write_member(json, "headers", headers);
+  if (connect_timeout_ms) json.member("connect_timeout_ms", *connect_timeout_ms);
+  for (const auto &[key, value] : extra) json.member(key, bh::json::Raw{value});
+  json.end_object();
+  return text;
 }
 
 }  // namespace bulkhead

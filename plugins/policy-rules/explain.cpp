@@ -1,27 +1,18 @@
 #include "explain.hpp"
 
-#include <rapidjson/stringbuffer.h>
-#include <rapidjson/writer.h>
-
 #include <algorithm>
+#include <bulkhead/cpp/json_writer.hpp>
 
 namespace bulkhead::rules {
 namespace {
 
-using Writer = rapidjson::Writer<rapidjson::StringBuffer>;
+using bh::json::Writer;
 
 constexpr std::string_view kReservedKeys[] = {
     "server",        "name",   "method",      "arguments",    "meta",      "definition",
     "transport",     "peer",   "principal",   "process_name", "session",   "session_calls",
     "session_age_s", "pinned", "result",      "on",           "to_server", "argument",
     "context",       "extra",  "claimed_name"};
-
-std::string json_of(const rapidjson::Value &value) {
-  rapidjson::StringBuffer out;
-  Writer writer(out);
-  value.Accept(writer);
-  return {out.GetString(), out.GetSize()};
-}
 
 // A described call that owns its texts.
 class Described {
@@ -114,11 +105,6 @@ class Described {
   std::string arguments_, meta_, definition_, argument_, context_, extra_, result_, wrong_;
 };
 
-void put(Writer &writer, const char *key, std::string_view text) {
-  writer.Key(key);
-  writer.String(text.data(), static_cast<rapidjson::SizeType>(text.size()));
-}
-
 std::string_view kind_name(std::uint32_t kind) {
   constexpr std::string_view names[] = {"allow", "ask", "block", "rewrite"};
   return names[(kind - BH_VERDICT_ALLOW) % 4];
@@ -137,31 +123,25 @@ std::string found_text(const Look &look) {
   }
 }
 
-void put_answer(Writer &writer, const char *key, const Verdict &verdict,
+void put_answer(Writer &json, std::string_view key, const Verdict &verdict,
                 const std::vector<Look> &looks) {
-  writer.Key(key);
-  writer.StartObject();
-  put(writer, "decision", kind_name(verdict.kind));
-  put(writer, "rule", verdict.rule);
-  put(writer, "reason", verdict.reason);
-  writer.Key("warned");
-  writer.Bool(verdict.warned);
-  if (verdict.kind == BH_VERDICT_REWRITE) {
-    writer.Key("rewritten");
-    writer.RawValue(verdict.text.data(), verdict.text.size(), rapidjson::kObjectType);
-  }
-  writer.Key("rules");
-  writer.StartArray();
+  json.key(key)
+      .begin_object()
+      .member("decision", kind_name(verdict.kind))
+      .member("rule", verdict.rule)
+      .member("reason", verdict.reason)
+      .member("warned", verdict.warned);
+  if (verdict.kind == BH_VERDICT_REWRITE) json.member("rewritten", bh::json::Raw{verdict.text});
+  json.key("rules").begin_array();
   for (const Look &look : looks) {
-    writer.StartObject();
-    put(writer, "rule", look.rule->id);
-    put(writer, "place", look.rule->place.empty() ? "generated" : look.rule->place);
-    put(writer, "decision", to_string(look.rule->action));
-    put(writer, "found", found_text(look));
-    writer.EndObject();
+    json.begin_object()
+        .member("rule", look.rule->id)
+        .member("place", look.rule->place.empty() ? "generated" : look.rule->place)
+        .member("decision", to_string(look.rule->action))
+        .member("found", found_text(look))
+        .end_object();
   }
-  writer.EndArray();
-  writer.EndObject();
+  json.end_array().end_object();
 }
 
 }  // namespace
@@ -173,9 +153,9 @@ std::expected<std::string, std::string> explain(const RuleSet &set, Judge &judge
   Described described;
   if (std::string wrong = described.read(json.value()); !wrong.empty())
     return std::unexpected(std::move(wrong));
-  rapidjson::StringBuffer out;
-  Writer writer(out);
-  writer.StartObject();
+  std::string out;
+  Writer writer(&out);
+  writer.begin_object();
   std::vector<Look> looks;
   const Call &call = described.call;
   const bool is_call = call.event == Event::request;
@@ -187,8 +167,8 @@ std::expected<std::string, std::string> explain(const RuleSet &set, Judge &judge
     put_answer(writer, "response", judge.observe(set, described.call, described.result, &looks),
                looks);
   }
-  writer.EndObject();
-  return std::string(out.GetString(), out.GetSize());
+  writer.end_object();
+  return out;
 }
 
 }  // namespace bulkhead::rules

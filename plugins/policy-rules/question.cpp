@@ -47,6 +47,13 @@ const rapidjson::Value &content_of(const rapidjson::Value &result) {
 
 }  // namespace
 
+std::string json_of(const rapidjson::Value &value) {
+  rapidjson::StringBuffer out;
+  rapidjson::Writer<rapidjson::StringBuffer> writer(out);
+  value.Accept(writer);
+  return {out.GetString(), out.GetSize()};
+}
+
 void Question::begin(Event event, const Call &call, std::string_view result) {
   call_ = &call;
   event_ = event;
@@ -108,13 +115,7 @@ void Question::fill_arguments(bool as_text) {
   if (parse_arguments() != nullptr) return;
   values_[kArguments] = cel::json_value(arguments_.value());
   if (!as_text) return;
-  arguments_text_.clear();
-  if (!call_->arguments.empty()) {
-    rapidjson::StringBuffer out;
-    rapidjson::Writer<rapidjson::StringBuffer> writer(out);
-    arguments_.value().Accept(writer);
-    arguments_text_.assign(out.GetString(), out.GetSize());
-  }
+  arguments_text_ = call_->arguments.empty() ? std::string() : json_of(arguments_.value());
   values_[kArgumentsText] = Value::string(arguments_text_);
 }
 

@@ -31,6 +31,9 @@ constexpr std::uint64_t body_bits(Event event) {
   }
 }
 
+// The value as JSON without white space.
+std::string json_of(const rapidjson::Value &value);
+
 class Question {
  public:
   using Values = std::array<cel::Value, kRoots>;

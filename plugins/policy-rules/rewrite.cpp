@@ -1,10 +1,9 @@
 #include "rewrite.hpp"
 
 #include <rapidjson/reader.h>
-#include <rapidjson/stringbuffer.h>
-#include <rapidjson/writer.h>
 
 #include <algorithm>
+#include <bulkhead/cpp/json_writer.hpp>
 #include <map>
 #include <utility>
 
@@ -16,16 +15,16 @@ namespace bulkhead::rules {
 // an element; "*" matches any.
 class Rewriter {
  public:
-  Rewriter(const Rewrite &rewrite, rapidjson::StringBuffer *out)
-      : rewrite_(rewrite), out_(*out), writer_(*out) {}
+  Rewriter(const Rewrite &rewrite, std::string *out)
+      : rewrite_(rewrite), out_(*out), writer_(out) {}
 
   bool changed() const { return changed_; }
 
   bool Null() {
-    return scalar([&] { return writer_.Null(); });
+    return scalar([&] { writer_.value(nullptr); });
   }
   bool Bool(bool value) {
-    return scalar([&] { return writer_.Bool(value); });
+    return scalar([&] { writer_.value(value); });
   }
   bool Int(int) { return false; }  // numbers arrive as text
   bool Uint(unsigned) { return false; }
@@ -33,10 +32,10 @@ class Rewriter {
   bool Uint64(std::uint64_t) { return false; }
   bool Double(double) { return false; }
   bool RawNumber(const char *text, rapidjson::SizeType size, bool) {
-    return scalar([&] { return writer_.RawValue(text, size, rapidjson::kNumberType); });
+    return scalar([&] { writer_.value(bh::json::Raw{{text, size}}); });
   }
   bool String(const char *text, rapidjson::SizeType size, bool) {
-    return scalar([&] { return string(text, size); });
+    return scalar([&] { string({text, size}); });
   }
   bool Key(const char *text, rapidjson::SizeType size, bool) {
     if (skipping_ > 0) return true;
@@ -46,19 +45,20 @@ class Rewriter {
       strip_next_ = true;
       return true;
     }
-    return writer_.Key(text, size);
+    writer_.key({text, size});
+    return true;
   }
   bool StartObject() {
-    return begin(false, [&] { return writer_.StartObject(); });
+    return begin(false, [&] { writer_.begin_object(); });
   }
   bool EndObject(rapidjson::SizeType) {
-    return end([&] { return writer_.EndObject(); });
+    return end([&] { writer_.end_object(); });
   }
   bool StartArray() {
-    return begin(true, [&] { return writer_.StartArray(); });
+    return begin(true, [&] { writer_.begin_array(); });
   }
   bool EndArray(rapidjson::SizeType) {
-    return end([&] { return writer_.EndArray(); });
+    return end([&] { writer_.end_array(); });
   }
 
  private:
@@ -73,7 +73,8 @@ class Rewriter {
     if (skipping_ > 0) return true;
     step();
     if (std::exchange(strip_next_, false)) return true;
-    return write() && out_.GetSize() <= Rewrite::kMaxOutput;
+    write();
+    return out_.size() <= Rewrite::kMaxOutput;
   }
   template <class F>
   bool begin(bool array, F write) {
@@ -86,7 +87,8 @@ class Rewriter {
     }
     step();
     levels_.push_back({array, 0, {}});
-    return write();
+    write();
+    return true;
   }
   template <class F>
   bool end(F write) {
@@ -95,7 +97,8 @@ class Rewriter {
       return true;
     }
     levels_.pop_back();
-    return write();
+    write();
+    return true;
   }
   // Advances to the next element if the current level is an array.
   void step() {
@@ -115,21 +118,21 @@ class Rewriter {
                        [&](const auto &path) { return below(path, true); });
   }
 
-  bool string(const char *text, rapidjson::SizeType size) {
-    if (rewrite_.regex_ == nullptr || !below(rewrite_.path_, false)) {
-      return writer_.String(text, size);
+  void string(std::string_view text) {
+    std::string copy;
+    if (rewrite_.regex_ != nullptr && below(rewrite_.path_, false)) {
+      copy = text;
+      if (RE2::GlobalReplace(&copy, *rewrite_.regex_, rewrite_.value_) != 0) {
+        changed_ = changed_ || text != copy;
+        text = copy;
+      }
     }
-    std::string copy(text, size);
-    if (RE2::GlobalReplace(&copy, *rewrite_.regex_, rewrite_.value_) == 0) {
-      return writer_.String(text, size);
-    }
-    changed_ = changed_ || std::string_view(text, size) != copy;
-    return writer_.String(copy.data(), static_cast<rapidjson::SizeType>(copy.size()));
+    writer_.value(text);
   }
 
   const Rewrite &rewrite_;
-  rapidjson::StringBuffer &out_;
-  rapidjson::Writer<rapidjson::StringBuffer> writer_;
+  std::string &out_;
+  bh::json::Writer writer_;
   std::vector<Level> levels_;
   unsigned skipping_ = 0;  // levels inside the removed part
   bool strip_next_ = false;
@@ -242,7 +245,7 @@ std::expected<Rewrite, std::string> Rewrite::stripping(const std::vector<std::st
 }
 
 Rewritten Rewrite::apply(std::string_view json) const {
-  rapidjson::StringBuffer out;
+  std::string out;
   Rewriter rewriter(*this, &out);
   rapidjson::Reader reader;
   rapidjson::MemoryStream stream(json.data(), json.size());
@@ -251,7 +254,7 @@ Rewritten Rewrite::apply(std::string_view json) const {
                                         rapidjson::kParseValidateEncodingFlag |
                                         rapidjson::kParseNumbersAsStringsFlag > (input, rewriter);
   if (parsed.IsError()) return {};
-  return {std::string(out.GetString(), out.GetSize()), rewriter.changed()};
+  return {std::move(out), rewriter.changed()};
 }
 
 }  // namespace bulkhead::rules

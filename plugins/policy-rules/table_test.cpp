@@ -4,9 +4,6 @@
 #include <fstream>
 #include <sstream>
 
-#include <rapidjson/stringbuffer.h>
-#include <rapidjson/writer.h>
-
 #include "../policy-lists/lists.hpp"
 #include "rules_test.hpp"
 
@@ -26,13 +23,6 @@ const rapidjson::Document &table() {
     return out;
   }();
   return document;
-}
-
-std::string json_of(const rapidjson::Value &value) {
-  rapidjson::StringBuffer out;
-  rapidjson::Writer<rapidjson::StringBuffer> writer(out);
-  value.Accept(writer);
-  return {out.GetString(), out.GetSize()};
 }
 
 // One call of the table, which owns its texts.
