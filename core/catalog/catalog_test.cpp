@@ -4,6 +4,8 @@
 
 #include "catalog/catalogue.hpp"
 
+#include "bulkhead/cpp/json_writer.hpp"
+
 using namespace bulkhead;
 
 namespace {
@@ -179,8 +181,7 @@ TEST_CASE("shortening does not split a character") {
   std::string name;
   for (int i = 0; i < 40; ++i) name += "\xc3\xa9";
   const std::string shown = Names(Naming{}).compose("s", name).value();
-  std::string quoted;
-  mcp::append_quoted(&quoted, shown);
+  std::string quoted = bh::json::quoted(shown);
   CHECK(mcp::valid_json(quoted));
   CHECK(quoted.find("\xef\xbf\xbd") == std::string::npos);
 }

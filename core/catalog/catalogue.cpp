@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "bulkhead/cpp/json_writer.hpp"
+
 namespace bulkhead {
 namespace {
 
@@ -11,11 +13,11 @@ std::string compose_token(std::string_view composed, std::string_view original,
                           std::string_view original_token) {
   std::string token;
   if (composed.ends_with(original)) {
-    mcp::append_quoted(&token, composed.substr(0, composed.size() - original.size()));
+    bh::json::append_quoted(&token, composed.substr(0, composed.size() - original.size()));
     token.pop_back();
     return token.append(original_token.substr(1));
   }
-  mcp::append_quoted(&token, composed);
+  bh::json::append_quoted(&token, composed);
   return token;
 }
 
@@ -238,7 +240,7 @@ std::optional<Resolved> Catalogue::resolve_uri(std::string_view uri, const Names
   const auto with = [](std::uint32_t source, std::string_view original) {
     Resolved resolved;
     resolved.source = source;
-    mcp::append_quoted(&resolved.original_token, original);
+    bh::json::append_quoted(&resolved.original_token, original);
     return resolved;
   };
   if (const auto split = names.split_uri(uri)) {

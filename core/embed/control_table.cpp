@@ -3,6 +3,7 @@
 
 #include "bulkhead/abi/ext/tools.h"
 #include "bulkhead/cpp/basics.hpp"
+#include "bulkhead/cpp/json_writer.hpp"
 #include "embed/extension_tables.hpp"
 #include "embed/host_parts.hpp"
 #include "embed/part.hpp"
@@ -41,30 +42,23 @@ std::string_view shown_source(const Upstream &upstream) {
 
 void append_server(std::string *out, const Upstream &upstream) {
   const ServerStatus status = upstream.status();
-  const auto text = [out](std::string_view name, std::string_view value) {
-    out->append(",\"").append(name).append("\":");
-    mcp::append_quoted(out, value);
+  const auto add = [out](std::string_view name, const auto &value) {
+    bh::json::append_member(out, name, value);
   };
-  const auto flag = [out](std::string_view name, bool value) {
-    out->append(",\"").append(name).append(value ? "\":true" : "\":false");
-  };
-  const auto number = [out](std::string_view name, std::uint64_t value) {
-    out->append(",\"").append(name).append("\":").append(std::to_string(value));
-  };
-  out->append(R"({"name":)");
-  mcp::append_quoted(out, status.name);
-  text("type", status.type);
-  text("url", shown_url(upstream.def().url));
-  flag("enabled", !upstream.def().disabled);
-  text("source", shown_source(upstream));
-  flag("is_stdio", !upstream.def().command.empty());
-  text("state", to_string(status.state));
-  text("reason", status.reason);
-  flag("connected", status.state == ServerState::ready);
-  number("restarts", status.restarts);
-  number("tool_count", status.tools);
-  number("resource_count", status.resources);
-  number("prompt_count", status.prompts);
+  *out += '{';
+  add("name", status.name);
+  add("type", status.type);
+  add("url", shown_url(upstream.def().url));
+  add("enabled", !upstream.def().disabled);
+  add("source", shown_source(upstream));
+  add("is_stdio", !upstream.def().command.empty());
+  add("state", to_string(status.state));
+  add("reason", status.reason);
+  add("connected", status.state == ServerState::ready);
+  add("restarts", status.restarts);
+  add("tool_count", status.tools);
+  add("resource_count", status.resources);
+  add("prompt_count", status.prompts);
   *out += '}';
 }
 

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "bulkhead/cpp/basics.hpp"
+#include "bulkhead/cpp/json_writer.hpp"
 #include "embed/policy_watch.hpp"
 #include "mcp/scan.hpp"
 #include "plugin/config_schema.hpp"
@@ -63,18 +64,16 @@ void Policies::use_limits() {
 
 void Policies::record(const std::vector<std::string> &changes) const {
   const PolicyMark &mark = core_.profile.policy_mark;
-  std::string detail = "{\"generation\":" + std::to_string(mark.generation) +
-                       ",\"rules\":" + std::to_string(mark.rules) + ",\"digest\":";
-  mcp::append_quoted(&detail, mark.digest);
-  std::string policies, changed;
+  std::string detail = "{", policies, changed;
+  bh::json::append_member(&detail, "generation", mark.generation);
+  bh::json::append_member(&detail, "rules", mark.rules);
+  bh::json::append_member(&detail, "digest", mark.digest);
   for (const PluginUse &use : core_.profile.policies) {
     policies += (policies.empty() ? "" : ", ") + use.id + " (" + use.plugin + ")";
   }
   for (const std::string &line : changes) changed += (changed.empty() ? "" : ", ") + line;
-  detail += ",\"policies\":";
-  mcp::append_quoted(&detail, policies);
-  detail += ",\"changes\":";
-  mcp::append_quoted(&detail, changed);
+  bh::json::append_member(&detail, "policies", policies);
+  bh::json::append_member(&detail, "changes", changed);
   core_.route().records.recorder.policy(detail + '}');
 }
 

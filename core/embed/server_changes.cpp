@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "bulkhead/cpp/basics.hpp"
+#include "bulkhead/cpp/json_writer.hpp"
 #include "mcp/scan.hpp"
 #include "route/upstreams.hpp"
 #include "route/views.hpp"
@@ -134,10 +135,9 @@ void ServerChanges::drop() {
 std::string ServerChanges::report(const Change &change) const {
   std::string failed, refused;
   const auto entry = [](std::string *list, std::string_view name, std::string_view reason) {
-    list->append(list->empty() ? "" : ",").append("{\"name\":");
-    mcp::append_quoted(list, name);
-    list->append(",\"reason\":");
-    mcp::append_quoted(list, reason);
+    list->append(list->empty() ? "{" : ",{");
+    bh::json::append_member(list, "name", name);
+    bh::json::append_member(list, "reason", reason);
     list->append("}");
   };
   std::uint32_t ready = 0;

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <filesystem>
 
+#include "bulkhead/cpp/json_writer.hpp"
 #include "mcp/scan.hpp"
 #include "profile/difference.hpp"
 #include "route/upstreams.hpp"
@@ -42,8 +43,7 @@ void Servers::make_log_folder() const {
 ServerDef Servers::complete(const ServerDef &def) const {
   ServerDef copy = def;
   if (core_.profile.state_dir.empty()) return copy;
-  std::string quoted;
-  mcp::append_quoted(&quoted, stderr_file(core_.profile.state_dir, def.name));
+  std::string quoted = bh::json::quoted(stderr_file(core_.profile.state_dir, def.name));
   copy.extra["stderr_file"] = quoted;
   copy.extra["stderr_bytes"] = std::to_string(core_.profile.limits.stderr_bytes);
   return copy;

@@ -2,7 +2,7 @@
 // name.
 #include <string>
 
-#include "bulkhead/cpp/text.hpp"
+#include "bulkhead/cpp/json_writer.hpp"
 #include "mcp/known_params.hpp"
 #include "mcp/scan.hpp"
 #include "mcp/trace_context.hpp"
@@ -82,13 +82,10 @@ std::string unknown_param_names(std::string_view message, const Scan &scan) {
   filtered(scan.params.in(message), [&](std::string_view key, std::string_view) {
     if (is_param(key, known.named | known.more)) return false;
     if (count++ < most) {
-      std::string_view name = unquote(key, &scratch);
-      const bool cut = name.size() > most_bytes;
-      if (cut) {
-        name = bh::cut_text(name, most_bytes);
-      }
+      const std::string_view name = unquote(key, &scratch);
+      const std::string_view shown = bh::cut_text(name, most_bytes);
       out.append(out.empty() ? "" : ", ");
-      append_quoted(&out, std::string(name) + (cut ? "..." : ""));
+      bh::json::append_quoted(&out, std::string(shown) + (shown.size() < name.size() ? "..." : ""));
     }
     return false;
   });

@@ -1,7 +1,7 @@
 // The functions of scan.hpp that operate on JSON values rather than messages.
 #include <vector>
 
-#include "bulkhead/cpp/json_writer.hpp"
+#include "bulkhead/cpp/text.hpp"
 #include "mcp/json_cursor.hpp"
 #include "mcp/json_names.hpp"
 #include "mcp/open_names.hpp"
@@ -122,10 +122,6 @@ std::string_view unquote(std::string_view token, std::string *scratch) {
     bh::append_utf8(scratch, text.next());
   }
   return *scratch;
-}
-
-void append_quoted(std::string *out, std::string_view text) {
-  bh::json::append_quoted(out, text);
 }
 
 }  // namespace bulkhead::mcp

@@ -3,6 +3,7 @@
 #include <catch2/catch.hpp>
 #include <vector>
 
+#include "bulkhead/cpp/json_writer.hpp"
 #include "mcp/json_cursor.hpp"
 #include "mcp/open_names.hpp"
 #include "mcp/other_parsers.hpp"
@@ -278,7 +279,7 @@ TEST_CASE("quoting and unquoting") {
 
   const auto quoted = [](std::string_view text) {
     std::string out = ">";
-    append_quoted(&out, text);
+    bh::json::append_quoted(&out, text);
     return out.substr(1);
   };
   CHECK(quoted("") == "\"\"");

@@ -178,9 +178,6 @@ bool has_duplicate_members(std::string_view json);
 // view into the token. A lone surrogate becomes U+FFFD.
 std::string_view unquote(std::string_view token, std::string *scratch);
 
-// Appends text as a JSON string token with quotes. Invalid UTF-8 becomes U+FFFD.
-void append_quoted(std::string *out, std::string_view text);
-
 // The value of a direct member of a validated JSON object; empty if absent.
 std::string_view member(std::string_view object, std::string_view key) noexcept;
 

@@ -1,5 +1,6 @@
 #include "pipe/line.hpp"
 
+#include "bulkhead/cpp/json_writer.hpp"
 #include "bulkhead/cpp/text.hpp"
 #include "mcp/for_each.hpp"
 #include "mcp/json_names.hpp"
@@ -49,7 +50,7 @@ std::string lost_answer(std::string_view id, std::string_view message) {
   std::string out = R"({"jsonrpc":"2.0","id":)";
   out += id.empty() ? std::string_view("null") : id;
   out += R"(,"error":{"code":-32001,"message":)";
-  mcp::append_quoted(&out, message);
+  bh::json::append_quoted(&out, message);
   out += "}}";
   return out;
 }

@@ -62,7 +62,7 @@ std::string approval_form(std::uint64_t id, const ApprovalQuestion &question,
                     R"(,"method":"elicitation/create","params":{)";
   if (revision >= elicitation_mode_revision) out += R"("mode":"form",)";
   out += R"("message":)";
-  mcp::append_quoted(&out, message_text(question, timeout_ms));
+  bh::json::append_quoted(&out, message_text(question, timeout_ms));
   return out.append(R"(,"requestedSchema":)").append(schema).append("}}");
 }
 

@@ -4,6 +4,7 @@
 #include <catch2/catch.hpp>
 #include <set>
 
+#include "bulkhead/cpp/json_writer.hpp"
 #include "mcp/scan.hpp"
 #include "route/approval_form.hpp"
 #include "route/shown_json.hpp"
@@ -337,8 +338,7 @@ TEST_CASE("escapes hide no credential from the mask") {
   CHECK(shown_json(inside, 100).text.size() == 100);
   std::string deep = "{\"password\":\"x\"}";
   for (int i = 0; i < 12; ++i) {
-    std::string quoted;
-    mcp::append_quoted(&quoted, deep);
+    std::string quoted = bh::json::quoted(deep);
     deep = "[" + quoted + "]";
     if (deep.size() < 4096) CHECK(mcp::valid_json(shown_json(deep, 4096).text));
   }

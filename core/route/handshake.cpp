@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "bulkhead/cpp/json_writer.hpp"
 #include "mcp/scan.hpp"
 #include "route/lane.hpp"
 #include "route/protocol.hpp"
@@ -67,12 +68,12 @@ std::string initialize_result(const Session &s, const Profile &profile) {
   if (e.logging) capability("logging", "");
   if (e.completions && s.revision >= 1) capability("completions", "");
   result.append(R"(},"serverInfo":{"name":)");
-  mcp::append_quoted(&result, profile.server_name);
+  bh::json::append_quoted(&result, profile.server_name);
   result.append(R"(,"version":")").append(version_text).append("\"}");
   const std::string instructions = instructions_of(*s.view);
   if (!instructions.empty()) {
-    result.append(R"(,"instructions":)");
-    mcp::append_quoted(&result, std::string_view(instructions).substr(0, instructions.size() - 1));
+    bh::json::append_member(&result, "instructions",
+                            std::string_view(instructions).substr(0, instructions.size() - 1));
   }
   return result.append("}");
 }

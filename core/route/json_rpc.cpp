@@ -1,12 +1,13 @@
 #include "route/json_rpc.hpp"
 
+#include "bulkhead/cpp/json_writer.hpp"
 #include "mcp/scan.hpp"
 
 namespace bulkhead {
 
 std::string error_object(std::int32_t error_code, std::string_view text, std::string_view data) {
   std::string out = "{\"code\":" + std::to_string(error_code) + ",\"message\":";
-  mcp::append_quoted(&out, text);
+  bh::json::append_quoted(&out, text);
   if (!data.empty()) out.append(",\"data\":").append(data);
   return out += '}';
 }

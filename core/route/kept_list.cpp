@@ -1,5 +1,7 @@
 #include "route/kept_list.hpp"
 
+#include "bulkhead/cpp/json_writer.hpp"
+
 namespace bulkhead {
 
 std::string kept_list_text(const ServerCaps &caps, const std::string &instructions,
@@ -8,7 +10,7 @@ std::string kept_list_text(const ServerCaps &caps, const std::string &instructio
   for (const ItemList &list : items) bytes += list.bytes.size() + list.items.size();
   if (bytes > max_kept_list_bytes) return {};
   std::string out = R"({"capabilities":)" + compose_server_caps(caps) + R"(,"instructions":)";
-  mcp::append_quoted(&out, instructions);
+  bh::json::append_quoted(&out, instructions);
   for (const ItemKind kind : all_item_kinds) {
     const ItemList &list = items[static_cast<std::size_t>(kind)];
     out.append(",\"").append(facts(kind).member).append("\":[");

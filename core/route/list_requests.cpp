@@ -1,6 +1,7 @@
 #include "route/list_requests.hpp"
 
 #include "bulkhead/cpp/basics.hpp"
+#include "bulkhead/cpp/json_writer.hpp"
 #include "route/lane.hpp"
 #include "route/protocol.hpp"
 #include "route/result_form.hpp"
@@ -151,9 +152,8 @@ void ListRequests::append_items(const Lane &lane, std::uint32_t source, ItemKind
     if (!done->insert(*name).second) continue;
     if (out->size() > 1) *out += ',';
     out->append("{\"server\":");
-    mcp::append_quoted(out, def.name);
-    out->append(",\"name\":");
-    mcp::append_quoted(out, *name);
+    bh::json::append_quoted(out, def.name);
+    bh::json::append_member(out, "name", *name);
     out->append(",\"original_name\":").append(token);
     if (kind == ItemKind::tool) append_timeout(out, def, original);
     out->append(",\"item\":").append(item.raw.in(items.bytes)).append("}");

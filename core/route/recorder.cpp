@@ -6,6 +6,7 @@
 #include "bulkhead/abi/ext/policy.h"
 #include "bulkhead/cpp/basics.hpp"
 #include "bulkhead/cpp/clock.hpp"
+#include "bulkhead/cpp/json_writer.hpp"
 #include "bulkhead/cpp/text.hpp"
 
 namespace bulkhead {
@@ -278,10 +279,9 @@ void Recorder::describe(const Call &call, Entry *entry) {
 
 void Recorder::identify(std::string_view profile, std::string_view user) {
   if (!wants_events()) return;
-  identity_ = "{\"profile\":";
-  mcp::append_quoted(&identity_, profile);
-  identity_ += ",\"user\":";
-  mcp::append_quoted(&identity_, user);
+  identity_ = "{";
+  bh::json::append_member(&identity_, "profile", profile);
+  bh::json::append_member(&identity_, "user", user);
   identity_ += '}';
 }
 

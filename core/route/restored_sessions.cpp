@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "bulkhead/cpp/basics.hpp"
+#include "bulkhead/cpp/json_writer.hpp"
 #include "route/protocol.hpp"
 
 namespace bulkhead {
@@ -100,7 +101,7 @@ void RestoredSessions::answer_owed_requests() {
     }
     std::string text = R"({"jsonrpc":"2.0","id":)" + request.id + R"(,"error":{"code":)" +
                        std::to_string(code::internal_error) + R"(,"message":)";
-    mcp::append_quoted(&text, request.initialize ? lost_initialize : lost_call);
+    bh::json::append_quoted(&text, request.initialize ? lost_initialize : lost_call);
     text += "}}";
     const bh_str part = bh::str(text);
     needs_.answers.send({needs_.journal.carried(), request.stream, 0}, BH_OUT_ANSWER, &part, 1);

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "bulkhead/cpp/basics.hpp"
+#include "bulkhead/cpp/json_writer.hpp"
 #include "route/protocol.hpp"
 #include "route/splice.hpp"
 #include "route/upstream.hpp"
@@ -12,7 +13,7 @@ namespace {
 
 std::string uri_params(const std::string &uri) {
   std::string params = "{\"uri\":";
-  mcp::append_quoted(&params, uri);
+  bh::json::append_quoted(&params, uri);
   return params + "}";
 }
 
@@ -178,7 +179,7 @@ void Subscriptions::add_watchers(const Lane &lane, const Lane::Watch &watch, std
                                  bool part,
                                  std::vector<std::pair<bh_session, std::string>> *out) const {
   std::string token;
-  if (part) mcp::append_quoted(&token, needs_.names.compose_uri(lane.upstream().name(), uri));
+  if (part) bh::json::append_quoted(&token, needs_.names.compose_uri(lane.upstream().name(), uri));
   for (const auto &[handle, client] : watch.clients) {
     out->emplace_back(handle, part ? token : client.token);
   }

@@ -1,5 +1,6 @@
 #include "route/targets.hpp"
 
+#include "bulkhead/cpp/json_writer.hpp"
 #include "route/lane.hpp"
 #include "route/protocol.hpp"
 #include "route/view.hpp"
@@ -132,7 +133,7 @@ void Targets::not_found(Session &s, Incoming &request, ItemKind kind, std::strin
   const std::string shown(name.substr(0, 200));
   if (kind == ItemKind::resource) {
     std::string data = "{\"uri\":";
-    mcp::append_quoted(&data, shown);
+    bh::json::append_quoted(&data, shown);
     return needs_.answers.error(request, code::resource_not_found, "Resource not found: " + shown,
                                 0, data + "}");
   }

@@ -5,6 +5,7 @@
 #include <string>
 
 #include "bulkhead/cpp/basics.hpp"
+#include "bulkhead/cpp/json_writer.hpp"
 #include "reactor/post_owned.hpp"
 #include "route/place_lane.hpp"
 
@@ -97,8 +98,7 @@ void ToolsEdge::progress(bh_call call, double progress, double total, std::strin
     text.append(R"(,"total":)").append(number);
   }
   if (!message.empty()) {
-    text.append(R"(,"message":)");
-    mcp::append_quoted(&text, message);
+    bh::json::append_member(&text, "message", message);
   }
   text.append("}}");
   const bh_str part = bh::str(text);
@@ -144,7 +144,7 @@ void ToolsEdge::began(Upstream &upstream) {
 void ToolsEdge::resource_updated(Upstream &upstream, std::string_view uri) {
   std::string text =
       R"({"jsonrpc":"2.0","method":"notifications/resources/updated","params":{"uri":)";
-  mcp::append_quoted(&text, uri);
+  bh::json::append_quoted(&text, uri);
   text.append("}}");
   mcp::Scan scan;
   mcp::ScanError error;

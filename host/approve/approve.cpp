@@ -7,6 +7,7 @@
 
 #include "approve/approve_text.hpp"
 #include "bulkhead/cpp/clock.hpp"
+#include "bulkhead/cpp/json_writer.hpp"
 #include "command_line/commands.hpp"
 #include "common/console.hpp"
 #include "common/paths.hpp"
@@ -239,7 +240,7 @@ class Approving {
     }
     known_ = store_.read().approvals;
     std::string out = R"({"file":)";
-    mcp::append_quoted(&out, file_);
+    bh::json::append_quoted(&out, file_);
     out += R"(,"servers":[)";
     for (const ProjectEntry &entry : entries_) {
       if (!out.ends_with('[')) out += ',';

@@ -117,7 +117,7 @@ int call(LocalSession &session, const Arguments &arguments, const LoadedProfile 
          std::string_view tool_arguments, std::uint64_t timeout_ms) {
   if (auto opened = session.open(); !opened) return complain(opened.error().text);
   std::string params = R"({"name":)";
-  mcp::append_quoted(&params, arguments.name);
+  bh::json::append_quoted(&params, arguments.name);
   params.append(R"(,"arguments":)").append(tool_arguments).append("}");
   const auto answer = session.request("tools/call", params, timeout_ms);
   if (!answer) {

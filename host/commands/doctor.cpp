@@ -373,12 +373,10 @@ class Doctor {
   std::string as_json() const {
     std::string out = "[";
     for (const Finding &finding : findings_.all()) {
-      out += out.size() > 1 ? ",\n {\"result\":" : "\n {\"result\":";
-      mcp::append_quoted(&out, word(finding.kind));
-      out += ",\"text\":";
-      mcp::append_quoted(&out, finding.text);
-      out += ",\"advice\":";
-      mcp::append_quoted(&out, finding.advice);
+      out += out.size() > 1 ? ",\n {" : "\n {";
+      bh::json::append_member(&out, "result", word(finding.kind));
+      bh::json::append_member(&out, "text", finding.text);
+      bh::json::append_member(&out, "advice", finding.advice);
       out += "}";
     }
     return out + "\n]\n";

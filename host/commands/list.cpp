@@ -34,7 +34,7 @@ std::string as_json(const std::vector<Listed> &lists) {
   std::string out = "{";
   for (const auto &list : lists) {
     if (out.size() > 1) out += ",";
-    mcp::append_quoted(&out, list.kind.key);
+    bh::json::append_quoted(&out, list.kind.key);
     out += ":[";
     for (std::size_t i = 0; i < list.items.size(); ++i) out += (i == 0 ? "" : ",") + list.items[i];
     out += "]";

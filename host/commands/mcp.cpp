@@ -3,6 +3,7 @@
 #include <string>
 #include <vector>
 
+#include "bulkhead/cpp/json_writer.hpp"
 #include "command_line/commands.hpp"
 #include "commands/edited_profile.hpp"
 #include "commands/profile_file.hpp"
@@ -51,20 +52,16 @@ std::string as_json(const std::vector<ServerDef> &servers) {
   std::string out = R"({"servers":[)";
   for (const ServerDef &def : servers) {
     if (!out.ends_with('[')) out += ',';
-    out += R"({"name":)";
-    mcp::append_quoted(&out, def.name);
-    out += R"(,"type":)";
-    mcp::append_quoted(&out, def.type);
-    out += R"(,"runs":)";
-    mcp::append_quoted(&out, runs(def));
-    out += std::string(R"(,"disabled":)") + (def.disabled ? "true" : "false");
-    out += R"(,"reason":)";
-    mcp::append_quoted(&out, def.disabled_reason);
-    out += R"(,"layer":)";
-    mcp::append_quoted(&out, def.origin.layer);
-    out += R"(,"file":)";
-    mcp::append_quoted(&out, def.origin.file);
-    out += R"(,"line":)" + std::to_string(def.origin.line) + '}';
+    out += '{';
+    bh::json::append_member(&out, "name", def.name);
+    bh::json::append_member(&out, "type", def.type);
+    bh::json::append_member(&out, "runs", runs(def));
+    bh::json::append_member(&out, "disabled", def.disabled);
+    bh::json::append_member(&out, "reason", def.disabled_reason);
+    bh::json::append_member(&out, "layer", def.origin.layer);
+    bh::json::append_member(&out, "file", def.origin.file);
+    bh::json::append_member(&out, "line", def.origin.line);
+    out += '}';
   }
   return out + "]}\n";
 }

@@ -6,6 +6,7 @@
 
 #include "approve/approve_text.hpp"
 #include "bulkhead/cpp/clock.hpp"
+#include "bulkhead/cpp/json_writer.hpp"
 #include "command_line/commands.hpp"
 #include "commands/reload_text.hpp"
 #include "common/console.hpp"
@@ -43,23 +44,23 @@ std::string date(std::uint64_t seconds) {
 
 std::string json_of(const StoredPin &stored) {
   const ToolPin &pin = stored.pin;
-  std::string out = R"({"server":)";
-  mcp::append_quoted(&out, pin.server);
-  const auto put = [&](std::string_view key, std::string_view value) {
-    out.append(",\"").append(key).append("\":");
-    mcp::append_quoted(&out, value);
+  std::string out = "{";
+  const auto add = [&out](std::string_view key, const auto &value) {
+    bh::json::append_member(&out, key, value);
   };
-  put("tool", pin.tool);
-  put("state", state_of(stored));
-  out += std::string(",\"approved\":") + (pin.approved() ? "true" : "false");
-  put("hash", pin.hash);
-  put("seen_hash", pin.seen);
-  put("renamed_from", pin.renamed_from);
-  put("description", stored.text);
-  put("seen_description", stored.seen_text);
-  out += ",\"first_seen\":" + std::to_string(stored.first_seen);
-  out += ",\"seen_at\":" + std::to_string(stored.seen_at);
-  return out + ",\"approved_at\":" + std::to_string(stored.approved_at) + "}";
+  add("server", pin.server);
+  add("tool", pin.tool);
+  add("state", state_of(stored));
+  add("approved", pin.approved());
+  add("hash", pin.hash);
+  add("seen_hash", pin.seen);
+  add("renamed_from", pin.renamed_from);
+  add("description", stored.text);
+  add("seen_description", stored.seen_text);
+  add("first_seen", stored.first_seen);
+  add("seen_at", stored.seen_at);
+  add("approved_at", stored.approved_at);
+  return out + '}';
 }
 
 std::string described(std::string_view what, const std::string &hash, const std::string &text) {

@@ -1,6 +1,7 @@
 // plugin list: the installed plugins, and those that the profile uses.
 #include <map>
 
+#include "bulkhead/cpp/json_writer.hpp"
 #include "command_line/commands.hpp"
 #include "common/console.hpp"
 #include "common/paths.hpp"
@@ -50,11 +51,8 @@ std::string as_json(const std::vector<FoundPlugin> &found,
   std::string out = "[";
   for (const auto &plugin : found) {
     out += out.size() > 1 ? ",\n {" : "\n {";
-    const auto add = [&](std::string_view key, std::string_view value) {
-      mcp::append_quoted(&out, key);
-      out += ':';
-      mcp::append_quoted(&out, value);
-      out += ',';
+    const auto add = [&out](std::string_view key, const auto &value) {
+      bh::json::append_member(&out, key, value);
     };
     add("id", name_of(plugin));
     add("version", plugin.manifest.version);
@@ -62,12 +60,8 @@ std::string as_json(const std::vector<FoundPlugin> &found,
     add("path", plugin.path);
     add("used_for", use_of(plugin, uses));
     add("error", plugin.error);
-    out += "\"provides\":[";
-    for (const auto &id : plugin.manifest.provides) {
-      if (!out.ends_with('[')) out += ',';
-      mcp::append_quoted(&out, id);
-    }
-    out += "]}";
+    add("provides", plugin.manifest.provides);
+    out += '}';
   }
   return out + "\n]\n";
 }

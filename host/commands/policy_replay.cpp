@@ -55,7 +55,7 @@ struct Changed {
 // Adds the members of params other than arguments and _meta.
 void add_beside(std::string *call, std::string_view method, std::string_view params) {
   std::string message = R"({"jsonrpc":"2.0","id":1,"method":)";
-  mcp::append_quoted(&message, method);
+  bh::json::append_quoted(&message, method);
   message.append(",\"params\":").append(params).append("}");
   mcp::Scan scan;
   mcp::ScanError error;
@@ -132,7 +132,7 @@ class Replay {
     std::string out = "{\"calls\":" + std::to_string(looked_at_) + ",\"left_out\":{";
     for (const auto &[why, count] : left_out_) {
       if (out.back() != '{') out += ',';
-      mcp::append_quoted(&out, why);
+      bh::json::append_quoted(&out, why);
       out += ":" + std::to_string(count);
     }
     out += "},\"changed\":[";

@@ -1,4 +1,5 @@
 // profile show: prints the effective configuration.
+#include "bulkhead/cpp/json_writer.hpp"
 #include "command_line/commands.hpp"
 #include "common/console.hpp"
 #include "common/paths.hpp"
@@ -20,17 +21,12 @@ std::string as_json(const Profile &profile) {
   std::string out = "[";
   for (const auto &shown : profile.shown) {
     out += out.size() > 1 ? ",\n {" : "\n {";
-    const auto add = [&](std::string_view key, std::string_view value) {
-      mcp::append_quoted(&out, key);
-      out += ':';
-      mcp::append_quoted(&out, value);
-      out += ',';
-    };
-    add("path", shown.path);
-    add("value", shown.value);
-    add("layer", shown.origin.layer);
-    add("file", shown.origin.file);
-    out += "\"line\":" + std::to_string(shown.origin.line) + "}";
+    bh::json::append_member(&out, "path", shown.path);
+    bh::json::append_member(&out, "value", shown.value);
+    bh::json::append_member(&out, "layer", shown.origin.layer);
+    bh::json::append_member(&out, "file", shown.origin.file);
+    bh::json::append_member(&out, "line", shown.origin.line);
+    out += '}';
   }
   return out + "\n]\n";
 }

@@ -3,6 +3,7 @@
 #include <cstdlib>
 #include <map>
 
+#include "bulkhead/cpp/json_writer.hpp"
 #include "command_line/commands.hpp"
 #include "common/console.hpp"
 #include "common/paths.hpp"
@@ -71,13 +72,12 @@ std::string as_json(const HostStatus &status) {
   std::string out = R"({"servers":[)";
   for (const ServerStatus &server : status.servers) {
     if (!out.ends_with('[')) out += ',';
-    out += R"({"name":)";
-    mcp::append_quoted(&out, server.name);
-    out += R"(,"state":)";
-    mcp::append_quoted(&out, to_string(server.state));
-    out += R"(,"reason":)";
-    mcp::append_quoted(&out, server.reason);
-    out += R"(,"tools":)" + std::to_string(server.tools) + "}";
+    out += '{';
+    bh::json::append_member(&out, "name", server.name);
+    bh::json::append_member(&out, "state", to_string(server.state));
+    bh::json::append_member(&out, "reason", server.reason);
+    bh::json::append_member(&out, "tools", server.tools);
+    out += '}';
   }
   return out + "]}\n";
 }

@@ -1,5 +1,6 @@
 #include "gateway/local_session.hpp"
 
+#include "bulkhead/cpp/json_writer.hpp"
 #include "common/signals.hpp"
 #include "common/text.hpp"
 #include "mcp/for_each.hpp"
@@ -78,7 +79,7 @@ LocalSession::Answer LocalSession::request(std::string_view method, std::string_
   waiting_for_ = std::to_string(++next_id_);
   answered_ = false;
   std::string message = R"({"jsonrpc":"2.0","id":)" + waiting_for_ + R"(,"method":)";
-  mcp::append_quoted(&message, method);
+  bh::json::append_quoted(&message, method);
   message.append(R"(,"params":)").append(params).append("}");
   wire_->send(message);
   wire_->wait([this] { return answered_; }, timeout_ms);

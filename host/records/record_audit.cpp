@@ -8,6 +8,7 @@
 #include <sstream>
 #include <tuple>
 
+#include "bulkhead/cpp/json_writer.hpp"
 #include "command_line/commands.hpp"
 #include "common/console.hpp"
 #include "common/text.hpp"
@@ -195,28 +196,22 @@ std::string as_text(const Chain &chain, const VerifyReport &report, const std::s
 }
 
 std::string as_json(const Chain &chain, const VerifyReport &report, const std::string &why_not) {
-  std::string out = "{\"chain\":";
-  mcp::append_quoted(&out, chain.name);
-  out += std::string(",\"whole\":") + (report.broken.empty() ? "true" : "false");
-  out += ",\"broken\":";
-  mcp::append_quoted(&out, report.broken);
-  out += ",\"unproven\":";
-  mcp::append_quoted(&out, why_not);
-  const auto number = [&](const char *name, std::uint64_t value) {
-    out += std::string(",\"") + name + "\":" + std::to_string(value);
+  std::string out = "{";
+  const auto add = [&out](std::string_view name, const auto &value) {
+    bh::json::append_member(&out, name, value);
   };
-  number("rows", report.rows);
-  number("files", report.files);
-  number("first_seq", report.first_seq);
-  number("checkpoints", report.checkpoints);
-  number("unsigned_rows", report.unsigned_rows);
-  out += std::string(",\"signatures_checked\":") +
-         (chain.options.public_key.empty() ? "false" : "true") + ",\"notes\":[";
-  for (const std::string &note : report.notes) {
-    if (!out.ends_with('[')) out += ',';
-    mcp::append_quoted(&out, note);
-  }
-  return out + "]}";
+  add("chain", chain.name);
+  add("whole", report.broken.empty());
+  add("broken", report.broken);
+  add("unproven", why_not);
+  add("rows", report.rows);
+  add("files", report.files);
+  add("first_seq", report.first_seq);
+  add("checkpoints", report.checkpoints);
+  add("unsigned_rows", report.unsigned_rows);
+  add("signatures_checked", !chain.options.public_key.empty());
+  add("notes", report.notes);
+  return out + '}';
 }
 
 // The trusted public key; empty without an error: there is none.
@@ -265,10 +260,10 @@ int run_audit_verify(const Arguments &arguments) {
     for (const std::string &gone : vanished(state_dir, chains)) {
       whole = false;
       text += printable(gone, true) + "\n";
-      json += json.empty() ? "{\"chain\":" : ",\n{\"chain\":";
-      mcp::append_quoted(&json, gone.substr(0, gone.find(": BROKEN")));
-      json += ",\"whole\":false,\"broken\":";
-      mcp::append_quoted(&json, gone.substr(gone.find("\n  ") + 3));
+      json += json.empty() ? "{" : ",\n{";
+      bh::json::append_member(&json, "chain", gone.substr(0, gone.find(": BROKEN")));
+      bh::json::append_member(&json, "whole", false);
+      bh::json::append_member(&json, "broken", gone.substr(gone.find("\n  ") + 3));
       json += "}";
     }
   }

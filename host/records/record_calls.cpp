@@ -5,6 +5,7 @@
 #include <map>
 #include <tuple>
 
+#include "bulkhead/cpp/json_writer.hpp"
 #include "command_line/commands.hpp"
 #include "common/console.hpp"
 #include "common/since.hpp"
@@ -89,7 +90,7 @@ std::string as_json(const RecordReader::Answer &answer, sqlite3_stmt *row) {
   std::string out = "{";
   for (std::size_t i = 0; i < answer.columns.size(); ++i) {
     if (i > 0) out += ',';
-    mcp::append_quoted(&out, answer.columns[i]);
+    bh::json::append_quoted(&out, answer.columns[i]);
     out += ':';
     append_json_value(&out, row, static_cast<int>(i));
   }

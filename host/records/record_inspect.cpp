@@ -4,6 +4,7 @@
 
 #include <string_view>
 
+#include "bulkhead/cpp/json_writer.hpp"
 #include "command_line/commands.hpp"
 #include "common/console.hpp"
 #include "common/text.hpp"
@@ -28,12 +29,9 @@ std::string as_json(RecordReader &reader, std::string_view sql, Result<RecordRea
     rows += ']';
   });
   if (!*out) return {};
-  std::string text = "{\"columns\":[";
-  for (const std::string &column : (*out)->columns) {
-    if (!text.ends_with('[')) text += ',';
-    mcp::append_quoted(&text, column);
-  }
-  text += "],\"rows\":[" + rows + "]";
+  std::string text = "{";
+  bh::json::append_member(&text, "columns", (*out)->columns);
+  text += ",\"rows\":[" + rows + "]";
   if ((*out)->cut) text += ",\"truncated\":true";
   return text + "}\n";
 }

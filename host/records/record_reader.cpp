@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <chrono>
 
+#include "bulkhead/cpp/json_writer.hpp"
 #include "bulkhead/cpp/text.hpp"
 #include "mcp/scan.hpp"
 #include "record-store/chain.hpp"
@@ -293,7 +294,7 @@ void append_json_value(std::string *out, sqlite3_stmt *row, int column) {
       return;
     }
     default:
-      mcp::append_quoted(out, text_value(row, column));
+      bh::json::append_quoted(out, text_value(row, column));
   }
 }
 

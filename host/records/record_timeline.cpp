@@ -1,6 +1,7 @@
 // timeline: the events of all tables in order of time.
 #include <algorithm>
 
+#include "bulkhead/cpp/json_writer.hpp"
 #include "command_line/commands.hpp"
 #include "common/console.hpp"
 #include "common/since.hpp"
@@ -106,7 +107,7 @@ int run_timeline(const Arguments &arguments) {
       const int column = static_cast<int>(i);
       cells.push_back(first_line(printable(text_value(row, column)), 100));
       if (i > 0) json += ',';
-      mcp::append_quoted(&json, now.columns[i]);
+      bh::json::append_quoted(&json, now.columns[i]);
       json += ':';
       append_json_value(&json, row, column);
     }

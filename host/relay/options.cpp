@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <charconv>
 
+#include "bulkhead/cpp/json_writer.hpp"
 #include "mcp/scan.hpp"
 #include "relay/write_out.hpp"
 
@@ -153,9 +154,7 @@ std::string definition_of(const Options &options, std::string_view process_name)
   std::string out =
       "{\"cid\":" + std::to_string(options.cid) + ",\"port\":" + std::to_string(options.port);
   const auto add = [&out](const char *name, std::string_view value) {
-    if (value.empty()) return;
-    out.append(",\"").append(name).append("\":");
-    mcp::append_quoted(&out, value);
+    if (!value.empty()) bh::json::append_member(&out, name, value);
   };
   add("unix", options.unix_path);
   add("hybrid", options.hybrid_path);

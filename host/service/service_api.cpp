@@ -90,8 +90,9 @@ std::string json_of(const Reloaded &done) {
   if (all) {
     out += "null";
   } else {
-    mcp::append_quoted(&out, extent == "none" ? "nothing was changed: all changes need a restart"
-                                              : "reloaded in part: some changes need a restart");
+    bh::json::append_quoted(&out, extent == "none"
+                                      ? "nothing was changed: all changes need a restart"
+                                      : "reloaded in part: some changes need a restart");
   }
   append_member(&out, "applied", extent);
   append_member(&out, "added", done.report.added);

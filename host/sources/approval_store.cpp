@@ -34,15 +34,12 @@ using Key = std::array<unsigned char, crypto_auth_hmacsha256_KEYBYTES>;
 // The sealed text: the members of the object without the braces.
 std::string members_of(const Approval &approval) {
   std::string out = R"("file":)";
-  mcp::append_quoted(&out, approval.file);
-  out += R"(,"server":)";
-  mcp::append_quoted(&out, approval.server);
-  out += R"(,"sha256":)";
-  mcp::append_quoted(&out, approval.digest);
-  out += R"(,"approved_at":)" + std::to_string(approval.approved_at) + R"(,"tools":)";
-  bh::json::append_value(&out, approval.tools);
-  out += R"(,"findings":)";
-  bh::json::append_value(&out, approval.findings);
+  bh::json::append_quoted(&out, approval.file);
+  bh::json::append_member(&out, "server", approval.server);
+  bh::json::append_member(&out, "sha256", approval.digest);
+  bh::json::append_member(&out, "approved_at", approval.approved_at);
+  bh::json::append_member(&out, "tools", approval.tools);
+  bh::json::append_member(&out, "findings", approval.findings);
   return out;
 }
 

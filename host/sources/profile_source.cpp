@@ -6,6 +6,7 @@
 #include <cstdlib>
 #include <filesystem>
 
+#include "bulkhead/cpp/json_writer.hpp"
 #include "common/paths.hpp"
 #include "corporation/holds.hpp"
 #include "layers/load.hpp"
@@ -138,9 +139,9 @@ std::expected<ProfileLayer, std::string> listen_layer(const Profile &profile,
   }
   const auto http = std::find_if(all.begin(), all.end(), is_http);
   std::string text = "[transports.";
-  mcp::append_quoted(&text, http->id);
+  bh::json::append_quoted(&text, http->id);
   text += "]\nlisten = ";
-  mcp::append_quoted(&text, address);
+  bh::json::append_quoted(&text, address);
   return ProfileLayer{"command line", "--listen", text + "\n"};
 }
 

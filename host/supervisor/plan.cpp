@@ -9,6 +9,7 @@
 #include <optional>
 #include <utility>
 
+#include "bulkhead/cpp/json_writer.hpp"
 #include "bulkhead/cpp/url.hpp"
 #include "common/paths.hpp"
 #include "embed/profile_prints.hpp"
@@ -142,8 +143,7 @@ ServerDef without_credentials(const ServerDef &def, const PlanFacts &facts) {
 std::string definition_of(const Profile &profile, const ServerDef &def) {
   ServerDef copy = def;
   if (!profile.state_dir.empty()) {
-    std::string quoted;
-    mcp::append_quoted(&quoted, profile.state_dir + "/log/servers/" + def.name + ".log");
+    std::string quoted = bh::json::quoted(profile.state_dir + "/log/servers/" + def.name + ".log");
     copy.extra["stderr_file"] = quoted;
     copy.extra["stderr_bytes"] = std::to_string(profile.limits.stderr_bytes);
   }

@@ -17,19 +17,13 @@ namespace {
 constexpr std::string_view scheme = "file://";
 constexpr int not_found = -32002;  // MCP: "resource not found"
 
-int hex_value(char c) {
-  if (c >= '0' && c <= '9') return c - '0';
-  const char lower = static_cast<char>(c | 32);
-  return lower >= 'a' && lower <= 'f' ? lower - 'a' + 10 : -1;
-}
-
 std::string percent_encoded(std::string_view path) {
   static constexpr char digits[] = "0123456789ABCDEF";
   std::string out;
   for (const char c : path) {
     const auto b = static_cast<unsigned char>(c);
-    const bool plain = (b >= '0' && b <= '9') || ((b | 32) >= 'a' && (b | 32) <= 'z') ||
-                       std::string_view("-._~/").find(c) != std::string_view::npos;
+    const bool plain =
+        bh::is_letter_or_digit(c) || std::string_view("-._~/").find(c) != std::string_view::npos;
     if (plain) {
       out += c;
     } else {
@@ -47,8 +41,8 @@ bool percent_decoded(std::string_view text, std::string *out) {
       continue;
     }
     if (i + 2 >= text.size()) return false;
-    const int high = hex_value(text[i + 1]);
-    const int low = hex_value(text[i + 2]);
+    const int high = bh::hex_value(text[i + 1]);
+    const int low = bh::hex_value(text[i + 2]);
     if (high < 0 || low < 0) return false;
     *out += static_cast<char>(high << 4 | low);
     i += 2;

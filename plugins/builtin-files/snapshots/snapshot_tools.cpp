@@ -162,8 +162,7 @@ SnapshotStore &store_to_change(const Call &call) {
 
 bool is_snapshot_name(std::string_view name) noexcept {
   return !name.empty() && name.size() <= 64 && std::all_of(name.begin(), name.end(), [](char c) {
-    return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_' ||
-           c == '-';
+    return bh::is_letter_or_digit(c) || c == '_' || c == '-';
   });
 }
 
