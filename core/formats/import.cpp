@@ -4,6 +4,7 @@
 #include <set>
 #include <utility>
 
+#include "bulkhead/cpp/text.hpp"
 #include "formats/clients.hpp"
 #include "formats/detected.hpp"
 #include "formats/import.hpp"
@@ -355,8 +356,7 @@ class ServerWriter {
 std::string loadable_name(const std::string &name) {
   std::string out;
   for (const char c : name) {
-    const bool good = (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') ||
-                      c == '_' || c == '-' || c == '.';
+    const bool good = bh::is_letter_or_digit(c) || c == '_' || c == '-' || c == '.';
     const char next = good ? c : '-';
     if (next == '_' && out.ends_with('_')) continue;
     if (next == '-' && !good && out.ends_with('-')) continue;

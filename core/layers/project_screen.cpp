@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "bulkhead/cpp/text.hpp"
 #include "layers/canonical.hpp"
 #include "layers/project.hpp"
 #include "layers/project_entry.hpp"
@@ -124,7 +125,7 @@ class Screen {
 // The text as one word of a shell.
 std::string shell_word(std::string_view text) {
   const auto plain = [](char c) {
-    return (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') ||
+    return bh::is_letter_or_digit(c) ||
            std::string_view("/._-+:@%,=").find(c) != std::string_view::npos;
   };
   bool all = !text.empty();

@@ -10,6 +10,7 @@
 #include <cstring>
 #include <string>
 
+#include "bulkhead/cpp/text.hpp"
 #include "plugin/text.hpp"
 
 namespace bulkhead {
@@ -24,10 +25,6 @@ constexpr std::size_t max_depth = 64;
 constexpr unsigned parse_flags =
     rapidjson::kParseIterativeFlag | rapidjson::kParseValidateEncodingFlag;
 
-bool is_digit(char c) noexcept {
-  return c >= '0' && c <= '9';
-}
-
 // Refuses texts before RapidJSON reads them: numbers with huge exponents, because 1.1.0 computes
 // exponents in an int that can overflow (CVE-2024-38517), and deep nesting, because its validator
 // visits every open level for every value. Null: no error.
@@ -39,9 +36,9 @@ const char *beyond_bounds(std::string_view json) noexcept {
     if (in_string) {
       if (c == '\\') ++i;
       in_string = c != '"';
-    } else if (is_digit(c) || (length > 0 && c != '\0' && std::strchr(".eE+-", c) != nullptr)) {
+    } else if (bh::is_digit(c) || (length > 0 && c != '\0' && std::strchr(".eE+-", c) != nullptr)) {
       exponent = exponent || c == 'e' || c == 'E';
-      if (exponent && is_digit(c)) ++digits;
+      if (exponent && bh::is_digit(c)) ++digits;
       if (++length > max_number_length) return "a number has more than 64 characters";
       if (digits > max_exponent_digits) return "a number has more than 4 exponent digits";
     } else {

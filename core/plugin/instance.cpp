@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cstddef>
 
+#include "bulkhead/cpp/text.hpp"
 #include "plugin/config_schema.hpp"
 #include "plugin/host_functions.hpp"
 #include "plugin/text.hpp"
@@ -15,8 +16,7 @@ namespace {
 bool is_instance_id(std::string_view id) noexcept {
   if (id.empty() || id.size() > 64 || id == "." || id == "..") return false;
   return std::all_of(id.begin(), id.end(), [](char c) {
-    return (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '_' ||
-           c == '.' || c == '-';
+    return bh::is_letter_or_digit(c) || c == '_' || c == '.' || c == '-';
   });
 }
 

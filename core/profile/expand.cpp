@@ -13,8 +13,7 @@ constexpr std::size_t kExpandedBytes = 1u << 20;  // of one value
 bool variable_name(std::string_view name) {
   if (name.empty() || (name[0] >= '0' && name[0] <= '9')) return false;
   for (const char c : name) {
-    const bool good =
-        (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '_';
+    const bool good = bh::is_letter_or_digit(c) || c == '_';
     if (!good) return false;
   }
   return true;
@@ -32,8 +31,8 @@ bool editor_word(std::string_view name) {
 // "${".
 std::string reference(std::string_view body) {
   for (const char c : body) {
-    const bool plain = (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') ||
-                       std::string_view("_-.:").find(c) != std::string_view::npos;
+    const bool plain =
+        bh::is_letter_or_digit(c) || std::string_view("_-.:").find(c) != std::string_view::npos;
     if (!plain) return "\"${...}\"";
   }
   return "${" + printable(body, 40) + "}";

@@ -1,20 +1,10 @@
 // Names of servers and plugin instances, and paths.
 #include <filesystem>
 
+#include "bulkhead/cpp/text.hpp"
 #include "profile/sections.hpp"
 
 namespace bulkhead::profiles {
-
-namespace {
-
-bool letter(char c) {
-  return (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z');
-}
-bool digit(char c) {
-  return c >= '0' && c <= '9';
-}
-
-}  // namespace
 
 std::string resolve_path(const std::string &path, const Place &place, const Context &context) {
   if (path.starts_with("~/")) return context.environment.home + path.substr(1);
@@ -29,7 +19,7 @@ std::string refused_name(std::string_view name, const Naming &naming, bool built
   if (name.empty()) return "its name is empty";
   if (name.size() > 64) return "its name has more than 64 characters";
   for (const char c : name)
-    if (!letter(c) && !digit(c) && c != '_' && c != '-' && c != '.')
+    if (!bh::is_letter_or_digit(c) && c != '_' && c != '-' && c != '.')
       return "its name may have letters, digits, '_', '-' and '.' only";
   // A name is a folder of the cache, and a word of command lines.
   if (name[0] == '.' || name[0] == '-') return "its name may not begin with '.' or '-'";
@@ -43,7 +33,7 @@ std::string refused_name(std::string_view name, const Naming &naming, bool built
   }
   if (!naming.strict_names) return {};
   bool good = name[0] >= 'a' && name[0] <= 'z';
-  for (const char c : name) good = good && ((c >= 'a' && c <= 'z') || digit(c) || c == '-');
+  for (const char c : name) good = good && ((c >= 'a' && c <= 'z') || bh::is_digit(c) || c == '-');
   if (!good) return "strict names are a small letter, then small letters, digits and '-'";
   for (const std::string_view taken : {"fs-read", "fs-write", "fetch", "mcp"})
     if (name == taken) return "the name " + in_quotes(name) + " is reserved (strict names)";

@@ -118,8 +118,7 @@ bool credential_value(std::string_view value) {
 
 bool token_like(std::string_view part) {
   if (part.size() < 20 || part.find("${") != std::string_view::npos) return false;
-  const auto digits =
-      std::count_if(part.begin(), part.end(), [](char c) { return c >= '0' && c <= '9'; });
+  const auto digits = std::count_if(part.begin(), part.end(), bh::is_digit);
   return digits >= 3;
 }
 
@@ -189,7 +188,7 @@ std::string variable_for(std::string_view server, std::string_view key) {
   const auto upper = [](std::string_view text) {
     std::string out;
     for (const char c : text) {
-      const bool plain = (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9');
+      const bool plain = (c >= 'A' && c <= 'Z') || bh::is_digit(c);
       out += plain ? c : c >= 'a' && c <= 'z' ? static_cast<char>(c - 'a' + 'A') : '_';
     }
     return out;

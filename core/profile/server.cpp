@@ -5,6 +5,7 @@
 #include <cmath>
 #include <utility>
 
+#include "bulkhead/cpp/text.hpp"
 #include "profile/expand.hpp"
 
 namespace bulkhead::profiles {
@@ -17,7 +18,7 @@ constexpr std::size_t kHeaderBytes = 16 * 1024;  // of a value
 bool header_name(std::string_view name) {
   if (name.empty() || name.size() > 256) return false;
   for (const char c : name) {
-    const bool good = (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') ||
+    const bool good = bh::is_letter_or_digit(c) ||
                       std::string_view("!#$%&'*+-.^_`|~").find(c) != std::string_view::npos;
     if (!good) return false;
   }
@@ -311,7 +312,7 @@ void ServerReader::add_header(const std::string &name, Value value, const Place 
                         "the value has more than " + std::to_string(kHeaderBytes) + " bytes");
   }
   for (const auto &[other, text] : server_.headers) {
-    if (lowered(other) != lowered(name)) continue;
+    if (!bh::equal_ignoring_case(other, name)) continue;
     diagnostics_.error(place, path, "the header " + in_quotes(other) + " is there already");
     return;
   }

@@ -18,8 +18,6 @@ bool ignored_server_key(std::string_view name);
 // "stdio", "http" or "sse" for their common spellings; empty: another type.
 std::string_view canonical_type(std::string_view type);
 
-std::string lowered(std::string_view text);  // ASCII only
-
 // Headers that the gateway itself sets; any case.
 bool reserved_header(std::string_view name);
 // Why a URL is invalid for a server; empty: it is valid. Does not repeat the URL.

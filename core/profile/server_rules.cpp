@@ -92,16 +92,12 @@ std::string refused_authority(std::string_view authority) {
 
 }  // namespace
 
-std::string lowered(std::string_view text) {
-  return bh::lowered(text);
-}
-
 bool ignored_server_key(std::string_view name) {
   return std::find(std::begin(kIgnored), std::end(kIgnored), name) != std::end(kIgnored);
 }
 
 std::string_view canonical_type(std::string_view type) {
-  const std::string word = lowered(type);
+  const std::string word = bh::lowered(type);
   if (word == "stdio" || word == "local") return "stdio";
   if (word == "sse") return "sse";
   for (const std::string_view http :
@@ -111,7 +107,7 @@ std::string_view canonical_type(std::string_view type) {
 }
 
 bool reserved_header(std::string_view name) {
-  const std::string word = lowered(name);
+  const std::string word = bh::lowered(name);
   return std::find(std::begin(kReservedHeaders), std::end(kReservedHeaders), word) !=
          std::end(kReservedHeaders);
 }
@@ -122,7 +118,7 @@ std::string refused_url(std::string_view url, bool any_scheme) {
     if (c <= ' ' || c >= 0x7F || c == '"' || c == '<' || c == '>' || c == '\\')
       return "the url holds white space or a character that must be percent-encoded";
   const std::size_t scheme_end = url.find("://");
-  const std::string scheme = lowered(url.substr(0, scheme_end));
+  const std::string scheme = bh::lowered(url.substr(0, scheme_end));
   if (scheme_end == std::string_view::npos || scheme.empty() ||
       (!any_scheme && scheme != "http" && scheme != "https"))
     return "a url begins with http:// or https://";

@@ -1,5 +1,6 @@
 #include "profile/settings.hpp"
 
+#include "bulkhead/cpp/text.hpp"
 #include "profile/tcp_address.hpp"
 
 namespace bulkhead::profiles {
@@ -8,13 +9,6 @@ namespace {
 
 constexpr std::uint64_t kDay = 86'400'000;
 constexpr std::uint64_t kGiB = 1ull << 30;
-
-bool is_letter(char c) {
-  return (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z');
-}
-bool is_digit(char c) {
-  return c >= '0' && c <= '9';
-}
 
 std::string refused_separator(const std::string &text) {
   if (text.empty()) return "the separator must not be empty";
@@ -25,9 +19,9 @@ std::string refused_separator(const std::string &text) {
 }
 
 std::string refused_scheme(const std::string &text) {
-  bool good = !text.empty() && text.size() <= 32 && is_letter(text[0]);
+  bool good = !text.empty() && text.size() <= 32 && bh::is_letter(text[0]);
   for (const char c : text)
-    good = good && (is_letter(c) || is_digit(c) || c == '+' || c == '-' || c == '.');
+    good = good && (bh::is_letter_or_digit(c) || c == '+' || c == '-' || c == '.');
   if (!good) return "a URI scheme is a letter, then letters, digits, '+', '-' or '.'";
   for (const std::string_view taken : {"http", "https", "file", "ui", "data"})
     if (text == taken) return in_quotes(text) + " has a meaning of its own for clients";

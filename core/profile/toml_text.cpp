@@ -1,5 +1,7 @@
 #include "profile/toml_text.hpp"
 
+#include "bulkhead/cpp/text.hpp"
+
 namespace bulkhead::profiles {
 
 std::size_t skip_toml_string(std::string_view text, std::size_t i) {
@@ -31,9 +33,7 @@ std::string toml_string(std::string_view text) {
 
 std::string toml_key(std::string_view name) {
   bool bare = !name.empty();
-  for (const char c : name)
-    bare = bare && ((c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') ||
-                    c == '_' || c == '-');
+  for (const char c : name) bare = bare && (bh::is_letter_or_digit(c) || c == '_' || c == '-');
   return bare ? std::string(name) : toml_string(name);
 }
 

@@ -38,8 +38,7 @@ bool decides_anything(std::string_view name) {
 // Random letters and digits: the text contains no word and no file name.
 bool random_text(std::string_view value) {
   const bool plain = std::all_of(value.begin(), value.end(), [](char c) {
-    return (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '_' ||
-           c == '-' || c == '+' || c == '=';
+    return bh::is_letter_or_digit(c) || c == '_' || c == '-' || c == '+' || c == '=';
   });
   return plain && !value.starts_with('-') && profiles::token_like(value);
 }
@@ -73,7 +72,7 @@ void each_piece(std::string_view value, Literal literal, Reference reference) {
     const std::size_t split = body.find(":-");
     const std::string_view name = body.substr(0, split);
     const bool good = !name.empty() && std::all_of(name.begin(), name.end(), [](char c) {
-      return (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '_';
+      return bh::is_letter_or_digit(c) || c == '_';
     });
     if (!good) {
       literal(value.substr(0, close + 1));
@@ -122,8 +121,7 @@ std::string path_without_tokens(std::string_view path) {
 constexpr std::string_view quotes = "\"'";
 
 bool is_name_character(char c) noexcept {
-  return (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '_' ||
-         c == '-' || c == '.';
+  return bh::is_letter_or_digit(c) || c == '_' || c == '-' || c == '.';
 }
 
 // The end of the value that begins at `from`: a separator, or its closing quote.

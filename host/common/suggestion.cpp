@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "bulkhead/cpp/text.hpp"
 #include "common/text.hpp"
 #include "profile/diagnostics.hpp"
 
@@ -10,24 +11,10 @@ namespace {
 
 constexpr std::size_t max_names = 3, min_word = 2;
 
-char lower(char c) {
-  return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
-}
-
-bool is_letter_or_digit(char c) {
-  return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || static_cast<unsigned char>(c) >= 0x80;
-}
-
-std::string lower(std::string_view text) {
-  std::string out(text);
-  std::transform(out.begin(), out.end(), out.begin(), [](char c) { return lower(c); });
-  return out;
-}
-
 std::vector<std::string> words_of(std::string_view text) {
   std::vector<std::string> out(1);
-  for (const char c : lower(text)) {
-    if (is_letter_or_digit(c)) {
+  for (const char c : bh::lowered(text)) {
+    if (bh::is_letter_or_digit(c) || static_cast<unsigned char>(c) >= 0x80) {
       out.back() += c;
     } else if (!out.back().empty()) {
       out.emplace_back();
@@ -50,7 +37,7 @@ std::vector<std::string> similar_names(std::string_view typed,
   if (words.empty()) return out;
   for (const std::string &name : names) {
     if (out.size() == max_names) break;
-    const std::string candidate = lower(name);
+    const std::string candidate = bh::lowered(name);
     const bool has_all = std::all_of(words.begin(), words.end(), [&](const std::string &word) {
       return candidate.find(word) != std::string::npos;
     });

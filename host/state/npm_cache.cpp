@@ -35,8 +35,8 @@ bool package_name(std::string_view name) {
     if (part.empty() || part.front() == '.' || part == "@") return false;
   }
   for (const char c : name) {
-    const bool good = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
-                      std::string_view("-_.~@/").find(c) != std::string_view::npos;
+    const bool good =
+        bh::is_letter_or_digit(c) || std::string_view("-_.~@/").find(c) != std::string_view::npos;
     if (!good) return false;
   }
   return true;

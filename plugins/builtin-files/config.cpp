@@ -4,6 +4,8 @@
 
 #include <algorithm>
 
+#include "bulkhead/cpp/text.hpp"
+
 namespace builtin_files {
 namespace {
 
@@ -43,8 +45,7 @@ bool read_whole(const Value &object, const char *name, std::uint64_t min, std::u
 
 bool is_name(std::string_view name) {
   return name.size() <= 64 && std::all_of(name.begin(), name.end(), [](char c) {
-           return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') ||
-                  c == '_' || c == '-';
+           return bh::is_letter_or_digit(c) || c == '_' || c == '-';
          });
 }
 

@@ -132,8 +132,7 @@ std::string_view language_of(std::string_view classes) {
     if (at == classes.npos || (at > 0 && classes[at - 1] != ' ')) continue;
     const std::string_view rest = classes.substr(at + before.size());
     const auto end = std::find_if_not(rest.begin(), rest.end(), [](char c) {
-      return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
-             c == '+' || c == '#' || c == '-' || c == '_';
+      return bh::is_letter_or_digit(c) || c == '+' || c == '#' || c == '-' || c == '_';
     });
     return rest.substr(0, std::min<std::size_t>(static_cast<std::size_t>(end - rest.begin()), 30));
   }

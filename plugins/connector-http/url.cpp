@@ -24,8 +24,8 @@ bool host_bytes_ok(std::string_view host, bool v6) noexcept {
   if (host.empty() || host.size() > 253) return false;
   return std::all_of(host.begin(), host.end(), [v6](char c) {
     const char l = bh::lower(c);
-    const bool name = (l >= 'a' && l <= 'z') || (c >= '0' && c <= '9') || c == '-' || c == '.';
-    return v6 ? (l >= 'a' && l <= 'f') || (c >= '0' && c <= '9') || c == ':' || c == '.'
+    const bool name = (l >= 'a' && l <= 'z') || bh::is_digit(c) || c == '-' || c == '.';
+    return v6 ? (l >= 'a' && l <= 'f') || bh::is_digit(c) || c == ':' || c == '.'
               : name || c == '_';
   });
 }
@@ -143,8 +143,7 @@ bool same_origin(const Url &a, const Url &b) noexcept {
 bool is_loopback(std::string_view host) noexcept {
   if (host == "localhost" || host.ends_with(".localhost") || host == "::1") return true;
   if (!host.starts_with("127.")) return false;
-  return std::all_of(host.begin(), host.end(),
-                     [](char c) { return c == '.' || (c >= '0' && c <= '9'); });
+  return std::all_of(host.begin(), host.end(), [](char c) { return c == '.' || bh::is_digit(c); });
 }
 
 }  // namespace connector_http

@@ -47,8 +47,7 @@ std::string bad_url(std::string_view url, bool by_socket) {
 
 std::string bad_header(std::string_view name, std::string_view value) {
   const auto in_token = [](char c) {
-    return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '-' ||
-           c == '_' || c == '.';
+    return bh::is_letter_or_digit(c) || c == '-' || c == '_' || c == '.';
   };
   const bool token = !name.empty() && std::all_of(name.begin(), name.end(), in_token);
   if (!token || name.size() > 128) return "headers: a name is malformed";

@@ -45,7 +45,7 @@ bool contains(const List &list, std::string_view name) {
 bool is_token(std::string_view s) {
   if (s.empty() || s.size() > 256) return false;
   return std::all_of(s.begin(), s.end(), [](char c) {
-    const bool alnum = (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
+    const bool alnum = bh::is_letter_or_digit(c);
     return alnum || std::string_view("!#$%&'*+-.^_`|~").find(c) != std::string_view::npos;
   });
 }

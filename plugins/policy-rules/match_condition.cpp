@@ -3,6 +3,8 @@
 #include <optional>
 #include <utility>
 
+#include "bulkhead/cpp/text.hpp"
+
 namespace bulkhead::rules {
 namespace {
 
@@ -156,8 +158,7 @@ class Parser {
     const std::size_t begin = at_;
     while (at_ < text_.size()) {
       const char c = text_[at_];
-      const bool letter = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') ||
-                          (c >= '0' && c <= '9') || c == '_' || c == '.';
+      const bool letter = bh::is_letter_or_digit(c) || c == '_' || c == '.';
       if (!letter) break;
       ++at_;
     }

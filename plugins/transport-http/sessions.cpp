@@ -4,6 +4,8 @@
 
 #include <algorithm>
 
+#include "bulkhead/cpp/text.hpp"
+
 namespace transport_http {
 
 namespace {
@@ -11,18 +13,9 @@ namespace {
 constexpr std::size_t digits = 32;  // of an id
 
 std::optional<std::uint64_t> parse_hex(std::string_view text) noexcept {
+  if (!bh::is_lower_hex(text)) return std::nullopt;
   std::uint64_t value = 0;
-  for (const char c : text) {
-    unsigned digit;
-    if (c >= '0' && c <= '9') {
-      digit = static_cast<unsigned>(c - '0');
-    } else if (c >= 'a' && c <= 'f') {
-      digit = static_cast<unsigned>(c - 'a') + 10;
-    } else {
-      return std::nullopt;
-    }
-    value = value * 16 + digit;
-  }
+  for (const char c : text) value = value * 16 + static_cast<unsigned>(bh::hex_value(c));
   return value;
 }
 

@@ -4,16 +4,15 @@
 #include <set>
 #include <string_view>
 
+#include "bulkhead/cpp/text.hpp"
+
 namespace bulkhead::cel {
 namespace {
 
 bool is_identifier(std::string_view key) {
-  const auto letter = [](char c) {
-    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_';
-  };
-  return !key.empty() && letter(key.front()) && std::all_of(key.begin(), key.end(), [&](char c) {
-    return letter(c) || (c >= '0' && c <= '9');
-  });
+  const auto letter = [](char c) { return bh::is_letter(c) || c == '_'; };
+  return !key.empty() && letter(key.front()) &&
+         std::all_of(key.begin(), key.end(), [&](char c) { return letter(c) || bh::is_digit(c); });
 }
 
 // One part of a member's path: its whole path, and the test that it exists.
