@@ -97,19 +97,16 @@ void Connection::start_timer() {
   if (state_ == State::connecting && tried_ < addresses_.size()) {
     left_ms /= addresses_.size() - tried_ + 1;
   }
-  timer_ = client_.host_.timer_start(left_ms, on_timer, this);
+  timer_ = client_.host_.timer_start(left_ms, bh::callback<&Connection::on_timer>(this));
 }
 
-void Connection::on_timer(void *arg) {
-  auto *self = static_cast<Connection *>(arg);
-  self->timer_ = 0;
-  if (self->state_ == State::connecting &&
-      self->client_.host_.now_ns() + ns_per_ms < self->deadline_ns_) {
-    self->connect_failed(ETIMEDOUT);
+void Connection::on_timer() {
+  timer_ = 0;
+  if (state_ == State::connecting && client_.host_.now_ns() + ns_per_ms < deadline_ns_) {
+    connect_failed(ETIMEDOUT);
   } else {
-    self->fail(BH_E_UNAVAILABLE, self->state_ == State::resolving
-                                     ? "the name was not resolved in time"
-                                     : "connecting took too long");
+    fail(BH_E_UNAVAILABLE, state_ == State::resolving ? "the name was not resolved in time"
+                                                      : "connecting took too long");
   }
 }
 
@@ -136,7 +133,8 @@ bool Connection::begin_connect(const Address &address) {
   const auto *to = reinterpret_cast<const sockaddr *>(&address.storage);
   const bool begun = ::connect(fd_, to, address.size) == 0 || errno == EINPROGRESS;
   watched_ = BH_FD_WRITE;
-  if (begun && client_.host_.watch(fd_, BH_FD_WRITE, on_event, this, &watch_) == BH_OK) return true;
+  const auto ready = bh::fd_callback<&Connection::on_event>(this);
+  if (begun && client_.host_.watch(fd_, BH_FD_WRITE, ready, &watch_) == BH_OK) return true;
   const int error = errno;
   ::close(fd_);
   fd_ = -1;
@@ -251,15 +249,14 @@ void Connection::flush() {
 
 // ---- receiving ----------------------------------------------------------------------------------
 
-void Connection::on_event(void *arg, std::int32_t, std::uint32_t events) {
-  auto *self = static_cast<Connection *>(arg);
-  if (self->state_ == State::connecting) return self->connect_done();
-  if (self->state_ == State::idle) {
+void Connection::on_event(std::uint32_t events) {
+  if (state_ == State::connecting) return connect_done();
+  if (state_ == State::idle) {
     // Closed by the peer, or unsolicited bytes: in both cases unfit for another call.
-    return self->client_.retire(self);
+    return client_.retire(this);
   }
-  if ((events & BH_FD_WRITE) != 0 && self->state_ == State::busy) self->flush();
-  if ((events & (BH_FD_READ | BH_FD_ERROR)) != 0 && self->state_ == State::busy) self->readable();
+  if ((events & BH_FD_WRITE) != 0 && state_ == State::busy) flush();
+  if ((events & (BH_FD_READ | BH_FD_ERROR)) != 0 && state_ == State::busy) readable();
 }
 
 void Connection::readable() {

@@ -37,8 +37,8 @@ class Connection final : public HttpCall {
   friend class Http1Client;
   enum class State : std::uint8_t { resolving, connecting, idle, busy, closed };
 
-  static void on_event(void *arg, std::int32_t fd, std::uint32_t events);
-  static void on_timer(void *arg);
+  void on_event(std::uint32_t events);
+  void on_timer();
 
   bool begin_connect(const Address &address);
   void connect_done();

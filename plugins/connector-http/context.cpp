@@ -57,8 +57,7 @@ void Context::put_post(Post *post) noexcept {
 
 void Context::arm_sweep() {
   if (sweep_timer_ != 0) return;
-  sweep_timer_ =
-      host.timer_start(sweep_ms, [](void *arg) { static_cast<Context *>(arg)->sweep(); }, this);
+  sweep_timer_ = host.timer_start(sweep_ms, bh::callback<&Context::sweep>(this));
 }
 
 // Runs only while requests are in flight.
@@ -81,7 +80,7 @@ void Context::lane_finished(Lane *lane) {
   finished_.push_back(lane);
   if (burial_pending_) return;
   burial_pending_ = true;
-  host.defer([](void *arg) { static_cast<Context *>(arg)->bury(); }, this);
+  host.defer(bh::callback<&Context::bury>(this));
 }
 
 void Context::bury() {

@@ -75,7 +75,6 @@ std::unique_ptr<HttpRoute> Http1Client::route(const Url &url, std::uint64_t conn
   auto &origin = origins_[key];
   if (origin == nullptr) {
     origin = std::make_unique<Origin>();
-    origin->client = this;
     origin->host = url.host;
     origin->port = url.port;
     origin->key = std::move(key);
@@ -126,7 +125,7 @@ void Http1Client::retire(Connection *connection) noexcept {
   dead_.push_back(connection);
   if (burial_pending_) return;
   burial_pending_ = true;
-  host_.defer([](void *arg) { static_cast<Http1Client *>(arg)->bury(); }, this);
+  host_.defer(bh::callback<&Http1Client::bury>(this));
 }
 
 void Http1Client::bury() noexcept {
@@ -136,9 +135,8 @@ void Http1Client::bury() noexcept {
 }
 
 void Http1Client::arm_sweep() {
-  sweep_timer_ = host_.timer_start(
-      std::min(pool_sweep_ms, limits_.idle_ms),
-      [](void *arg) { static_cast<Http1Client *>(arg)->sweep(); }, this);
+  sweep_timer_ = host_.timer_start(std::min(pool_sweep_ms, limits_.idle_ms),
+                                   bh::callback<&Http1Client::sweep>(this));
 }
 
 // Runs only while a connection is idle; a call never touches the timer.
@@ -167,13 +165,11 @@ void Http1Client::prefer(Origin &origin, const Address &address) {
 
 bool Http1Client::resolve(Origin &origin) {
   if (origin.lookup != nullptr) return true;
-  origin.lookup = Lookup::start(
-      host_, origin.host, origin.port,
-      [](void *arg, std::vector<Address> &&addresses, const std::string &why) {
-        auto *o = static_cast<Origin *>(arg);
-        o->client->resolved(*o, std::move(addresses), why);
-      },
-      &origin);
+  origin.lookup =
+      Lookup::start(host_, origin.host, origin.port,
+                    [this, &origin](std::vector<Address> &&addresses, const std::string &why) {
+                      resolved(origin, std::move(addresses), why);
+                    });
   return origin.lookup != nullptr;
 }
 

@@ -34,7 +34,6 @@ struct Http1Limits {
 
 // One host and port with its connections. Owned by the client.
 struct Origin {
-  Http1Client *client = nullptr;
   std::string host, key;
   std::uint16_t port = 0;
   std::vector<Address> addresses;

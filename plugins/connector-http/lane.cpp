@@ -217,7 +217,7 @@ void Lane::fail_queued(const bh_error &error) {
 void Lane::hold_for(Post *post) {
   expect_initialized_ = false;
   held_by_ = post;
-  start_timer(&hold_timer_, context_.settings.hold_ms, &Lane::release_hold);
+  start_timer<&Lane::hold_timer_, &Lane::release_hold>(context_.settings.hold_ms);
 }
 
 void Lane::release_hold() {
@@ -390,7 +390,7 @@ void Lane::close() {
   request.target = definition_.url.target;
   if (route_->start(request, session_delete_, &session_delete_.call, nullptr) != BH_OK)
     return finish_close();
-  start_timer(&close_timer_, context_.settings.delete_wait_ms, &Lane::finish_close);
+  start_timer<&Lane::close_timer_, &Lane::finish_close>(context_.settings.delete_wait_ms);
 }
 
 void Lane::SessionDelete::over() {
@@ -403,20 +403,9 @@ void Lane::finish_close() {
   context_.lane_finished(this);
 }
 
-void Lane::start_timer(bh_timer *timer, std::uint64_t ms, void (Lane::*fn)()) {
+void Lane::restart(bh_timer *timer, std::uint64_t ms, bh::Callback call) {
   context_.host.timer_cancel(*timer);
-  Late &late = timer == &stream_timer_ ? stream_late_
-               : timer == &hold_timer_ ? hold_late_
-                                       : close_late_;
-  late = {this, timer, fn};
-  *timer = context_.host.timer_start(
-      ms,
-      [](void *arg) {
-        const Late l = *static_cast<Late *>(arg);
-        *l.timer = 0;
-        (l.lane->*l.fn)();
-      },
-      &late);
+  *timer = context_.host.timer_start(ms, call);
 }
 
 }  // namespace connector_http

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "bulkhead/abi/ext/connector.h"
+#include "bulkhead/cpp/callback.hpp"
 #include "definition.hpp"
 #include "event_stream.hpp"
 #include "lane_headers.hpp"
@@ -117,7 +118,15 @@ class Lane {
   void open_stream();
   void reopen_stream(const EventStream::End &end);
   void finish_close();
-  void start_timer(bh_timer *timer, std::uint64_t ms, void (Lane::*fn)());
+  // Calls the function after this time, unless the timer is started again or cancelled.
+  template <bh_timer Lane::*timer, void (Lane::*fn)()>
+  void start_timer(std::uint64_t ms) {
+    restart(&(this->*timer), ms, bh::callback(this, [](Lane &lane) {
+      lane.*timer = 0;
+      (lane.*fn)();
+    }));
+  }
+  void restart(bh_timer *timer, std::uint64_t ms, bh::Callback call);
 
   Context &context_;
   const bh_lane handle_;
@@ -150,12 +159,6 @@ class Lane {
   bool want_stream_ = false, stream_worked_ = false, refusal_logged_ = false;
   std::uint32_t stream_failures_ = 0;
   bh_timer stream_timer_ = 0, hold_timer_ = 0, close_timer_ = 0;
-  struct Late {
-    Lane *lane;
-    bh_timer *timer;
-    void (Lane::*fn)();
-  };
-  Late stream_late_{}, hold_late_{}, close_late_{};
   SessionDelete session_delete_{*this};
 };
 

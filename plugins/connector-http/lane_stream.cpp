@@ -80,7 +80,7 @@ void Lane::reopen_stream(const EventStream::End &end) {
   if (!end.progressed) {
     wait = context_.jittered(std::min(wait << std::min(stream_failures_, 10u), s.backoff_max_ms));
   }
-  start_timer(&stream_timer_, wait, &Lane::open_stream);
+  start_timer<&Lane::stream_timer_, &Lane::open_stream>(wait);
 }
 
 // ---- HTTP+SSE -----------------------------------------------------------------------------------
@@ -112,7 +112,7 @@ bh_status Lane::seek_http_sse(bh_error *error) {
     wire_ = Wire::streamable;
     return status;
   }
-  start_timer(&stream_timer_, context_.settings.endpoint_wait_ms, &Lane::seek_timed_out);
+  start_timer<&Lane::stream_timer_, &Lane::seek_timed_out>(context_.settings.endpoint_wait_ms);
   return BH_OK;
 }
 

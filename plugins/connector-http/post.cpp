@@ -254,8 +254,7 @@ bool Post::repeat_later() {
   if (!kept_ || !failure_->asks_to_wait() || !not_repeated().empty()) return false;
   ++kept_->repeats;
   waits_ = true;
-  timer_ = context_.host.timer_start(
-      failure_->retry_after_ms, [](void *arg) { static_cast<Post *>(arg)->repeat(); }, this);
+  timer_ = context_.host.timer_start(failure_->retry_after_ms, bh::callback<&Post::repeat>(this));
   return true;
 }
 
@@ -306,9 +305,8 @@ void Post::stream_over(const bh_error *error) {
     const Settings &s = context_.settings;
     const std::uint64_t asked = sse_.retry_ms().value_or(static_cast<std::uint32_t>(s.retry_ms));
     const std::uint64_t wait = std::clamp(asked, s.retry_min_ms, s.retry_max_ms);
-    timer_ = context_.host.timer_start(
-        std::min(wait << attempts_++, s.retry_max_ms),
-        [](void *arg) { static_cast<Post *>(arg)->resume(); }, this);
+    timer_ = context_.host.timer_start(std::min(wait << attempts_++, s.retry_max_ms),
+                                       bh::callback<&Post::resume>(this));
     return;
   }
   std::string text = "the event stream ended before the answer; the request may have run";

@@ -42,43 +42,40 @@ bool resolve_now(const std::string &host, std::uint16_t port, std::vector<Addres
   return add_v4(host.c_str(), port, out) || add_v6(host.c_str(), port, out);
 }
 
-Lookup *Lookup::start(const bh::Host &host, std::string name, std::uint16_t port, Done done,
-                      void *arg) {
+Lookup *Lookup::start(const bh::Host &host, std::string name, std::uint16_t port, Done done) {
   auto lookup = std::make_unique<Lookup>();
   lookup->name_ = std::move(name);
   lookup->port_ = port;
-  lookup->done_ = done;
-  lookup->arg_ = arg;
-  if (host.run_blocking(work, finish, lookup.get()) != BH_OK) return nullptr;
+  lookup->done_ = std::move(done);
+  const auto job = bh::blocking_work<&Lookup::work, &Lookup::finish>(lookup.get());
+  if (host.run_blocking(job) != BH_OK) return nullptr;
   return lookup.release();  // finish() takes it back; it runs exactly once
 }
 
-void Lookup::work(void *arg) {
-  auto *self = static_cast<Lookup *>(arg);
+void Lookup::work() {
   addrinfo hints{};
   hints.ai_family = AF_UNSPEC;
   hints.ai_socktype = SOCK_STREAM;
   hints.ai_flags = AI_ADDRCONFIG | AI_NUMERICSERV;
   addrinfo *list = nullptr;
-  const std::string port = std::to_string(self->port_);
-  const int rc = getaddrinfo(self->name_.c_str(), port.c_str(), &hints, &list);
+  const std::string port = std::to_string(port_);
+  const int rc = getaddrinfo(name_.c_str(), port.c_str(), &hints, &list);
   if (rc != 0) {
-    self->why_ = gai_strerror(rc);
+    why_ = gai_strerror(rc);
     return;
   }
-  for (addrinfo *i = list; i != nullptr && self->addresses_.size() < addresses_max;
-       i = i->ai_next) {
+  for (addrinfo *i = list; i != nullptr && addresses_.size() < addresses_max; i = i->ai_next) {
     if (i->ai_addrlen > sizeof(sockaddr_storage)) continue;
-    Address &a = self->addresses_.emplace_back();
+    Address &a = addresses_.emplace_back();
     std::memcpy(&a.storage, i->ai_addr, i->ai_addrlen);
     a.size = i->ai_addrlen;
   }
   freeaddrinfo(list);
 }
 
-void Lookup::finish(void *arg) {
-  std::unique_ptr<Lookup> self(static_cast<Lookup *>(arg));
-  if (self->done_ != nullptr) self->done_(self->arg_, std::move(self->addresses_), self->why_);
+void Lookup::finish() {
+  const std::unique_ptr<Lookup> self(this);
+  if (done_) done_(std::move(addresses_), why_);
 }
 
 }  // namespace connector_http

@@ -28,22 +28,20 @@ bool resolve_now(const std::string &host, std::uint16_t port, std::vector<Addres
 // has no address, with an empty list and a reason. [io]
 class Lookup {
  public:
-  using Done = void (*)(void *arg, std::vector<Address> &&addresses, const std::string &why);
+  using Done = std::function<void(std::vector<Address> &&addresses, const std::string &why)>;
 
   // Null if the pool is full.
-  static Lookup *start(const bh::Host &host, std::string name, std::uint16_t port, Done done,
-                       void *arg);
+  static Lookup *start(const bh::Host &host, std::string name, std::uint16_t port, Done done);
   void cancel() noexcept { done_ = nullptr; }
 
  private:
-  static void work(void *arg);
-  static void finish(void *arg);
+  void work();
+  void finish();
 
   std::string name_, why_;
   std::uint16_t port_ = 0;
   std::vector<Address> addresses_;
-  Done done_ = nullptr;
-  void *arg_ = nullptr;
+  Done done_;
 };
 
 }  // namespace connector_http

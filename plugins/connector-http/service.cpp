@@ -101,7 +101,7 @@ class ServiceCall final : public HttpCall {
     if (finished_) return;
     finished_ = true;
     sink_ = nullptr;
-    host_.defer([](void *arg) { delete static_cast<ServiceCall *>(arg); }, this);
+    host_.defer(bh::callback(this, [](ServiceCall &call) { delete &call; }));
   }
 
   const bh::Host &host_;

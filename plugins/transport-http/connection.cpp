@@ -26,7 +26,8 @@ Connection::~Connection() {
 
 bool Connection::start() noexcept {
   events_ = BH_FD_READ;
-  if (host_.watch(fd_, events_, &Connection::on_event, this, &watch_) != BH_OK) return false;
+  if (host_.watch(fd_, events_, bh::fd_callback<&Connection::on_event>(this), &watch_) != BH_OK)
+    return false;
   owner_.want_check(since_ns_ + bounds_.request_ns);
   return true;
 }
@@ -44,17 +45,16 @@ void Connection::doom(bool too_slow) noexcept {
   owner_.on_doomed(*this, too_slow);
 }
 
-void Connection::on_event(void *arg, std::int32_t, std::uint32_t events) noexcept {
-  auto &self = *static_cast<Connection *>(arg);
-  if ((events & BH_FD_WRITE) != 0 && !self.doomed_) self.flush();
-  if (!self.doomed_) {
+void Connection::on_event(std::uint32_t events) noexcept {
+  if ((events & BH_FD_WRITE) != 0 && !doomed_) flush();
+  if (!doomed_) {
     if ((events & BH_FD_READ) != 0) {
-      self.on_readable();
+      on_readable();
     } else if ((events & BH_FD_ERROR) != 0) {
-      self.doom();
+      doom();
     }
   }
-  self.owner_.on_event_end();
+  owner_.on_event_end();
 }
 
 void Connection::on_readable() {

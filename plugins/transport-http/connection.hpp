@@ -128,7 +128,7 @@ class Connection {
  private:
   enum class Mode : std::uint8_t { reading, busy, streaming, closing, lingering };
 
-  static void on_event(void *arg, std::int32_t fd, std::uint32_t events) noexcept;
+  void on_event(std::uint32_t events) noexcept;
   void on_readable();
   void received(std::string_view bytes);
   void consume(std::string_view in);

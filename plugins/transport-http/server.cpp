@@ -146,13 +146,10 @@ void Server::on_ready(Connection &c) noexcept {
 // have to be deferred.
 void Server::settle_soon() noexcept {
   if (!in_send_ || soon_ != 0 || stopped_) return;
-  soon_ = host_.timer_start(
-      0,
-      [](void *arg) noexcept {
-        static_cast<Server *>(arg)->soon_ = 0;
-        static_cast<Server *>(arg)->settle();
-      },
-      this);
+  soon_ = host_.timer_start(0, bh::callback(this, [](Server &self) noexcept {
+                              self.soon_ = 0;
+                              self.settle();
+                            }));
 }
 
 void Server::settle() {
@@ -271,11 +268,10 @@ void Server::want_check(std::uint64_t at_ns) noexcept {
   const std::uint64_t now = host_.now_ns();
   sweep_at_ns_ = std::max(at_ns, now + sweep_min_ns_);
   sweep_ = host_.timer_start((sweep_at_ns_ - now) / ns_per_ms + 1,
-                             [](void *arg) noexcept {
-                               static_cast<Server *>(arg)->sweep_ = 0;
-                               static_cast<Server *>(arg)->sweep();
-                             },
-                             this);
+                             bh::callback(this, [](Server &self) noexcept {
+                               self.sweep_ = 0;
+                               self.sweep();
+                             }));
 }
 
 // Checks all clocks; runs only as often as the nearest time-out requires.
