@@ -1,3 +1,4 @@
+#include "bulkhead/cpp/json_writer.hpp"
 #include "route/protocol.hpp"
 
 #include "mcp/scan.hpp"
@@ -80,7 +81,7 @@ std::string compose_roots(const std::vector<std::string> &folders) {
     }
     const std::string_view last = std::string_view(folder).substr(folder.find_last_of('/') + 1);
     out += R"(","name":)";
-    mcp::append_quoted(&out, last.empty() ? std::string_view(folder) : last);
+    bh::json::append_quoted(&out, last.empty() ? std::string_view(folder) : last);
     out += '}';
   }
   return out + "]}";

@@ -11,9 +11,9 @@ std::string join_request_json(const JoinRequest &request) {
   std::string marks;
   for (const auto &[part, mark] : request.marks) {
     marks += marks.empty() ? "" : ",";
-    mcp::append_quoted(&marks, part);
+    bh::json::append_quoted(&marks, part);
     marks += ':';
-    mcp::append_quoted(&marks, mark);
+    bh::json::append_quoted(&marks, mark);
   }
   std::string out = "{";
   bh::json::append_member(&out, "key", request.key);
