@@ -113,7 +113,7 @@ TEST_CASE("an alias does not shadow a tool of a server that is down") {
   CHECK(merged.resolve(ItemKind::tool, "git__new") == nullptr);
   CHECK(all(merged, ItemKind::tool).find("git__push") ==
         (tools.down.empty() ? all(merged, ItemKind::tool).find("git__") : std::string::npos));
-  // Nothing is reported for a tool that may still be listed.
+  // No collision is reported for a tool that may still be listed.
   REQUIRE(merged.collisions().size() == 2);
   CHECK(merged.collisions()[0] ==
         "alias \"git__new\" is not used: this name is reserved for tools of server \"git\"");
@@ -292,7 +292,7 @@ TEST_CASE("pages are limited in bytes and have at least one item") {
     CHECK(page->next.has_value() == (first + static_cast<std::uint32_t>(braces) < 3));
     return braces;
   };
-  CHECK(items(0, 0, 2 * item.size() + 1) == 2);  // includes the comma between them
+  CHECK(items(0, 0, 2 * item.size() + 1) == 2);  // includes the comma between the items
   CHECK(items(0, 0, 2 * item.size()) == 1);
   CHECK(items(1, 0, 2 * item.size() + 1) == 2);
   CHECK(items(0, 0, 1) == 1);
@@ -403,7 +403,7 @@ TEST_CASE("a shortened name may belong to each server that can produce it") {
   naming.max_length = 30;
   const Names names(naming);
   const std::string server = "a-server-with-a-name";
-  // The tail keeps or loses the prefix; the cut is within a character or between two.
+  // The cut falls inside the prefix, whatever the length and characters of the tool name.
   for (const std::string &tool : {std::string(40, 'x'), std::string("1234567890"),
                                   std::string("\xF0\x9F\x98\x80 and more behind it")}) {
     const auto composed = names.compose(server, tool);
@@ -421,7 +421,7 @@ TEST_CASE("a shortened name may belong to each server that can produce it") {
 }
 
 TEST_CASE("an item whose name has control characters is left out and reported") {
-  // As escapes and as bytes: C0, DEL, C1, line and paragraph separators, direction changes.
+  // Names as escapes and as bytes: C0, DEL, C1, line and paragraph separators, direction overrides.
   const std::string array =
       R"([{"name":"a"},{"name":"x\u001b[2J"},{"name":"l\nm"},{"name":"\u0000"},{"name":"d\u007f"},)"
       "{\"name\":\"d2\x7f\"},{\"name\":\"c1\xC2\x9B\"},"

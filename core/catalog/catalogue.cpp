@@ -7,8 +7,8 @@
 namespace bulkhead {
 namespace {
 
-// The token of a composed name: adds the part before the original and keeps the original's
-// spelling.
+// Returns the JSON token of a composed name. It adds the part before the original name and keeps
+// the original's escape sequences.
 std::string compose_token(std::string_view composed, std::string_view original,
                           std::string_view original_token) {
   std::string token;
@@ -27,12 +27,13 @@ std::optional<std::string> compose_name(ItemKind kind, const Names &names, std::
   return is_uri ? names.compose_uri(server, original) : names.compose(server, original);
 }
 
-// True if, with prefixes, a tool of this server could have this name.
+// Returns true if a tool of this server could have this name when prefixes are used.
 bool is_named_after(std::string_view name, std::string_view server, const Naming &naming) {
   return name.starts_with(server) && name.substr(server.size()).starts_with(naming.separator);
 }
 
-// A configured server other than `own` whose tools could have this name; empty: none.
+// Returns a configured server other than `own` whose tools could have this name; empty if there is
+// none.
 std::string_view owner_of(std::string_view name, std::string_view own,
                           const std::vector<CatalogueSource> &sources, const Naming &naming) {
   if (!naming.prefix) return {};
@@ -42,7 +43,7 @@ std::string_view owner_of(std::string_view name, std::string_view own,
   return {};
 }
 
-// True if a tool of this name may still be listed by a server that is down or has not answered.
+// Returns true if a server that is down or has not responded may still list a tool of this name.
 bool may_come(std::string_view tool, const std::vector<CatalogueSource> &sources,
               const Naming &naming) {
   return std::any_of(sources.begin(), sources.end(), [&](const CatalogueSource &source) {
@@ -85,7 +86,7 @@ Catalogue Catalogue::build(const std::vector<CatalogueSource> &sources, const Na
   return catalogue;
 }
 
-// For names with prefixes. The unused rest is released.
+// Used for names with prefixes. Unused capacity is released.
 void Catalogue::reserve(ItemKind kind, const std::vector<CatalogueSource> &sources) {
   const auto k = static_cast<std::size_t>(kind);
   std::size_t bytes = 0, items = 0;
@@ -100,8 +101,8 @@ void Catalogue::reserve(ItemKind kind, const std::vector<CatalogueSource> &sourc
   maps_[k].reserve(items);
 }
 
-// Includes items that a policy hides: what one client does not see must not change the server that
-// a name refers to.
+// Includes items that a policy hides: hiding an item from one client must not change the server
+// that a name refers to.
 void Catalogue::find_held(ItemKind kind, const std::vector<CatalogueSource> &sources,
                           const Names &names) {
   const auto k = static_cast<std::size_t>(kind);
@@ -183,7 +184,7 @@ void Catalogue::add(ItemKind kind, std::uint32_t source, const CatalogueSource &
   }
 }
 
-// Tools of a server, listed or possible, have precedence: an alias never shadows one.
+// Tools that servers list or may list have precedence: an alias never shadows them.
 void Catalogue::add_aliases(const std::vector<CatalogueSource> &sources, const Names &names) {
   constexpr auto tools = static_cast<std::size_t>(ItemKind::tool);
   const Naming &naming = names.naming();

@@ -1,11 +1,11 @@
 // The merged list of one group of clients: prebuilt bytes for list answers, and the map from client
-// names to (lane, original name). Built once per change, never per request.
+// names to (lane, original name). It is rebuilt when a list changes, never per request.
 //
 // Invariant: a listed name resolves to the upstream that listed it. An unlisted name does not
-// resolve (resources: see resolve_uri), unless the profile defines it as an alias of a listed one;
-// an alias never shadows a name that a server which is down has listed or may list. Without
-// prefixes, a name that several upstreams have is neither listed nor resolved: start order and
-// availability must not determine who gets a call.
+// resolve unless the profile defines it as an alias of a listed name (for resources, see
+// resolve_uri). An alias never shadows a name that an unavailable server has listed or may list.
+// Without prefixes, a name that several upstreams list is neither listed nor resolved: start order
+// and availability must not determine which server receives a call.
 #pragma once
 
 #include <array>
@@ -27,18 +27,19 @@ namespace bulkhead {
 struct CatalogueSource {
   std::string_view server;
   std::array<const ItemList *, item_kinds> lists{};  // null: no items of that kind
-  // False: the server is down; its last listed items are not offered, their names stay reserved.
+  // If false, the server is down: its last listed items are not offered, but their names stay
+  // reserved.
   bool up = true;
-  // False: the server has not listed anything yet, so its names are unknown.
+  // Returns false if the server has not listed anything yet, so its names are unknown.
   bool known() const;
 };
 
 struct Resolved {
   std::uint32_t source = 0;          // index into the sources of build()
   std::string original_token;        // JSON string token, as the upstream wrote it
-  DefinitionHash definition_hash{};  // of the listed item; all zero: not listed
-  ItemKind kind = ItemKind::tool;    // of the listed item, whose index in its list is:
-  std::uint32_t item = 0;
+  DefinitionHash definition_hash{};  // of the listed item; all zeros if not listed
+  ItemKind kind = ItemKind::tool;    // of the listed item
+  std::uint32_t item = 0;            // index of the listed item in its list
 };
 
 // Formats names for error texts: "a", "b".
@@ -46,36 +47,38 @@ std::string quoted_list(const std::vector<std::string_view> &servers);
 
 class Catalogue {
  public:
-  // `keep` decides for each item whether it is listed (a policy's filter); may be empty. `raw`: the
+  // Decides for each item whether it is listed (the policy's filter); may be empty. `raw` is the
   // item as the server sent it.
   using Keep = std::function<bool(ItemKind, std::uint32_t source, std::string_view original_token,
                                   std::string_view raw)>;
   static Catalogue build(const std::vector<CatalogueSource> &sources, const Names &names,
                          const Keep &keep);
 
-  // Null: not listed. The pointer is valid as long as the catalogue.
+  // Returns null if the name is not listed. The pointer is valid for the lifetime of the catalogue.
   const Resolved *resolve(ItemKind kind, std::string_view name) const;
 
-  // Without prefix, for a name that does not resolve: the servers that have it (several, or one
-  // that is down). Empty: no server. The views are valid as long as the catalogue.
+  // For a name that does not resolve without prefixes: returns the servers that list it (several,
+  // or one that is down), or an empty list if there is none. The views are valid for the lifetime
+  // of the catalogue.
   std::vector<std::string_view> holders(ItemKind kind, std::string_view name) const;
 
-  // Resolves a resource URI: listed URIs first, then composed ones of any source (templates produce
-  // unlisted URIs), then originals that exactly one source lists or has a template for: results
-  // contain original URIs, and clients send them back.
+  // Resolves a resource URI. Listed URIs are tried first, then composed URIs of any source, because
+  // templates produce unlisted URIs. Original URIs come last, if exactly one source lists them or
+  // has a matching template: results contain original URIs, and clients send them back.
   std::optional<Resolved> resolve_uri(std::string_view uri, const Names &names) const;
 
   struct Page {
     std::string_view items;             // comma-separated
     std::optional<std::uint32_t> next;  // first item of the next page
   };
-  // At most page_items items in page_bytes bytes, but at least one item; 0: no limit. nullopt:
-  // `first` is past the end.
+  // Returns at most page_items items in page_bytes bytes, but at least one item; 0 means no limit.
+  // Returns nullopt if `first` is past the end.
   std::optional<Page> page(ItemKind kind, std::uint32_t first, std::uint32_t page_items,
                            std::uint64_t page_bytes = 0) const;
 
   std::size_t count(ItemKind kind) const { return list(kind).ends.size(); }
-  // For the operator: tool "x" is not offered: servers "a", "b" have the same name. At most 100.
+  // Messages for the operator, such as: tool "x" is not offered: servers "a", "b" have the same
+  // name. Limited to 100 messages.
   const std::vector<std::string> &collisions() const noexcept { return collisions_; }
 
   bool same_list(ItemKind kind, const Catalogue &other) const {
@@ -112,8 +115,8 @@ class Catalogue {
   std::array<List, item_kinds> lists_;
   std::array<Map, item_kinds> maps_;
   std::array<Holders, item_kinds> held_;  // names that must not resolve, with their servers
-  Map aliases_;  // the profile's aliases of tools, none of which is listed or reserved
-  // Aliases of tools of servers that are down.
+  Map aliases_;  // aliases of tools; none of them is a listed or reserved name
+  // Aliases of tools of unavailable servers.
   std::set<std::string, std::less<>> unavailable_aliases_;
   Holders originals_;
   std::vector<Template> templates_;

@@ -28,7 +28,7 @@ bool hidden(const ServerDef &definition, std::string_view tool) {
   return definition.allow_tools.has_value() && !holds(*definition.allow_tools);
 }
 
-// The hidden character at the start of the text with its size; none if it is visible.
+// The hidden character at the start of a text, and its size in bytes.
 struct Hidden {
   char32_t code = 0;
   std::size_t size = 0;
@@ -47,7 +47,7 @@ bool has_hidden(std::string_view name) {
   return false;
 }
 
-// Replaces hidden characters by their JSON escapes.
+// Replaces hidden characters with their JSON escapes.
 std::string without_hidden(std::string_view name) {
   std::string out;
   while (!name.empty() && out.size() < ItemList::max_shown_name) {
@@ -107,8 +107,8 @@ struct Page {
   std::string_view items, cursor;
 };
 
-// Finds the items and the cursor in one pass, because the items are almost all of the result. Of
-// duplicate members the first counts.
+// Finds the items and the cursor in one pass because the items make up almost the whole result. If
+// a member is duplicated, the first one is used.
 Page page_of(ItemKind kind, std::string_view result) {
   struct Looking {
     std::string_view member;

@@ -8,14 +8,14 @@
 
 namespace bulkhead {
 
-// The calls for which an answer holds: one call; calls with the same digest until the session ends;
-// or, for some minutes, calls with the same digest of the same client (principal and transport).
-// With `tool`, calls of the same tool with any arguments, of the same session in either case.
+// The calls that an answer covers: one call; calls with the same digest until the session ends; or,
+// for some minutes, calls with the same digest from the same client (principal and transport). With
+// `tool`, an answer covers calls of the same tool with any arguments, in the same session only.
 struct ApprovalScope {
   enum class Kind : std::uint8_t { once, session, minutes };
   static constexpr std::uint32_t max_minutes = 24 * 60, max_tool_minutes = 60;
   Kind kind = Kind::once;
-  std::uint32_t minutes = 0;  // 1 to the maximum with Kind::minutes, else 0
+  std::uint32_t minutes = 0;  // 1 to the maximum for Kind::minutes, otherwise 0
   bool tool = false;          // not with Kind::once
 
   bool valid() const noexcept {
@@ -25,15 +25,16 @@ struct ApprovalScope {
     return kind <= Kind::minutes && minutes == 0 && !(tool && kind == Kind::once);
   }
 };
-// "once", "session", "10 minutes", "tool for session", "tool for 10 minutes".
+// Returns "once", "session", "10 minutes", "tool for session" or "tool for 10 minutes".
 std::string to_string(const ApprovalScope &scope);
 
-// Where the question was answered.
+// The surface on which the question was answered.
 enum class ApprovalSurface : std::uint8_t { none, elicitation, terminal, api };
 std::string_view to_string(ApprovalSurface surface) noexcept;
 
 // An approval question. Its texts come from clients, servers and rules. Hidden characters are made
-// visible, but a program that shows the texts must escape what its own display interprets.
+// visible, but a program that displays the texts must escape the characters that its display
+// interprets.
 struct ApprovalQuestion {
   static constexpr std::size_t max_text = 256, max_name = 2048, max_reason = 1024,
                                max_arguments = 16'384, max_meta = 2048, max_extra = 4096;
@@ -44,32 +45,32 @@ struct ApprovalQuestion {
   std::string arguments;  // see shown_json.hpp, at most max_arguments bytes
   bool arguments_cut = false;
   std::uint64_t arguments_bytes = 0;  // size in the message
-  // _meta without progress token and trace, shown like the arguments; empty: there is none. It is
-  // cut to max_meta bytes, with a note.
+  // _meta without progress token and trace, displayed like the arguments; empty if there is none.
+  // Cut to max_meta bytes, with a note.
   std::string meta;
-  // The other members of params (mcp::extra_params), shown like _meta.
+  // The other members of params (mcp::extra_params), displayed like _meta.
   std::string extra;
-  // SHA-256 in hex over method, server, name, and the bytes of the arguments, of `meta` and
-  // `extra`.
+  // SHA-256 in hex over method, server, name, and the bytes of the arguments, `meta` and `extra`.
   std::string digest;
-  // The same over method, server, name and `extra`; and the hash of the listed definition. Empty:
-  // it is no tool, or is not listed, and cannot be approved with any arguments.
+  // tool_digest is the same hash over method, server, name and `extra`; definition is the hash of
+  // the listed definition. Both are empty if the target is not a listed tool; it then cannot be
+  // approved for any arguments.
   std::string tool_digest, definition;
   std::string rule, reason;
   std::string process_name, principal, transport, peer;  // of the client
-  std::string claimed_name;  // the client's own claim (clientInfo.name); nothing verifies it
+  std::string claimed_name;  // the client's own claim (clientInfo.name), which is not verified
   std::uint64_t session = 0;
   std::uint64_t asked_unix_ms = 0, expires_unix_ms = 0;
 };
 
-// An approval that holds for more than one call.
+// An approval that covers more than one call.
 struct ApprovalGrant {
   static constexpr std::size_t max_arguments = 256;
-  // The answered question, with its id; its arguments are cut, _meta and other members are empty,
-  // and it expires with the grant (0: when the session ends).
+  // The answered question, with its id. Its arguments are cut, and _meta and the other members are
+  // empty. Its expiry time is that of the grant; 0 if the grant lasts until the session ends.
   ApprovalQuestion question;
   ApprovalScope scope;
-  std::uint64_t until_ns = 0;  // 0: until the session ends
+  std::uint64_t until_ns = 0;  // 0 if it lasts until the session ends
 };
 
 // Pending questions and grants, oldest first, up to max_bytes each.
@@ -85,21 +86,22 @@ struct ApprovalAnswer {
   bool allow = false;
   ApprovalScope scope;
   ApprovalSurface surface = ApprovalSurface::api;
-  bool revoke = false;  // ends the grant with this id; nothing is allowed or denied
+  bool revoke = false;  // ends the grant with this id; no call is allowed or denied
 };
 
-// How a question ended. withdrawn: the call was cancelled, or lost its client or server.
+// How a question ended. withdrawn: the call was cancelled, or its client or server is gone.
 enum class ApprovalEnd : std::uint8_t { allowed, denied, expired, withdrawn };
 std::string_view to_string(ApprovalEnd end) noexcept;
 
 struct ApprovalOutcome {
   const ApprovalQuestion &question;  // borrowed
   ApprovalEnd end;
-  ApprovalSurface surface;  // of allowed and denied
-  ApprovalScope scope;      // of allowed
+  ApprovalSurface surface;  // for allowed and denied
+  ApprovalScope scope;      // for allowed
   std::uint64_t ended_unix_ms;
 };
-// "allowed by terminal (once): tools/call "x" at "files", rule r1, digest ..., asked for 12 s".
+// Example: "allowed by terminal (once): tools/call "x" at "files", rule r1, digest ..., asked for
+// 12 s".
 std::string describe(const ApprovalOutcome &outcome);
 
 }  // namespace bulkhead

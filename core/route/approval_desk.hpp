@@ -1,7 +1,7 @@
-// Human approval of calls: finds an approver, composes the question, and records its end. Calls
-// parks the calls that wait.
+// Human approval of calls: finds an approver, composes the question, and records its outcome. The
+// Calls class parks the waiting calls.
 //
-// Thread: I/O thread. Owned by the Router.
+// Runs on the I/O thread. Owned by the Router.
 #pragma once
 
 #include <cstdint>
@@ -34,42 +34,42 @@ class ApprovalDesk {
     RouterCounters &counters;
     Asks &asks;
     ClientAnswers &answers;
-    // A question has ended. The function must only record it.
+    // Called when a question has ended. The function must only record the outcome.
     std::function<void(const ApprovalOutcome &)> on_outcome;
-    std::string hint;  // how to approve, for the client of a call without an approver
+    std::string hint;  // how to approve; sent to the client if no approver is present
   };
   explicit ApprovalDesk(Needs needs) : needs_(std::move(needs)) {}
 
   // The result of a policy's "ask".
   enum class Asked : std::uint8_t {
     granted,  // an earlier answer covers the call
-    waits,    // the question is pending, for limits.approval_timeout_ms
-    refused   // there is no approver: see *refusal
+    waits,    // the question is pending for up to limits.approval_timeout_ms
+    refused   // the question cannot be asked; see *refusal
   };
-  // `definition`: of the tool, as it is listed.
+  // `definition` is the hash of the tool's listed definition.
   Asked ask(Call &call, const Message &message, const DefinitionHash &definition,
             const Gate::Decision &decision, Gate::Decision *refusal);
   // Sends the approval form to the client on the stream of the call, if the client supports forms.
-  // The client may answer inside.
+  // The client may answer during this call.
   void ask_client(const Call &call);
-  // Ends the question about the call: notifies the client that shows its form and records the
-  // outcome. Empty: the call had no question.
+  // Ends the question about the call: notifies the client that displays its form and records the
+  // outcome. Returns nullopt if the call had no question.
   std::optional<ApprovalQuestion> close(const Call &call, ApprovalEnd end,
                                         ApprovalSurface surface = ApprovalSurface::none,
                                         const ApprovalScope &scope = {});
-  // Grants further calls within the scope of the answer.
+  // Allows more calls within the scope of the answer.
   void grant(const ApprovalQuestion &question, const ApprovalScope &scope);
-  // Composes the refusal of a call that needs approval; `why` continues "needs approval, ".
+  // Composes the refusal of a call that needs approval; `why` follows "needs approval, ".
   static Gate::Decision unapproved(std::string rule, std::string_view reason, std::string_view why);
 
   // ---- approvers ----
-  // Lists pending questions. watch_ms: the caller is an approver and lists again within this time,
-  // at most Approvals::max_watch_ms; 0: it only reads.
+  // Lists pending questions. If watch_ms is not 0, the caller is an approver that lists again
+  // within this time, at most Approvals::max_watch_ms. If it is 0, the caller only reads.
   ApprovalList list(std::uint64_t watch_ms);
-  // The call that this answer is for. BH_E_NOT_FOUND: no such question is pending. BH_E_INVALID:
-  // the scope is unknown, or not for this call.
+  // Returns the call that this answer is for. Fails with BH_E_NOT_FOUND if no such question is
+  // pending, and with BH_E_INVALID if the scope is unknown or not valid for this call.
   Result<std::uint64_t> find(const ApprovalAnswer &answer) const;
-  // Ends a grant. BH_E_NOT_FOUND: there is none with this id.
+  // Ends a grant. Fails with BH_E_NOT_FOUND if there is no grant with this id.
   Result<void> revoke(const ApprovalAnswer &answer);
   bool somebody_watches() const;
 
@@ -78,9 +78,9 @@ class ApprovalDesk {
     return approvals_.waiting_of(session);
   }
   void forget_session(bh_session session) { approvals_.forget_session(session); }
-  // The server was removed or its definition has changed.
+  // Called when the server was removed or its definition has changed.
   void forget_server(std::string_view server) { approvals_.forget_server(server); }
-  // Ends the grants for any arguments of a tool: the person had other rules in view.
+  // Ends the grants for any arguments of a tool: they were given under other rules.
   void rules_changed();
 
  private:

@@ -11,7 +11,7 @@ using namespace bulkhead;
 
 namespace {
 
-// A call and its message; each member is a part that an approval is bound to.
+// A call and its message; each member is a part that an approval covers.
 struct Asking {
   std::string server = "s", name = "tool", arguments = R"({"path":"/a"})", meta = "{}", more;
   std::string rule = "r", process = "agent";
@@ -95,7 +95,8 @@ TEST_CASE("a call is refused if there is no approver, and nothing waits") {
   CHECK(w.refusal.rule == "r");
   CHECK(w.desk.size() == 0);
   CHECK(w.counters.approvals_asked == 0);
-  // Reading the list makes an approver only with a time, which ends.
+  // A program that lists questions is an approver only if it passes a watch time, and only until
+  // that time has passed.
   CHECK(w.desk.list(0).questions.empty());
   CHECK(w.ask(w.first) == ApprovalDesk::Asked::refused);
   w.desk.list(1);
@@ -272,7 +273,7 @@ TEST_CASE("a client that cannot show a form is no approver") {
     w.first.open_asks = w.profile.limits.asks_per_session;
   }
   CHECK(w.ask(w.first) == ApprovalDesk::Asked::refused);
-  // With another approver the question waits, and the client gets no form.
+  // If there is another approver, the question is pending and the client receives no form.
   w.profile.approval.api = true;
   w.desk.ask_client(w.asked(w.first));
   CHECK(w.sent_to(w.first, BH_OUT_ASK).empty());

@@ -11,10 +11,10 @@
 
 namespace bulkhead {
 
-// The first revision that has elicitation, and the first whose requests name a mode.
+// The first revision with elicitation, and the first revision whose requests name a mode.
 inline constexpr std::uint8_t elicitation_revision = 2, elicitation_mode_revision = 3;
 
-// A client of this revision with these capabilities can show a form.
+// Returns true if a client of this revision with these capabilities can display a form.
 bool shows_forms(std::uint8_t revision, ClientCaps caps) noexcept;
 
 // Composes the elicitation/create request with this id: a form with a decision (allow, deny) and an
@@ -23,11 +23,11 @@ std::string approval_form(std::uint64_t id, const ApprovalQuestion &question,
                           std::uint64_t timeout_ms, std::uint8_t revision);
 
 struct FormAnswer {
-  bool shown = true;  // false: the client could not show it (it answered with an error)
+  bool shown = true;  // false if the client could not display it (it answered with an error)
   bool allow = false;
   ApprovalScope scope;
 };
-// An answer other than "allow" denies; an unknown scope is "once".
+// Any answer other than "allow" denies the call; an unknown scope is treated as "once".
 FormAnswer read_approval_form(std::string_view message, const mcp::Scan &scan);
 
 }  // namespace bulkhead

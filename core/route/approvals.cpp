@@ -17,7 +17,7 @@
 namespace bulkhead {
 namespace {
 
-// Empty when the kernel has none to give.
+// Returns an empty string if the kernel returned no random number.
 std::string new_id() {
   std::array<unsigned char, 16> bytes;
   if (::getrandom(bytes.data(), bytes.size(), 0) != static_cast<ssize_t>(bytes.size())) return {};
@@ -33,7 +33,7 @@ std::size_t size_of(const ApprovalQuestion &q) {
 }
 
 void add_part(std::string *out, std::string_view part) {
-  // Its length first: no two calls have one text.
+  // The length comes first, so that no two calls produce the same text.
   out->append(std::to_string(part.size())).append(":").append(part);
 }
 

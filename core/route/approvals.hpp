@@ -1,8 +1,8 @@
-// Pending approval questions, grants that hold for more than one call, and whether an approver is
-// present. Knows neither clients nor lanes.
+// Pending approval questions, grants that cover more than one call, and whether an approver is
+// present. Independent of clients and lanes.
 //
-// Thread: I/O thread. Owned by the ApprovalDesk. Limits: limits.approvals_*; max_grants. Nothing
-// outlives the process: pending calls are refused when it ends.
+// Runs on the I/O thread. Owned by the ApprovalDesk. Limits: limits.approvals_*; max_grants. The
+// state does not outlive the process: pending calls are refused when it ends.
 #pragma once
 
 #include <cstdint>
@@ -20,21 +20,22 @@ namespace bulkhead {
 
 class Approvals {
  public:
-  static constexpr std::size_t max_grants = 1024;        // then the oldest is removed
-  static constexpr std::uint64_t max_watch_ms = 60'000;  // then an approver announces itself again
+  static constexpr std::size_t max_grants = 1024;        // beyond this, the oldest is removed
+  static constexpr std::uint64_t max_watch_ms = 60'000;  // then an approver must renew its watch
 
-  // One question and the call that it is about.
+  // A question and the call that it is about.
   struct Waiting {
     ApprovalQuestion question;
     std::uint64_t call = 0;
     std::uint64_t bytes = 0;  // of the parked call
   };
 
-  // The reason why no further question can wait, naming the limit; empty: one can.
+  // Returns the reason why no more questions can be added, with the limit; empty if one can be
+  // added.
   std::string refusal(const Limits &limits, std::uint64_t session, std::uint64_t bytes) const;
-  // Assigns the id and stores the question. Null: the kernel returned no random number.
+  // Assigns the id and stores the question. Returns null if the kernel returned no random number.
   const ApprovalQuestion *add(Waiting waiting);
-  // Null: no such question is pending.
+  // Both return null if no such question is pending.
   const Waiting *find(std::string_view id) const noexcept;
   const Waiting *find(std::uint64_t call) const noexcept;
   std::optional<Waiting> take(std::uint64_t call);
@@ -42,20 +43,21 @@ class Approvals {
   std::size_t size() const noexcept { return waiting_.size(); }
   std::size_t waiting_of(std::uint64_t session) const noexcept;
 
-  // Grants further calls within the scope, under the same rule.
+  // Allows more calls within the scope, under the same rule.
   void grant(const ApprovalQuestion &question, const ApprovalScope &scope, std::uint64_t now_ns);
   bool granted(const ApprovalQuestion &question, std::uint64_t now_ns);
   void forget_session(std::uint64_t session);
-  // The server was removed or its definition has changed.
+  // Called when the server was removed or its definition has changed.
   void forget_server(std::string_view server);
   // Removes the grant with this id.
   std::optional<ApprovalGrant> revoke(std::string_view id);
-  // The rules have changed: removes all grants for any arguments of a tool.
+  // Called when the rules have changed: removes all grants for any arguments of a tool.
   std::vector<ApprovalGrant> take_tool_grants();
-  // The same for those of this tool and session that are for another definition of the tool.
+  // Removes the grants for this tool and session that were given for another definition of the
+  // tool.
   std::vector<ApprovalGrant> take_outdated(const ApprovalQuestion &question);
 
-  // An approver reads the list and will read it again within `ms`, at most max_watch_ms.
+  // An approver has read the list and will read it again within `ms`, at most max_watch_ms.
   void watch(std::uint64_t now_ns, std::uint64_t ms) noexcept;
   bool watched(std::uint64_t now_ns) const noexcept { return now_ns < watched_until_ns_; }
 
@@ -72,18 +74,19 @@ class Approvals {
   std::uint64_t watched_until_ns_ = 0;
 };
 
-// The part of a call's _meta that an approval covers: without the members that differ in each call,
-// the progress token and the trace. Names and values keep their spelling. Empty: nothing is left.
+// Returns the part of a call's _meta that an approval covers, without the members that differ in
+// each call: the progress token and the trace. Names and values keep their spelling. Returns an
+// empty string if no member remains.
 std::string approved_meta(std::string_view meta);
 // The parts of a call's params that an approval covers.
 struct ApprovedTexts {
-  std::string_view arguments;  // of a completion: all of params
+  std::string_view arguments;  // for a completion: all of params
   std::string_view meta;       // from approved_meta()
   std::string_view extra;      // from mcp::extra_params()
 };
 std::string approval_digest(std::string_view method, std::string_view server, std::string_view name,
                             const ApprovedTexts &texts);
-// For any arguments and _meta.
+// The digest for any arguments and _meta.
 std::string tool_approval_digest(std::string_view method, std::string_view server,
                                  std::string_view name, std::string_view extra);
 

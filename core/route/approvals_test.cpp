@@ -1,4 +1,4 @@
-// The queue of questions, what an approval is bound to, and what a person is shown.
+// The queue of questions, the calls that an approval covers, and the texts shown to an approver.
 #include "route/approvals.hpp"
 
 #include <catch2/catch.hpp>
@@ -182,7 +182,7 @@ TEST_CASE("a grant is for its digest, rule, and session or client, and ends") {
                               &ApprovalQuestion::transport, &ApprovalQuestion::process_name}) {
       CHECK_FALSE(is_granted(member));
     }
-    CHECK(is_granted(&ApprovalQuestion::claimed_name));  // it proves nothing
+    CHECK(is_granted(&ApprovalQuestion::claimed_name));  // it is not verified
     other.session = 2;
     CHECK_FALSE(a.granted(other, 1));
     other.session = q.session;
@@ -266,7 +266,7 @@ TEST_CASE("who watches is there for so long, at most a minute") {
   CHECK_FALSE(a.watched(0));
   a.watch(second, 5'000);
   CHECK(a.watched(5 * second));
-  a.watch(second, 1'000);  // a second one that looks more often takes nothing from the first
+  a.watch(second, 1'000);  // does not shorten the watch of the first approver
   CHECK(a.watched(5 * second));
   CHECK_FALSE(a.watched(6 * second));
   a.watch(10 * second, 1'000'000'000);
@@ -284,12 +284,12 @@ TEST_CASE("scopes that there are not") {
   CHECK_FALSE(ApprovalScope{ApprovalScope::Kind::minutes, 61, true}.valid());
   CHECK_FALSE(ApprovalScope{ApprovalScope::Kind::minutes, 0, true}.valid());
   CHECK_FALSE(ApprovalScope{ApprovalScope::Kind::once, 0, true}.valid());
-  // A scope comes from other processes, so that its kind may be any byte.
-  // NOLINTNEXTLINE(clang-analyzer-optin.core.EnumCastOutOfRange): that is what is tested
+  // A scope comes from another process, so its kind may have any value.
+  // NOLINTNEXTLINE(clang-analyzer-optin.core.EnumCastOutOfRange): this is the tested case
   CHECK_FALSE(ApprovalScope{static_cast<ApprovalScope::Kind>(7), 0}.valid());
 }
 
-// ---- what is shown ---------------------------------------------------------------------------
+// ---- displayed texts -------------------------------------------------------------------------
 
 TEST_CASE("arguments are shown without what looks like a credential") {
   const auto shown = [](std::string_view json) {
@@ -332,7 +332,7 @@ TEST_CASE("escapes hide no credential from the mask") {
         R"({"t":" [\"{\\\"secret\\\":\\\"***\\\"}\"]"})");
   CHECK(shown(R"({"t":"{\"a\":\"x\\\/y\"}"})") == R"({"t":"{\"a\":\"x\\/y\"}"})");
   CHECK(shown(R"({"t":"{not json"})") == R"({"t":"{not json"})");
-  // A string of JSON that has no room.
+  // A string of JSON that does not fit.
   const std::string inside = R"({"t":"[\")" + std::string(200, 'x') + R"(\"]","evil":1})";
   CHECK(shown_json(inside, 100).cut);
   CHECK(shown_json(inside, 100).text.size() == 100);

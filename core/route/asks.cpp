@@ -11,7 +11,8 @@
 namespace bulkhead {
 namespace {
 
-// What a client must have declared to be asked this; 0: nobody is.
+// Returns the capability that a client must have declared for this ask; 0 if no client can be
+// asked.
 ClientCaps capability_for(mcp::Method method) {
   if (method == mcp::Method::roots_list) return cap::roots;
   if (method == mcp::Method::sampling_create_message) return cap::sampling;
@@ -129,8 +130,8 @@ void Asks::ask_refused(Lane &lane, std::string_view id, mcp::Method method) {
   refuse(lane, id, method, Refusal::by_policy);
 }
 
-// What a server gets that asks nobody in particular, for what was never offered to it, what the
-// policy keeps from it, or with a token of progress that is none.
+// Refuses an ask that cannot be attributed to a client, needs a capability that was not offered to
+// the server, is refused by the policy, or has an invalid progress token.
 void Asks::refuse(Lane &lane, std::string_view id, mcp::Method method, Refusal why) {
   ++needs_.counters.refused_asks;
   std::string tail;
@@ -205,11 +206,11 @@ void Asks::answer_refused(std::uint64_t handle) {
   refuse(*ask.lane, ask.upstream_id, ask.method, Refusal::by_policy);
 }
 
-// Back to the server that asked, under its id.
+// Forwards the answer to the server that asked, under the server's id.
 void Asks::pass_answer(std::uint64_t handle, const Message &message) {
   const Ask *found = asks_.get(handle);
   if (found == nullptr) return;
-  const Ask ask = *found;  // more of them may come, and move it, while this is sent
+  const Ask ask = *found;  // sending may add asks and move this one
   remove(handle);
   if (ask.lane == nullptr) return needs_.forms.form_answered(ask.call, message);
   Splice splice(message.bytes);
@@ -228,10 +229,10 @@ Asks::Progress Asks::progress_of(const Session &session, const Message &message)
   return {ask->lane, ask->upstream_token};
 }
 
-// ---- the gateway's own -----------------------------------------------------------------------
+// ---- approval forms --------------------------------------------------------------------------
 
 std::uint64_t Asks::open_form(Session &session, std::uint64_t call, std::uint64_t timeout_ms) {
-  constexpr std::uint64_t longer_ms = 5'000;  // the question's own time is over before
+  constexpr std::uint64_t longer_ms = 5'000;  // the question itself expires first
   Ask ask;
   ask.session = session.handle;
   ask.method = mcp::Method::elicitation_create;
@@ -248,7 +249,7 @@ void Asks::close_form(std::uint64_t call) {
             Tell::client);
 }
 
-// ---- the time of calls ------------------------------------------------------------------------
+// ---- deadlines of calls -----------------------------------------------------------------------
 
 void Asks::suspend(std::uint64_t call) {
   Call *waits = needs_.calls.get(call);
@@ -257,7 +258,8 @@ void Asks::suspend(std::uint64_t call) {
   if (waits->stage == Stage::at_server) waits->stage = Stage::suspended;
 }
 
-// The server works again: the call's time starts anew, since a person has used the old one up.
+// The server is working again. The call's full time-out starts again, because the user may have
+// used up the previous one.
 void Asks::resume(std::uint64_t call) {
   Call *resumed = needs_.calls.get(call);
   if (resumed == nullptr || resumed->open_asks == 0 || --resumed->open_asks != 0) return;
@@ -273,7 +275,7 @@ void Asks::remove(std::uint64_t handle) {
   const Ask ask = std::move(*found);
   asks_.erase(handle);
   if (Session *s = needs_.sessions.find(ask.session)) --s->open_asks;
-  if (ask.lane == nullptr) return;  // its call's time is the question's
+  if (ask.lane == nullptr) return;  // the call of a form has the deadline of the question
   resume(ask.call);
   for (const std::uint64_t other : ask.others) resume(other);
 }
@@ -306,12 +308,13 @@ void Asks::end_where(const std::function<bool(const Ask &)> &which, Tell tell) {
   for (const std::uint64_t handle : handles) end_one(handle, tell);
 }
 
-// The server gets an answer where its client has gone, the client a cancellation where the server
-// has.
+// If the client is gone, the server receives an answer; if the server is gone, the client receives
+// a cancellation.
 void Asks::end_one(std::uint64_t handle, Tell tell) {
   const Ask *found = asks_.get(handle);
   if (found == nullptr) return;
-  // Off the table first: whoever is told may do anything, to this ask, too.
+  // Removed from the table first: the notified party may do anything, including something to this
+  // ask.
   const Ask ask = *found;
   remove(handle);
   const bool tell_server = tell != Tell::client;
@@ -327,7 +330,7 @@ void Asks::end_one(std::uint64_t handle, Tell tell) {
   if (tell_server && ask.lane == nullptr) needs_.forms.form_lost(ask.call);
 }
 
-// Where a client is told about an ask: on the stream of a call that may have caused it.
+// Where a client is notified about an ask: on the stream of a call that may have caused it.
 ReplyTo Asks::asked_of(const Ask &ask) {
   const Call *call = needs_.calls.get(ask.call);
   return {ask.session, call != nullptr ? call->request.reply.stream : 0, 0};
@@ -335,7 +338,7 @@ ReplyTo Asks::asked_of(const Ask &ask) {
 
 // ---- time ------------------------------------------------------------------------------------
 
-// Asks wait for people; looking once a second is exact enough.
+// Asks wait for people, so checking once a second is precise enough.
 void Asks::start_timer() {
   if (timer_ != 0) return;
   timer_ = needs_.reactor.timer_start(this, 1000, bh::callback(this, [](Asks &self) {

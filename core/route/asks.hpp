@@ -1,10 +1,12 @@
-// Server-initiated requests (elicitation, sampling, roots), and the clients' answers.
+// Server-initiated requests, called "asks" (elicitation, sampling, roots), and the clients'
+// answers.
 //
-// An ask reaches only the client whose call caused it; see Attribution. If that cannot be
-// determined, the ask is refused. A pipe does not show which of the client's calls caused it: the
-// ask stays open as long as any of these calls, and suspends the deadlines of all of them.
+// An ask is sent only to the client whose call caused it; see Attribution. If that client cannot be
+// determined, the ask is refused. On a pipe, several calls of a client may have caused the ask: it
+// stays open as long as any of these calls, and suspends the deadlines of all of them.
 //
-// Thread: I/O thread. Owned by the Router. Limits: limits.asks_per_session, limits.ask_timeout_ms.
+// Runs on the I/O thread. Owned by the Router. Limits: limits.asks_per_session,
+// limits.ask_timeout_ms.
 #pragma once
 
 #include <cstdint>
@@ -25,12 +27,12 @@ namespace bulkhead {
 
 class Asks {
  public:
-  // Receives the answers to approval forms, which the gateway itself sends.
+  // Receives the answers to approval forms, which the gateway itself sends to clients.
   class Forms {
    public:
     virtual ~Forms() = default;
     virtual void form_answered(std::uint64_t call, const Message &answer) = 0;
-    // The client cannot be asked, or no longer.
+    // The client cannot be asked, or can no longer answer.
     virtual void form_lost(std::uint64_t call) = 0;
   };
   struct Needs {
@@ -44,35 +46,36 @@ class Asks {
     RouterCounters &counters;
     const Limits &limits;
     Reactor &reactor;
-    // A message from or to this server could not be rewritten and was dropped.
+    // Called when a message from or to this server could not be rewritten and was dropped.
     std::function<void(const Lane &lane, mcp::Method method)> on_lost;
     Forms &forms;
   };
-  // first_generation: of the request ids that clients receive; see random_generation().
+  // first_generation is the generation of the request ids that clients receive; see
+  // random_generation().
   Asks(std::uint32_t first_generation, Needs needs);
   ~Asks();
   Asks(const Asks &) = delete;
   Asks &operator=(const Asks &) = delete;
 
   // ---- from servers ----
-  // hint: the exchange of the stream on which the request arrived; 0: unknown.
+  // hint is the exchange of the stream on which the request arrived; 0 if unknown.
   void request(Lane &lane, std::uint64_t hint, const Message &message);
-  // The server has cancelled a request.
+  // The server has cancelled one of its requests.
   void cancelled(Lane &lane, const Message &message);
-  // The request has an invalid progress token.
+  // Refuses a request that has an invalid progress token.
   void refuse_malformed(Lane &lane, const Message &message);
 
   // ---- from clients ----
   void answered(Session &session, const Message &message);
-  // Where progress of an ask is sent: its server, under the server's own token. Null: no such ask,
-  // or its server wants no progress.
+  // The destination of progress on an ask: its server, under the server's own token. `lane` is null
+  // if there is no such ask or its server did not request progress.
   struct Progress {
     Lane *lane;
     std::string token;
   };
   Progress progress_of(const Session &session, const Message &message) const;
 
-  // ---- decisions of the policy that were pending ----
+  // ---- policy decisions that were pending ----
   void ask_judged(Lane &lane, std::uint64_t hint, const Message &message);
   void answer_judged(std::uint64_t ask, const Message &message);
   void ask_refused(Lane &lane, std::string_view id, mcp::Method method);
@@ -81,12 +84,12 @@ class Asks {
   // ---- approval forms ----
   // Registers a form about this call and returns its JSON-RPC id.
   std::uint64_t open_form(Session &session, std::uint64_t call, std::uint64_t timeout_ms);
-  // The question was answered elsewhere or withdrawn: the client is notified.
+  // Called when the question was answered elsewhere or withdrawn: the client is notified.
   void close_form(std::uint64_t call);
 
   // ---- ends ----
-  // A call has ended: ends the asks that no other call can have caused. tell_server: with an
-  // answer.
+  // A call has ended: ends the asks that no other call can have caused. If tell_server is true,
+  // their servers receive an answer.
   void call_ended(std::uint64_t call, bool tell_server);
   // The client no longer answers: the servers receive errors.
   void session_ended(bh_session session);
@@ -96,14 +99,14 @@ class Asks {
  private:
   struct Ask {
     bh_session session = 0;
-    Lane *lane = nullptr;               // null: an approval form
-    std::string upstream_id;            // its id token
-    std::string upstream_token;         // its progress token
-    std::uint64_t call = 0;             // the call that caused it; 0: unknown
+    Lane *lane = nullptr;               // null for an approval form
+    std::string upstream_id;            // the server's id token
+    std::string upstream_token;         // the server's progress token
+    std::uint64_t call = 0;             // the call that caused it; 0 if unknown
     std::vector<std::uint64_t> others;  // other calls that may have caused it
     mcp::Method method = mcp::Method::none;
     std::uint64_t deadline_ns = 0;
-    bool answered = false;  // the policy is deciding about the answer
+    bool answered = false;  // the client has answered; the policy is evaluating the answer
   };
   enum class Refusal : std::uint8_t { undeclared, no_client, by_policy, malformed };
   enum class Judged : std::uint8_t { no, yes };

@@ -45,7 +45,7 @@ TEST_CASE("a request goes to the client whose call caused it, the answer back un
                          id + R"(,"progress":1}})");
   CHECK(w.asks.progress_of(w.first, progress.get()).token == "\"p\"");
   CHECK(w.asks.progress_of(w.second, progress.get()).lane == nullptr);
-  w.answer(w.second, id);  // it is not its
+  w.answer(w.second, id);  // the request was sent to another client
   CHECK(w.lane.messages.empty());
   w.answer(w.first, id, R"({"ok":true})");
   CHECK(w.to_server() == R"({"jsonrpc":"2.0","id":"r","result":{"ok":true}})");

@@ -6,17 +6,18 @@ namespace bulkhead {
 
 Session *Attribution::client_of(Lane &lane, std::uint64_t hint, Call **call) const {
   *call = nullptr;
-  // A lane of one client: whatever comes is for it.
+  // On a lane of one client, every message is for that client.
   Session *const owner = lane.session() != 0 ? sessions_.find(lane.session()) : nullptr;
   if (hint != 0) {
     Exchange *e = exchanges_.get(hint);
-    // The wire says whose it is; if that call has ended, it belongs to no other client.
+    // The stream identifies the call. If that call has ended, the message belongs to no other
+    // client.
     if (e == nullptr || e->lane != &lane || e->call == nullptr) return owner;
     *call = e->call;
     return e->call->session;
   }
-  // One client's calls only: which of them does not matter for who is asked; the newest lends its
-  // stream.
+  // If all calls belong to one client, it does not matter which of them caused the message; the
+  // stream of the newest call is used.
   Session *only = nullptr;
   Call *newest = nullptr;
   for (Exchange *e = lane.exchanges.head; e != nullptr; e = e->lane_next) {
@@ -31,7 +32,7 @@ Session *Attribution::client_of(Lane &lane, std::uint64_t hint, Call **call) con
   return only;
 }
 
-// The server may still work on a call that another client has given up.
+// Returns true if the server may still be working on a cancelled call of another client.
 bool Attribution::may_be_anothers(Lane &lane, const Session &s) const {
   const std::uint64_t now = reactor_.now_ns();
   if (lane.forgotten.until_ns >= now && lane.forgotten.session != s.handle) return true;
@@ -56,7 +57,8 @@ void Attribution::given_up(Lane &lane, std::uint64_t exchange, const Session &se
   lane.retracted.push_back({exchange, session.handle, reactor_.now_ns() + memory_ns});
 }
 
-// From then on only the client is remembered, not which of its calls the server still works on.
+// Removes the oldest entry. Only its client is remembered, not which call the server may still be
+// working on.
 void Attribution::forget_oldest(Lane &lane) const {
   const Lane::Retracted oldest = lane.retracted.front();
   lane.retracted.erase(lane.retracted.begin());

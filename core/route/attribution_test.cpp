@@ -1,4 +1,4 @@
-// Whose message it is: on a stream, on a pipe, and after clients have given calls up.
+// Attribution of messages on a stream, on a pipe, and after clients have cancelled calls.
 #include "route/attribution.hpp"
 
 #include <catch2/catch.hpp>
@@ -77,7 +77,7 @@ TEST_CASE("a call that was given up keeps its server's requests from other clien
   World w;
   w.call_of(w.first, w.lane);
   w.attribution.given_up(w.lane, 77, w.first);
-  CHECK(w.client_of() == &w.first);  // its own
+  CHECK(w.client_of() == &w.first);  // its own call
   w.attribution.given_up(w.lane, 78, w.second);
   CHECK(w.client_of() == nullptr);
   SECTION("until the server has finished it") {

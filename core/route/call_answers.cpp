@@ -12,7 +12,7 @@
 namespace bulkhead {
 namespace {
 
-// The server's own code where it is a number, so that clients can still act on it.
+// Returns the server's own code if it is a number, so that clients can still act on it.
 std::int32_t error_code_of(std::string_view error) {
   const std::string_view token = mcp::member(error, "code");
   std::int32_t out = 0;
@@ -23,7 +23,7 @@ std::int32_t error_code_of(std::string_view error) {
 
 }  // namespace
 
-// What leaves, and what its record says.
+// The answer to send, and the data for its record.
 struct CallAnswers::Passed {
   Splice &splice;
   std::uint32_t outcome;
@@ -47,7 +47,7 @@ void CallAnswers::handle(Call &call, CallEvent event) {
 }
 
 void CallAnswers::take(Call &call, const Message &answer) {
-  // While the stream is open: requests that the server no longer waits for are cancelled.
+  // Requests that the server no longer waits for are cancelled while the stream is still open.
   if (call.open_asks != 0) {
     needs_.asks.call_ended(call.id, false);
     call.open_asks = 0;
@@ -87,7 +87,7 @@ void CallAnswers::pass(Call &call, const Message &answer) {
               answer[ok ? scan.result : scan.error]});
 }
 
-// The call ends after its answer was sent: the splice borrows the client's id from it.
+// The call ends after its answer was sent, because the splice borrows the client's id from it.
 void CallAnswers::send(Call &call, const Passed &passed) {
   const bh_str *parts = passed.splice.parts();
   if (parts == nullptr) {
@@ -131,7 +131,7 @@ void CallAnswers::fail(Call &call, const CallFailure &failure) {
 
 // ---- the policy ------------------------------------------------------------------------------
 
-// False: the call was answered otherwise, or the decision is pending.
+// Returns false if the call was already answered, or if the decision is pending.
 bool CallAnswers::passes_policy(Call &call, const Message &answer) {
   const std::string_view body = Judge::judged_part_of_answer(answer);
   if (body.size() > DuplicateChecks::at_once) {
@@ -162,13 +162,14 @@ void CallAnswers::check_later(Call &call, const Message &answer) {
   refuse(call, Gate::failed("the pool for blocking work is full; try again later"));
 }
 
-// False: the call was refused, since too much waits.
+// Returns false if the call was refused because too many bytes are waiting.
 bool CallAnswers::park(Call &call, const Message &answer, Stage stage) {
   if (!needs_.parking.park_answer(call, answer, stage)) {
     refuse(call, Gate::waits_full());
     return false;
   }
-  // The server is done: its place is free for others, and its end no longer concerns this call.
+  // The server has finished: its slot is free for other calls, and its end no longer affects this
+  // call.
   needs_.ends.leave_lane(call);
   return true;
 }
@@ -189,11 +190,11 @@ void CallAnswers::decided(Call &call, const Gate::Decision &decision) {
   filter(call, hand.message, decision);
 }
 
-// Replaces or withholds an answer; the original never leaves.
+// Replaces or withholds an answer; the original is never sent.
 void CallAnswers::filter(Call &call, const Message &answer, const Gate::Decision &decision) {
   const mcp::Scan &scan = *answer.scan;
   if (scan.kind == mcp::Kind::error) {
-    // An error is not rewritten: it is withheld as a whole.
+    // An error is not rewritten; the whole error is withheld.
     const Gate::Decision refusal =
         decision.verdict == Gate::Verdict::rewrite
             ? Gate::refusal(decision.rule, "an error of the server is not rewritten")

@@ -1,6 +1,7 @@
-// The answers of servers to calls: evaluated where a policy reads results, and passed on.
+// Handles the answers of servers to calls: evaluates them if a policy reads results, and forwards
+// them.
 //
-// Thread: I/O thread. Owned by the Router. A call may have ended when a function returns; see
+// Runs on the I/O thread. Owned by the Router. A call may have ended when a function returns; see
 // CallLoop.
 #pragma once
 
@@ -35,31 +36,32 @@ class CallAnswers {
     CallLoop &loop;
     const Gate &gate;
     const Judge &judge;
-    DuplicateChecks &checks;  // whose results come to checked()
+    DuplicateChecks &checks;  // reports its results to checked()
     const CallParking &parking;
     const Recorder &recorder;
     ClientAnswers &answers;
     Asks &asks;
     CallEnds &ends;
-    // The policy's answer under this number is no longer awaited; late: it timed out.
+    // Called when the policy's answer under this number is no longer awaited; `late` if it timed
+    // out.
     std::function<void(std::uint64_t number, bool late)> on_unanswered;
-    // A call has ended: the gateway may be idle.
+    // Called when a call has ended: the gateway may be idle.
     std::function<void()> on_ended;
   };
   explicit CallAnswers(Needs needs) : needs_(std::move(needs)) {}
 
-  // ---- events; queued if a step runs. The call has left its lane when they return ----
-  // A result or an error of the call's server. owned: the bytes of the answer, if they may be
-  // moved.
+  // ---- events; queued while a step runs. The call has left its lane when they return ----
+  // A result or an error from the call's server. `owned` contains the bytes of the answer if they
+  // may be moved.
   void answered(Call &call, const Message &answer, std::string *owned = nullptr);
-  // Fails a call at its server with a text that the server may have written in part: it is
-  // evaluated like an error that the server sent.
+  // Fails a call at its server with a text that the server may have partly written: the text is
+  // evaluated like an error from the server.
   void fail_by_server(Call &call, std::int32_t error_code, std::string_view text,
                       std::uint32_t outcome);
-  // Handles such an event that was queued.
+  // Handles one of these events after it was queued.
   void handle(Call &call, CallEvent event);
 
-  // ---- in steps ----
+  // ---- called inside steps ----
   // The pool has checked a parked answer for duplicate members.
   void checked(Call &call, bool duplicates);
   // The policy has decided about a parked answer.

@@ -9,7 +9,7 @@
 namespace bulkhead {
 namespace {
 
-// Names what failed, for clients that show the message of -32603 only.
+// Names the operation that failed, for clients that display only the message of -32603.
 std::string_view failed_part(mcp::Method method) {
   using enum mcp::Method;
   switch (method) {
@@ -26,9 +26,9 @@ std::string_view failed_part(mcp::Method method) {
   }
 }
 
-// Where a call is, kept past its end.
+// The lane and exchange of a call, kept beyond its end.
 struct Place {
-  Lane *lane = nullptr;  // null: at no server
+  Lane *lane = nullptr;  // null if the call is at no server
   std::uint64_t exchange = 0;
   bool sent = false;
 
@@ -69,7 +69,7 @@ void CallEnds::drop(Exchange &exchange) {
 
 // ---- the end ---------------------------------------------------------------------------------
 
-// Whoever was asked about the call is notified that it no longer waits.
+// Notifies the approver and the policy that the call no longer waits for them.
 void CallEnds::release(Call &call) {
   const Stage stage = call.stage;
   if (stage == Stage::approving) needs_.desk.close(call, ApprovalEnd::withdrawn);
@@ -93,7 +93,7 @@ void CallEnds::free(Call &call) {
 
 void CallEnds::finish(Call &call, std::uint32_t outcome, std::uint64_t bytes_out,
                       std::string_view rule, std::string_view error, std::string_view response) {
-  // Before its record, which tells how the question ended.
+  // Done before the record, which states how the question ended.
   if (call.stage == Stage::approving) needs_.desk.close(call, ApprovalEnd::withdrawn);
   record(call, {outcome, needs_.reactor.now_ns(), bytes_out, rule, error, response});
   Lane *const watches = call.watches;
@@ -147,7 +147,7 @@ void CallEnds::end_cancelled(Call &call, const Message &notification) {
     needs_.attribution.given_up(*place.lane, place.exchange, *call.session);
   }
   place.retract(notification.bytes, notification.scan);
-  needs_.answers.none(call.request.reply);  // the place that waited for the answer is released
+  needs_.answers.none(call.request.reply);  // releases the slot that waited for the answer
 }
 
 void CallEnds::end_session(Session &session) {

@@ -1,7 +1,7 @@
-// How calls end: with an answer, an error or a record, or because their client or server has gone.
+// Ends calls: with an answer, an error or a record, or because their client or server is gone.
 // Every call ends exactly once, in finish().
 //
-// Thread: I/O thread. Owned by the Router.
+// Runs on the I/O thread. Owned by the Router.
 #pragma once
 
 #include <cstdint>
@@ -40,48 +40,51 @@ class CallEnds {
     const Attribution &attribution;
     Subscriptions &subscriptions;
     Draining &draining;
-    // The policy's answer under this number is no longer awaited; late: it timed out.
+    // Called when the policy's answer under this number is no longer awaited; `late` if it timed
+    // out.
     std::function<void(std::uint64_t number, bool late)> on_unanswered;
   };
   explicit CallEnds(Needs needs) : needs_(std::move(needs)) {}
 
-  // ---- events; queued if a step runs ----
-  // The client has cancelled the call with this notification, which its server gets.
+  // ---- events; queued while a step runs ----
+  // The client has cancelled the call with this notification, which is forwarded to the server.
   void cancel(Call &call, const Message &notification);
-  // The client has gone: the servers are notified, so that they can stop. When no step runs, the
-  // session has no calls afterwards.
+  // The client is gone: the servers are notified so that they can stop. Unless a step is running,
+  // the session has no calls when this returns.
   void end_session(Session &session);
-  // The call cannot finish: its server was removed. The client gets the text, and the server is
-  // notified.
+  // The call cannot finish because its server was removed. The client receives the text, and the
+  // server is notified.
   void end_drained(Call &call, std::string_view text);
-  // The gateway stops: every call is answered with an error that says whether it may have run.
+  // The gateway is stopping: every call is answered with an error that states whether it may have
+  // run.
   void end_all();
-  // Handles such an event that was queued.
+  // Handles one of these events after it was queued.
   void handle(Call &call, CallEvent event);
 
-  // ---- in steps ----
-  // Ends the exchange of the call: its lane has nothing more to do with it.
+  // ---- called inside steps ----
+  // Ends the exchange of the call; the lane is finished with it.
   void detach(Call &call);
-  // detach() of a call whose server is done; the lane sends its next call.
+  // Calls detach() for a call that its server has completed; the lane then sends its next call.
   void leave_lane(Call &call);
-  // Records the end and frees the call after the step. The client gets nothing here.
+  // Records the end and frees the call after the step. Sends nothing to the client.
   void finish(Call &call, std::uint32_t outcome, std::uint64_t bytes_out, std::string_view rule,
               std::string_view error, std::string_view response = {});
-  // The record alone, once: before the answer, where records go first.
+  // Only records the end, once; used before the answer is sent if records are written first.
   void record(Call &call, const Recorder::End &end);
-  // finish() with an error for the client.
+  // Sends an error to the client, then calls finish().
   void fail(Call &call, std::int32_t error_code, std::string_view text, std::uint32_t outcome);
-  // fail(), and the server is notified that the call was cancelled.
+  // Calls fail(), and notifies the server that the call was cancelled.
   void fail_and_retract(Call &call, std::int32_t error_code, std::string_view text,
                         std::uint32_t outcome);
 
-  // Ends an exchange of a lane's own.
+  // Ends a lane's own exchange.
   void drop(Exchange &exchange);
 
   std::uint32_t in_flight() const noexcept { return needs_.calls.size(); }
-  // A call that waits for more than a person is in flight.
+  // Returns true if any call is in flight. A call that only waits for a human approver does not
+  // count.
   bool busy() const;
-  // Calls that are parked before they reach this lane.
+  // Returns the calls that are parked before they reach this lane.
   std::vector<std::uint64_t> waiting_for(const Lane &lane) const;
 
  private:

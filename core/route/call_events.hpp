@@ -1,13 +1,13 @@
-// The events of a call that arrive while a step of a call runs: connectors, policies, clients and
+// The events of a call that arrive while a step of any call runs: connectors, policies, clients and
 // telemetry plugins may call back from inside every function that the gateway calls. Such events
-// are queued on the call that they are about and handled after the step; see CallLoop.
+// are queued on the call that they concern and handled after the step; see CallLoop.
 //
-// Limit: one event of each kind, CallEvents::max in all. A second one of a kind is dropped, since
-// the first one ends the wait that both are about. The queue is part of the call. What comes with
-// an event is stored in EventDetails, which the call's slot in the table creates with its first
-// queued event and keeps: in steady state nothing is allocated.
+// Limit: one event of each kind, CallEvents::max in total. A second event of the same kind is
+// dropped, because the first one ends the wait that both concern. The queue is part of the call.
+// The data of an event is stored in EventDetails. The call's slot in the table creates this object
+// for its first queued event and keeps it, so nothing is allocated in steady state.
 //
-// Thread: I/O thread.
+// Used on the I/O thread.
 #pragma once
 
 #include <algorithm>
@@ -29,28 +29,28 @@ enum class CallEvent : std::uint8_t {
   begun,      // the client's request
   decided,    // the policy's decision about the call or its answer
   checked,    // the pool's result: duplicate members
-  approved,   // a person's answer
-  withdrawn,  // the approval question cannot be answered
+  approved,   // the human approver's answer
+  withdrawn,  // the approval question can no longer be answered
   committed,  // the intent record is committed
-  again,      // the call's turn in its lane has come, and the rules have changed
+  again,      // the call has reached the head of its lane's queue, and the rules have changed
   answered,   // the server's answer
   failed,     // the server or its connection has failed
   timed_out,  // the deadline of the stage has passed
   cancelled,  // by the client
-  gone,       // the client has gone
-  ended,      // the server was removed, or the gateway stops
+  gone,       // the client is gone
+  ended,      // the server was removed, or the gateway is stopping
   count       // not an event
 };
 
-// A call that fails, with the text for its client.
+// A failure of a call, with the text for its client.
 struct CallFailure {
   std::int32_t error_code = 0;
   std::uint32_t outcome = 0;  // BH_OUTCOME_...
   std::string text;
-  bool of_server = false;  // failed: a policy that reads results evaluates the text
+  bool of_server = false;  // `failed` only: a policy that reads results evaluates the text
 };
 
-// What comes with queued events. Valid until an event of the same kind is queued.
+// The data of queued events. Valid until another event of the same kind is queued.
 struct EventDetails {
   Gate::Decision decision;  // decided
   bool duplicates = false;  // checked
@@ -71,12 +71,12 @@ class CallEvents {
 
   bool empty() const noexcept { return size_ == 0; }
   bool has(CallEvent event) const noexcept { return (kinds_ & bit(event)) != 0; }
-  // One of the queued events ends the call, whatever its stage.
+  // Returns true if one of the queued events ends the call in any stage.
   bool ends_call() const noexcept {
     return (kinds_ & (bit(CallEvent::cancelled) | bit(CallEvent::gone) | bit(CallEvent::ended) |
                       bit(CallEvent::failed) | bit(CallEvent::timed_out))) != 0;
   }
-  // False: an event of this kind is queued, and this one is dropped.
+  // Returns false if an event of this kind is already queued; the new one is dropped.
   bool push(CallEvent event) noexcept {
     if (has(event)) return false;
     kinds_ = static_cast<std::uint16_t>(kinds_ | bit(event));
@@ -94,7 +94,7 @@ class CallEvents {
     if (details_ == nullptr) details_ = std::make_unique<EventDetails>();
     return *details_;
   }
-  // Also releases what came with the events, except for an answer of at most max_kept bytes.
+  // Also releases the data of the events, except for an answer of at most max_kept bytes.
   void clear() noexcept {
     size_ = 0;
     kinds_ = 0;

@@ -61,8 +61,8 @@ void CallLoop::post_cancellation(Call &call, const Message &notification) {
   if (d != nullptr) d->cancellation = ParkedMessage(notification);
 }
 
-// Each call is handled with what has arrived for it, calls that began during the loop included.
-// Between two calls no step runs, so that slots are reused however long this continues.
+// Handles the queued events of each call, including calls that start during the loop. No step runs
+// between two calls, so slots are reused however long the loop continues.
 void CallLoop::handle_queued() {
   while (first_ != nullptr) {
     Call &call = *first_;

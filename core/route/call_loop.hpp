@@ -1,9 +1,9 @@
-// The loop of the request pipeline. It runs the steps of one call after the other and never nests:
+// The loop of the request pipeline. It runs the steps of calls one at a time and never nests them:
 // an event that arrives while a step runs is queued on its call (CallEvents) and handled after the
-// step. Calls that have ended are freed when no step runs, so that a step may use its call after
-// each callback; Call::ended() tells whether there is still something to do.
+// step. Ended calls are freed when no step is running, so a step may use its call after each
+// callback. Call::ended() shows whether the call still needs to be handled.
 //
-// Thread: I/O thread. Owned by the Router.
+// Runs on the I/O thread. Owned by the Router.
 #pragma once
 
 #include <cstdint>
@@ -19,13 +19,13 @@ class CallLoop {
   class Handler {
    public:
     virtual ~Handler() = default;
-    // Handles the queued events of the call, which may end.
+    // Handles the queued events of the call, which may end it.
     virtual void handle_events(Call &call) = 0;
   };
   CallLoop(CallTable &calls, Handler &handler) : calls_(calls), handler_(handler) {}
 
-  // The scope in which steps run. The outermost one handles the queued events at its end, then
-  // frees the calls that have ended.
+  // The scope in which steps run. At the end of the outermost scope, the queued events are handled
+  // and the ended calls are freed.
   class Run {
    public:
     explicit Run(CallLoop &loop) noexcept : loop_(loop), outermost_(!loop.running_) {
@@ -42,7 +42,7 @@ class CallLoop {
     const bool outermost_;
   };
 
-  // A step runs: events are queued.
+  // Returns true while a step is running; events are then queued.
   bool running() const noexcept { return running_; }
 
   // ---- queueing, inside a Run ----
@@ -51,9 +51,9 @@ class CallLoop {
   void post_checked(Call &call, bool duplicates);
   void post_approval(Call &call, bool allowed, ApprovalSurface surface, const ApprovalScope &scope);
   void post_withdrawal(Call &call, std::string_view why);
-  // owned: the bytes of the answer, which are moved; null: they are copied.
+  // `owned` contains the bytes of the answer, which are moved. If it is null, the bytes are copied.
   void post_answer(Call &call, const Message &answer, std::string *owned);
-  // event: failed or ended.
+  // `event` is failed or ended.
   void post_failure(Call &call, CallEvent event, CallFailure failure);
   void post_cancellation(Call &call, const Message &notification);
 
@@ -64,7 +64,7 @@ class CallLoop {
   }
 
  private:
-  // Null: an event of this kind is queued already.
+  // Returns null if an event of this kind is already queued.
   EventDetails *details_for(Call &call, CallEvent event);
   void finish() {
     if (first_ != nullptr) handle_queued();

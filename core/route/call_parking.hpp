@@ -1,5 +1,7 @@
-// Parks calls that wait: copies their message once, counts its bytes, arms the deadline of the
-// stage. Thread: I/O thread. Owned by the Router.
+// Parks waiting calls: copies their message once, counts its bytes, and arms the deadline of the
+// stage.
+//
+// Runs on the I/O thread. Owned by the Router.
 #pragma once
 
 #include <cstddef>
@@ -17,13 +19,13 @@ class CallParking {
   CallParking(const Limits &limits, Deadlines &deadlines, WaitingBytes &waiting)
       : limits_(limits), deadlines_(deadlines), waiting_(waiting) {}
 
-  // False: limits.policy_waiting_bytes is reached, and nothing has changed. Calls that wait for a
-  // person are not counted there; the ApprovalDesk limits them.
+  // Returns false, without any change, if limits.policy_waiting_bytes is reached. Calls that wait
+  // for human approval are not counted there; the ApprovalDesk limits them.
   bool park(Call &call, const CallInHand &hand, Stage stage) const;
   bool park_answer(Call &call, const Message &answer, Stage stage) const;
-  // Ends the wait: the stage is open again.
+  // Ends the wait and returns the call to the stage `open`.
   CallInHand take(Call &call) const;
-  // Likewise of a call that ends.
+  // Ends the wait of a call that is ending.
   void discard(Call &call) const;
 
  private:

@@ -1,5 +1,5 @@
-// What tests of the request pipeline share: the pipeline's parts with a policy, a telemetry plugin,
-// a lane and a client that do as the test says.
+// Shared by the tests of the request pipeline: the parts of the pipeline, with a policy, a
+// telemetry plugin, a lane and a client that the test controls.
 #pragma once
 
 #include <catch2/catch.hpp>
@@ -75,7 +75,7 @@ struct World : LaneHost, JudgedEvents::Outcome, Asks::Forms, Draining::Owner {
     profile.approval.api = true;
     gate.use(&policy_table, &policy);
   }
-  // What the pool still looks at is freed in a turn of the loop.
+  // Texts that the pool is still checking are freed in a turn of the loop.
   ~World() override {
     for (int i = 0; i < 500 && loop->held(nullptr).blocking != 0; ++i) loop->poll(10);
     loop->poll(0);
@@ -106,7 +106,7 @@ struct World : LaneHost, JudgedEvents::Outcome, Asks::Forms, Draining::Owner {
   void tools_listed(const Lane &) override {}
   void list_learned(const ListNews &) const override {}
   void lane_ends(Lane &) override {}
-  // The others
+  // Other interfaces.
   void pass(const JudgedEvent &) override {}
   void refused(const JudgedEvent &) override {}
   bool serves(std::string_view) const override { return true; }
@@ -183,7 +183,7 @@ struct World : LaneHost, JudgedEvents::Outcome, Asks::Forms, Draining::Owner {
     }
     return out;
   }
-  // What the test's last step has led to.
+  // Returns the result of the test's last step: a stage, or the text for the client.
   std::string outcome() {
     recorder.set_committed(&telemetry, recorder.barrier());
     answers.records_committed();
@@ -201,7 +201,7 @@ struct World : LaneHost, JudgedEvents::Outcome, Asks::Forms, Draining::Owner {
     CHECK(lane.exchanges.size == 0);
     CHECK(lane.in_flight == 0);
     CHECK(desk.size() == 0);
-    CHECK(waiting.take(profile.limits.policy_waiting_bytes));  // nothing of it is left counted
+    CHECK(waiting.take(profile.limits.policy_waiting_bytes));  // none of it is still counted
     const std::vector<std::string> texts = answers_sent();
     if (texts.empty()) return "silence";
     CHECK(texts.size() == 1);
@@ -226,7 +226,7 @@ inline Gate::Decision ask() {
   return out;
 }
 
-// How a call gets into each stage.
+// How to bring a call into each stage.
 inline const std::map<std::string, std::function<void(World &)>> stages = {
     {"checking",
      [](World &w) {
@@ -288,7 +288,7 @@ inline const std::map<std::string, std::function<void(World &)>> stages = {
      }},
 };
 
-// What can happen then.
+// The events that can happen in a stage.
 inline const std::vector<std::pair<std::string, std::function<void(World &)>>> happenings = {
     {"allowed", [](World &w) { w.decide(allow()); }},
     {"blocked", [](World &w) { w.decide(block()); }},
@@ -359,13 +359,13 @@ inline const std::vector<std::pair<std::string, std::function<void(World &)>>> h
     {"server removed", [](World &w) { w.end_drained(*w.table.get(w.id), w.lane); }},
 };
 
-// What each of them leads to in each stage: a stage, or the beginning of the answer's text.
+// The expected result of each event in each stage: a stage, or the beginning of the answer's text.
 inline std::string expected_outcome(const std::string &stage, const std::string &what) {
   const std::string blocked_text = "MCP request blocked by policy (rule)";
   const std::string timed_out =
       "MCP request blocked by policy (policy-timeout): the policy has not answered within ";
   const std::string crashed = "tool call failed: it has crashed";
-  // The others leave the call where it is.
+  // Events that are not listed leave the stage unchanged.
   static const std::map<std::string, std::map<std::string, std::string>> expected = {
       {"checking",
        {{"no duplicates", "at server"},

@@ -28,7 +28,8 @@ std::string within_commit_time() {
   return " within " + std::to_string(BH_TELEMETRY_COMMIT_MS) + " ms";
 }
 
-// Several that ask come as one text, with commas between them. True: each of `now` is in `asked`.
+// Several rules that require approval are joined with commas. Returns true if each rule of `now` is
+// in `asked`.
 bool has_rules(std::string_view asked, std::string_view now) {
   constexpr std::string_view between = ", ";
   if (now.empty()) return asked.empty();
@@ -52,7 +53,8 @@ bool is_subscription(mcp::Method method) {
   return method == mcp::Method::resources_subscribe || method == mcp::Method::resources_unsubscribe;
 }
 
-// Tools that a pool may share go to any of its connections, everything else to the first.
+// Calls of tools that a pool may share use any of its connections; all other calls use the first
+// connection.
 Lane *lane_for(const CallInHand &hand) {
   const Target &target = hand.target;
   Upstream &upstream = target.lane->upstream();
@@ -84,7 +86,7 @@ Call *Calls::open(Session &s, Incoming &request, const Target &target) {
                          "the gateway is stopping; this has not run");
     return nullptr;
   }
-  // Those that wait for a person have a bound of their own.
+  // Calls that wait for human approval have a separate limit.
   const std::uint64_t most = needs_.limits.in_flight_per_session;
   if (s.open_calls.size - needs_.desk.waiting_of(s.handle) >= most) {
     needs_.answers.error(
@@ -114,7 +116,7 @@ Call *Calls::open(Session &s, Incoming &request, const Target &target) {
   call->start_ns = request.start_ns;
   call->bytes_in = request.message.size();
   if (needs_.recorder.active()) needs_.recorder.begin(*call, request.message.bytes, scan);
-  request.recorded = true;  // with the call
+  request.recorded = true;  // it is recorded with the call
   needs_.deadlines.arm(*call, target.lane->upstream().timeout_ms(scan.method, call->name));
   return call;
 }
@@ -124,7 +126,7 @@ Call *Calls::open(Session &s, Incoming &request, const Target &target) {
 void Calls::advance(Call &call, CallInHand &hand, Next next) {
   while (next.has_value()) {
     next = run(call, hand, *next);
-    // Between two steps the call waits for nothing: only what ends it has an effect.
+    // The call is not waiting between two steps, so only events that end it have an effect.
     if (!next.has_value() || call.events.empty()) continue;
     handle_events(call);
     if (call.ended()) return;
@@ -153,7 +155,8 @@ Calls::Next Calls::check_pins(Call &call, const CallInHand &hand, Step then) {
   return std::nullopt;
 }
 
-// A call that was judged before is not counted again, and what a person has allowed is said.
+// A call that was judged before is not counted again, and the policy is informed of a human
+// approval.
 std::uint32_t Calls::flags_of(Call &call) noexcept {
   const std::uint32_t again = std::exchange(call.judged, true) ? BH_REQUEST_AGAIN : 0;
   return again | (call.approved ? BH_REQUEST_APPROVED : 0);
@@ -199,7 +202,7 @@ Calls::Next Calls::apply(Call &call, CallInHand &hand, const Gate::Decision &dec
     refuse(call, decision);
     return std::nullopt;
   }
-  // A person's answer is to the rules that asked: another one asks anew.
+  // An approval is valid for the rules that required it; any other rule requires a new approval.
   if (call.approved && has_rules(call.approved_rule, decision.rule)) return on;
   return ask_person(call, hand, decision);
 }
@@ -221,14 +224,15 @@ Calls::Next Calls::ask_person(Call &call, const CallInHand &hand, const Gate::De
   return std::nullopt;
 }
 
-// It has waited: its definition may be another one by now, and the server has its whole time.
+// The call has waited: the tool's definition may have changed, and the server gets its full
+// time-out.
 Calls::Next Calls::confirm(Call &call, const CallInHand &hand) {
   const Upstream &upstream = hand.target.lane->upstream();
   needs_.deadlines.arm(call, upstream.timeout_ms(call.method, call.name));
   return check_pins(call, hand, Step::record);
 }
 
-// Where a telemetry plugin commits, the intent is on disk before the call is sent.
+// If a telemetry plugin commits records, the intent is on disk before the call is sent.
 Calls::Next Calls::record(Call &call, const CallInHand &hand) {
   if (!hand.arguments.empty() && needs_.recorder.active()) {
     needs_.recorder.note_rewritten(call, hand.arguments);
@@ -268,10 +272,11 @@ Calls::Next Calls::send(Call &call, const CallInHand &hand) {
   return std::nullopt;
 }
 
-// False: answered here.
+// Returns false if the call was answered here.
 bool Calls::continues_subscription(Call &call, const CallInHand &hand) {
   Lane &lane = *hand.target.lane;
-  // A policy may have taken so long that no session uses the lane, or another one does.
+  // The policy may have taken so long that the lane is no longer used, or is used by another
+  // session only.
   const auto &own = call.session->view->lanes;
   if (std::find(own.begin(), own.end(), &lane) == own.end()) {
     needs_.ends.fail(
@@ -295,7 +300,7 @@ void Calls::handle_events(Call &call) {
   while (!call.ended() && !call.events.empty()) handle(call, call.events.pop());
 }
 
-// An event that came too early or too late for the stage has no effect.
+// An event that does not match the current stage has no effect.
 void Calls::handle(Call &call, CallEvent event) {
   CallEvents &events = call.events;
   switch (event) {
@@ -316,7 +321,7 @@ void Calls::handle(Call &call, CallEvent event) {
     case CallEvent::again:
       return resume(call, Step::pins);
     case CallEvent::timed_out:
-      // Unless a step has armed the deadline of another stage.
+      // A step may have armed the deadline of another stage.
       if (call.deadline_tick == 0) take_time_out(call);
       return;
     case CallEvent::answered:
@@ -338,7 +343,7 @@ void Calls::resume(Call &call, Step step) {
 
 // ---- parking ---------------------------------------------------------------------------------
 
-// False: the call was refused, since too much waits.
+// Returns false if the call was refused because too many bytes are waiting.
 bool Calls::park(Call &call, const CallInHand &hand, Stage stage) {
   if (needs_.parking.park(call, hand, stage)) return true;
   stage == Stage::recording ? refuse_unrecorded(call, too_many_unrecorded)
@@ -348,7 +353,7 @@ bool Calls::park(Call &call, const CallInHand &hand, Stage stage) {
 
 // ---- the policy ------------------------------------------------------------------------------
 
-// The policy is asked once the pool has found no duplicate members.
+// The policy is asked after the pool has found no duplicate members.
 void Calls::check_later(Call &call, const CallInHand &hand) {
   if (!park(call, hand, Stage::checking)) return;
   const Message message = call.parked->message.get();
@@ -360,7 +365,7 @@ void Calls::check_later(Call &call, const CallInHand &hand) {
 
 void Calls::checked(std::uint64_t id, bool duplicates) {
   Call *call = needs_.calls.get(id);
-  if (call == nullptr) return;  // it ended while it waited
+  if (call == nullptr) return;  // it ended while it was waiting
   if (loop().running()) return loop().post_checked(*call, duplicates);
   const CallLoop::Run run(loop());
   take_checked(*call, duplicates);
@@ -418,7 +423,7 @@ void Calls::refuse(Call &call, const Gate::Decision &decision) {
   needs_.answers.error(call.request.reply, call.request.id, code::invalid_request, text);
 }
 
-// ---- people ----------------------------------------------------------------------------------
+// ---- human approval --------------------------------------------------------------------------
 
 void Calls::approval_given(std::uint64_t id, bool allow, ApprovalSurface surface,
                            const ApprovalScope &scope) {
@@ -433,7 +438,7 @@ void Calls::take_approval(Call &call, bool allow, ApprovalSurface surface,
                           const ApprovalScope &wanted) {
   if (call.stage != Stage::approving) return;
   const ApprovalEnd end = allow ? ApprovalEnd::allowed : ApprovalEnd::denied;
-  // Other calls of the tool are not allowed because of rules that were replaced.
+  // If the rules were replaced, the approval does not cover other calls of the tool.
   const bool outdated = wanted.tool && call.rules != rules_;
   const ApprovalScope scope = outdated || !allow ? ApprovalScope{} : wanted;
   const auto question = needs_.desk.close(call, end, surface, scope);
@@ -445,10 +450,10 @@ void Calls::take_approval(Call &call, bool allow, ApprovalSurface surface,
                                                  "and a person has denied it"));
   }
   ++needs_.counters.approvals_allowed;
-  // The grant must not hold for a program that has replaced this server.
+  // The grant must not apply to a program that has replaced this server.
   if (!needs_.draining.has(&hand.target.lane->upstream())) needs_.desk.grant(*question, scope);
   call.approved = true;
-  // The rules may have been replaced while the person thought: what they refuse now is refused.
+  // The rules may have been replaced in the meantime, so the call is judged again.
   advance(call, hand, Step::judge);
 }
 
@@ -504,14 +509,14 @@ void Calls::records_committed() {
   while (!intents_.empty()) {
     const auto [below, id] = intents_.front();
     if (!needs_.recorder.is_committed(below)) return;
-    // A plugin that was asked may have called this function.
+    // A plugin may have called this function from inside the query of its needs.
     if (intents_.empty() || intents_.front().second != id) continue;
     intents_.pop_front();
     if (Call *call = needs_.calls.get(id)) loop().post(*call, CallEvent::committed);
   }
 }
 
-// At once: its record would wait for the same disk.
+// The error is sent immediately: its own record would wait for the same disk.
 void Calls::refuse_unrecorded(Call &call, std::string_view text) {
   ++needs_.counters.refused_unrecorded;
   needs_.ends.finish(call, BH_OUTCOME_ERROR, 0, {}, text, error_object(code::internal_error, text));

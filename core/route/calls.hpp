@@ -1,35 +1,35 @@
-// The request pipeline. Every request to a server takes the same steps in the same order:
+// The request pipeline. Every request to a server goes through the same steps in the same order:
 //
-//   pins -> judge -> (a person) -> confirm -> record -> send -> the server -> judge the answer
+//   pins -> judge -> (approval) -> confirm -> record -> send -> the server -> judge the answer
 //
 // A step that has to wait parks the call with its message (Call::parked) and ends the loop; the
-// event that it waits for resumes the call. After any wait the call is judged again if the rules
-// have changed since, and the definition of its tool is compared again.
+// event that the call waits for resumes it. After any wait, the tool's definition is compared with
+// the approved one again. If the rules have changed during the wait, the call is also judged again.
 //
 //   stage             waits for                          time-out (stage.hpp)
 //   awaiting_list     the lists of servers; no call yet  limits.first_list_wait_ms
 //   checking          the pool (duplicate members)       limits.policy_timeout_ms, longer by size
 //   deciding          the policy                         likewise
-//   approving         a person                           limits.approval_timeout_ms
-//   recording         its intent's record                BH_TELEMETRY_COMMIT_MS
+//   approving         a human approver                   limits.approval_timeout_ms
+//   recording         the intent record                  BH_TELEMETRY_COMMIT_MS
 //   queued            its turn in a lane                 the server's time-out
 //   at_server         the server                         the server's time-out
-//   suspended         its client, whom the server asked  limits.ask_timeout_ms for each request
+//   suspended         the client, asked by the server    limits.ask_timeout_ms for each request
 //   answer_checking   the pool                           limits.policy_timeout_ms, longer by size
 //   answer_deciding   the policy                         likewise
 //
-// A new stage (the next revision has two: a call whose client is asked for input with its answer,
-// and one that was retracted while its server still works on it) is a value of Stage, its time in
-// stage_time_ms() and its handler in take_time_out(); the event that ends it is a value of
-// CallEvent with its handler in handle(). None of these switches has a default: the compiler names
-// what is missing. A client that retries replaces Call::request and continues with the step that
-// follows.
+// To add a stage, add a value to Stage, its time to stage_time_ms() and its handler to
+// take_time_out(). Add a value to CallEvent for the event that ends the stage, and its handler to
+// handle(). These switches have no default, so the compiler reports what is missing. The next
+// protocol revision has two new stages: a call whose answer asks the client for input, and a
+// retracted call on which its server is still working. When a client retries, Call::request
+// is replaced and the call continues with the next step.
 //
-// Steps do not nest: what arrives while one runs is queued on its call (call_events.hpp) and
-// handled after it; see CallLoop. CallParking holds calls that wait, CallAnswers does what follows
-// the server's answer, CallEnds ends calls.
+// Steps do not nest: an event that arrives while a step runs is queued on its call
+// (call_events.hpp) and handled after the step; see CallLoop. CallParking holds waiting calls,
+// CallAnswers handles the server's answer, and CallEnds ends calls.
 //
-// Thread: I/O thread. Owned by the Router.
+// Runs on the I/O thread. Owned by the Router.
 #pragma once
 
 #include <cstdint>
@@ -64,8 +64,8 @@ namespace bulkhead {
 
 class Calls final : public Asks::Forms, public CallLoop::Handler {
  public:
-  // How often the policy is asked in one step if it changes its rules each time; then the call is
-  // refused.
+  // The maximum number of policy evaluations in one step if the policy changes its rules each time;
+  // after that, the call is refused.
   static constexpr std::uint32_t max_rounds = 8;
 
   struct Needs {
@@ -77,7 +77,7 @@ class Calls final : public Asks::Forms, public CallLoop::Handler {
     Deadlines &deadlines;
     const Gate &gate;
     const Judge &judge;
-    DuplicateChecks &checks;  // whose results come to checked()
+    DuplicateChecks &checks;  // reports its results to checked()
     const CallParking &parking;
     ApprovalDesk &desk;
     Recorder &recorder;
@@ -87,39 +87,40 @@ class Calls final : public Asks::Forms, public CallLoop::Handler {
     CallAnswers &call_answers;
     CallEnds &ends;
     std::function<void(std::int32_t level, std::string_view text)> log;
-    // The policy's answer under this number is no longer awaited; late: it timed out.
+    // Called when the policy's answer under this number is no longer awaited; `late` if it timed
+    // out.
     std::function<void(std::uint64_t number, bool late)> on_unanswered;
   };
   explicit Calls(Needs needs) : needs_(std::move(needs)) {}
 
-  // Starts the call. The request is answered now or later. If a step of another call runs, the call
-  // waits for its end.
+  // Starts the call. The request is answered now or later. If a step of another call is running,
+  // the call starts after that step.
   void begin(Session &session, Incoming &request, CallInHand &hand);
-  // The gateway is stopping: running calls continue, new ones are refused.
+  // The gateway is stopping: running calls continue, and new calls are refused.
   void refuse_new_calls() noexcept { stopping_ = true; }
 
-  // ---- events that calls wait for; queued if a step runs ----
-  // The rules were replaced, or need other facts: calls that wait are judged again before they are
-  // sent.
+  // ---- events that calls wait for; queued while a step runs ----
+  // The rules were replaced, or now need other facts: waiting calls are judged again before they
+  // are sent.
   void rules_changed() noexcept { ++rules_; }
   // The policy has decided about a call or its answer.
   void decided(std::uint64_t call, const Gate::Decision &decision);
-  // The pool has looked for duplicate members in a call or its answer.
+  // The pool has checked a call or its answer for duplicate members.
   void checked(std::uint64_t call, bool duplicates);
   void approval_given(std::uint64_t call, bool allow, ApprovalSurface surface,
                       const ApprovalScope &scope);
-  // A person's answer. BH_E_NOT_FOUND: no call waits for it. BH_E_INVALID: unknown
-  // scope.
+  // A human approver's answer. Fails with BH_E_NOT_FOUND if no call waits for it, and with
+  // BH_E_INVALID if the scope is unknown.
   Result<void> answer_approval(const ApprovalAnswer &answer);
   // The client's answer to the approval form.
   void form_answered(std::uint64_t call, const Message &answer) override;
-  // The client cannot be asked, or no longer; others may still answer.
+  // The client cannot be asked, or can no longer answer; other approvers may still answer.
   void form_lost(std::uint64_t call) override;
-  // The client has ended its input: nothing that waits for a person may run unseen.
+  // The client has closed its input: calls that wait for approval must not run unobserved.
   void withdraw_questions(const Session &session);
   void records_committed();
-  // The call's turn in its lane has come. False: the rules have changed and it has left the lane;
-  // it is submitted again, or has ended or is about to.
+  // The call's turn in its lane has come. Returns false if the rules have changed: the call has
+  // left the lane and is submitted again, has ended, or is about to end.
   bool may_be_sent(Call &call);
   void timed_out(Call &call);
   // CallLoop::Handler
@@ -127,7 +128,7 @@ class Calls final : public Asks::Forms, public CallLoop::Handler {
 
  private:
   enum class Step : std::uint8_t { pins, judge, confirm, record, send };
-  using Next = std::optional<Step>;  // nothing: the call waits, or has ended
+  using Next = std::optional<Step>;  // nullopt if the call waits or has ended
 
   void advance(Call &call, CallInHand &hand, Next next);
   Next run(Call &call, CallInHand &hand, Step step);
@@ -164,7 +165,7 @@ class Calls final : public Asks::Forms, public CallLoop::Handler {
   CallLoop &loop() noexcept { return needs_.loop; }
 
   const Needs needs_;
-  std::deque<std::pair<std::uint64_t, std::uint64_t>> intents_;  // record's barrier, call
+  std::deque<std::pair<std::uint64_t, std::uint64_t>> intents_;  // barrier of the record, call
   std::uint32_t rules_ = 1;                                      // generation of the rules in force
   bool stopping_ = false;
 };

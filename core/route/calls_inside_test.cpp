@@ -1,5 +1,5 @@
-// Connectors, policies, clients and telemetry plugins that call back from inside a step: what they
-// report is handled after the step, as if it had arrived then.
+// Connectors, policies, clients and telemetry plugins that call back from inside a step: their
+// events are handled after the step, as if they had arrived then.
 #include <algorithm>
 #include <catch2/catch.hpp>
 #include <initializer_list>
@@ -16,7 +16,7 @@ namespace {
 
 using Happen = std::function<void(World &)>;
 
-// A step from inside of which something can happen, and where the step leads.
+// A step inside which an event can arrive, and the stage after the step.
 struct StepCase {
   const char *name;
   const char *leads_to;
@@ -92,28 +92,29 @@ const std::vector<StepCase> steps = {
      }},
 };
 
-// What happens in the stage that the step leads to, except for what comes too early for it.
+// The result of an event inside a step: as in the stage after the step, unless the event is too
+// early for that stage.
 std::string expected_inside(const StepCase &step, const std::string &what) {
   const std::string name = step.name, leads_to = step.leads_to;
   const bool question = name.starts_with("the policy's question");
   const auto is_one_of = [&](std::initializer_list<const char *> all) {
     return std::find(all.begin(), all.end(), what) != all.end();
   };
-  if (leads_to == "result") return leads_to;  // the answer was first
-  // A stage with a time-out of its own has armed it.
+  if (leads_to == "result") return leads_to;  // the answer came first
+  // A stage with its own time-out has armed it.
   const bool server_time = leads_to == "at server" || leads_to == "queued";
   if (what == "time" && !server_time && name != "the approval form") return leads_to;
-  // No server has it yet, and no person was asked.
+  // No server has received the call yet, and no approver was asked.
   if (question && is_one_of({"server answers", "server fails", "input ends"})) return leads_to;
-  // The rules of the verdict were replaced before it came: the policy is asked again.
+  // The rules were replaced before the verdict arrived: the policy is asked again.
   if (question && leads_to == "deciding" && what == "allowed by old rules") return leads_to;
   if (question && leads_to != "deciding" &&
       is_one_of({"allowed by old rules", "committed, rules: no", "its turn, rules: no"})) {
     return "MCP request blocked by policy (rule)";
   }
-  // What was committed is what had been recorded before.
+  // Only records that were written before are committed.
   if (name == "the intent" && is_one_of({"committed", "committed, rules: no"})) return leads_to;
-  // The answer to the form does not accept.
+  // The answer to the form does not allow the call.
   if (name == "the approval form" && what == "ask answered") {
     return "MCP request blocked by policy (rule): needs approval, and a person has denied it";
   }
@@ -217,7 +218,7 @@ TEST_CASE("clients and servers that answer inside each call do not nest") {
   CHECK(deepest <= 2);
   CHECK(w.table.size() == 0);
   CHECK(w.exchange_table.size() == 0);
-  // Slots are reused while this continues.
+  // Slots are reused during the loop.
   CHECK((w.id & (CallTable::max_size - 1)) <= 2);
 }
 
@@ -276,7 +277,7 @@ TEST_CASE("an answer inside of sending, and a second one") {
   w.lane.inside = [&] {
     w.find_call();
     w.server_answers(1);
-    // The exchange has ended: what follows is a stray answer.
+    // The exchange has ended, so a further answer is a stray answer.
     CHECK(w.table.get(w.id)->exchange == nullptr);
     CHECK(w.exchange_table.size() == 0);
     CHECK(w.lane.in_flight == 0);
@@ -317,7 +318,7 @@ TEST_CASE("a call allocates nothing in steady state, answered later or inside of
   for (const bool inside : {false, true}) {
     INFO((inside ? "inside" : "later"));
     at_once = inside;
-    call();  // the slots of the tables
+    call();  // allocates the slots of the tables
     w.loop->poll(0);
     const std::size_t before = count_allocations();
     for (int i = 0; i < 10; ++i) call();

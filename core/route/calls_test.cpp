@@ -1,4 +1,4 @@
-// Every stage in which a call can be, and everything that can happen to it there.
+// Every stage of a call, and every event that can happen in it.
 #include "route/calls.hpp"
 
 #include <catch2/catch.hpp>

@@ -120,14 +120,14 @@ void ClientAnswers::put_in_batch(std::uint64_t batch, const bh_str *parts, std::
 void ClientAnswers::batch_message_done(std::uint64_t batch) {
   const auto complete = batches_.end_one(batch);
   if (!complete) return;
-  // Without a text all of its requests were cancelled.
+  // If there is no text, all requests of the batch were cancelled.
   if (complete->body.empty() && complete->expects_answer) return none(complete->reply);
   if (complete->body.empty()) return;
   const bh_str part = bh::str(complete->body);
   answer(complete->reply, &part, 1);
 }
 
-// ---- what was held ---------------------------------------------------------------------------
+// ---- held answers ----------------------------------------------------------------------------
 
 void ClientAnswers::released(const ReplyTo &reply, const bh_str *parts, std::uint32_t count,
                              std::uint32_t http_status, bool withheld) {

@@ -1,6 +1,6 @@
-// Messages to clients: exactly one answer for each request, notifications and requests.
+// Messages to clients: exactly one answer for each request, and also notifications and requests.
 //
-// Thread: I/O thread. Owned by the Router.
+// Runs on the I/O thread. Owned by the Router.
 #pragma once
 
 #include <cstdint>
@@ -21,7 +21,7 @@
 
 namespace bulkhead {
 
-// A client's request while it is handled: until it is answered, parked in a call or waits for a
+// A client's request while it is handled, until it is answered, parked in a call, or waits for a
 // list. Borrows the message.
 struct Incoming {
   ReplyTo reply;
@@ -34,45 +34,47 @@ struct Incoming {
 
 class ClientAnswers {
  public:
-  // on_sent: an answer was sent; the gateway may be idle.
+  // on_sent is called when an answer was sent: the gateway may be idle.
   ClientAnswers(Sessions &sessions, Recorder &recorder, Reactor &reactor, const Limits &limits,
                 RouterCounters &counters, std::function<void()> on_sent);
 
-  // The ledger is notified of each answer, which proves that the process works. May be null.
+  // The ledger is notified of each answer, which proves that the process is working. May be null.
   void use_ledger(Ledger *ledger) noexcept { ledger_ = ledger; }
 
-  // Sets the function that is called before the answer to a sessionless message is sent, with which
-  // its session ends.
+  // Sets the function that is called before the answer to a sessionless message is sent. The
+  // session of the message ends with this answer.
   void on_sessionless_answer(std::function<void(Session &)> f) {
     on_sessionless_answer_ = std::move(f);
   }
 
-  // Passes a message to the session's transport. Inside, the client may do anything but end its
-  // session; see sending().
+  // Passes a message to the session's transport. During this call, the client may do anything
+  // except end its session; see sending().
   void send(const ReplyTo &reply, std::uint32_t kind, const bh_str *parts, std::uint32_t count,
             std::uint32_t http_status = 0);
   void event(const ReplyTo &reply, std::string_view text);
-  // A transport's send() is running.
+  // Returns true while a transport's send() is running.
   bool sending() const noexcept { return sending_ != 0; }
 
-  // ---- answers: they wait for their batch, and for their records if these are committed ----
-  // may_have_run: a server may have executed the request.
+  // ---- answers ----
+  // Held until their batch is complete and, if a plugin commits records, until their records are
+  // committed. may_have_run is true if a server may have executed the request.
   void answer(const ReplyTo &reply, const bh_str *parts, std::uint32_t count,
               std::uint32_t http_status = 0, bool may_have_run = true);
   void result(const ReplyTo &reply, std::string_view id_token, std::string_view result);
   void error(const ReplyTo &reply, std::string_view id_token, std::int32_t error_code,
              std::string_view text, std::uint32_t http_status = 0, std::string_view data = {},
              bool may_have_run = false);
-  // Likewise for a request that is being handled; also records it.
+  // The same for a request that is being handled; these functions also record it.
   void result(Incoming &request, std::string_view result);
   void error(Incoming &request, std::int32_t error_code, std::string_view text,
              std::uint32_t http_status = 0, std::string_view data = {});
-  // Sends an error that does not wait for a record: it reports a missing record, or has none.
+  // Sends an error that does not wait for a record, because it reports a missing record or has
+  // none.
   void unrecorded_error(const ReplyTo &reply, std::string_view id_token, std::int32_t error_code,
                         std::string_view text, std::uint32_t http_status = 0);
-  // Releases the place that waits for the answer of a cancelled request, which gets none.
+  // Releases the slot that waits for the answer to a cancelled request; no answer is sent.
   void none(const ReplyTo &reply);
-  // Records a request that ends here, unless it is recorded.
+  // Records a request that ends here, unless it is already recorded.
   void record(Incoming &request, std::uint32_t outcome, std::string_view error,
               std::string_view response);
 

@@ -11,7 +11,7 @@ using namespace bulkhead;
 
 namespace {
 
-// A telemetry plugin that commits, and does so when it is told to.
+// A telemetry plugin that commits records when the test requests it.
 const bh_telemetry committing = {
     sizeof(bh_telemetry),
     0,
@@ -122,7 +122,7 @@ TEST_CASE("a batch is answered as one array, when its last request is") {
   const std::uint64_t batch = batches.open(w.to(5));
   for (int i = 0; i < 3; ++i) REQUIRE(batches.add(batch));
   batches.expect_answer(batch);
-  w.answers.batch_message_done(batch);  // all of it has been read
+  w.answers.batch_message_done(batch);  // the whole batch has been read
   w.answers.result(w.to(5, batch), "1", "{}");
   w.answers.batch_message_done(batch);  // a notification
   CHECK(w.client.sent.empty());
@@ -197,7 +197,7 @@ TEST_CASE("an answer waits until its record is committed, and those behind it wa
   w.answers.records_committed();
   REQUIRE(w.client.sent.size() == 1);
   CHECK(w.last().find(R"("result":{"n":1})") != std::string::npos);
-  CHECK(w.idle_checks == 0);  // one still waits
+  CHECK(w.idle_checks == 0);  // one answer is still held
 
   w.recorder.set_committed(&w, w.recorder.barrier());
   w.answers.records_committed();
@@ -236,7 +236,7 @@ TEST_CASE("without records that are committed in time an error stands for the an
   struct Again {
     static void look(void *arg) {
       World &world = *static_cast<Ends *>(arg)->w;
-      // Not a matter of how long it takes: it goes on until all three have left.
+      // Independent of timing: repeats until all three answers have been sent.
       if (world.client.sent.size() >= 3) return world.reactor->stop();
       world.reactor->timer_start(arg, 100, &Again::look, arg);
     }

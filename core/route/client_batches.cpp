@@ -11,9 +11,9 @@
 namespace bulkhead {
 namespace {
 
-constexpr std::size_t max_repeated_id = 1024;  // in an error that stands for an answer
+constexpr std::size_t max_repeated_id = 1024;  // in an error that replaces an answer
 
-// Of an answer; empty: it has none, or one that is too long to be repeated.
+// Returns the id of an answer; empty if it has none or the id is too long to be repeated.
 std::string id_of(std::string_view answer) {
   mcp::Scan scan;
   mcp::ScanError error;

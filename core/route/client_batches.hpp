@@ -1,7 +1,7 @@
 // JSON-RPC batches of clients: collects the answers to the requests of a batch until it is
 // complete.
 //
-// Thread: I/O thread. Owned by ClientAnswers.
+// Runs on the I/O thread. Owned by ClientAnswers.
 #pragma once
 
 #include <cstddef>
@@ -21,26 +21,27 @@ class ClientBatches {
  public:
   ClientBatches(Sessions &sessions, const Limits &limits) : sessions_(sessions), limits_(limits) {}
 
-  // Opens a batch whose answer is sent to `reply`. It is complete when end_one() was called once
-  // for the batch itself and once for each message counted by add().
+  // Opens a batch whose answer is sent to `reply`. The batch is complete when end_one() has been
+  // called once for the batch itself and once for each message counted by add().
   std::uint64_t open(const ReplyTo &reply);
-  // Opens a batch of one message whose answer is discarded: for requests that the gateway makes on
-  // behalf of a client.
+  // Opens a batch of one message whose answer is discarded. Used for requests that the gateway
+  // makes on behalf of a client.
   std::uint64_t open_silent(const ReplyTo &reply);
-  // Counts a message. False: the batch has ended with its session.
+  // Counts a message. Returns false if the batch has ended with its session.
   bool add(std::uint64_t batch);
   // A message of the batch is a request: an answer is expected, even if all requests are cancelled.
   void expect_answer(std::uint64_t batch);
-  // Adds the answer to a request. Collected answers have the same limit as the write queue of a
-  // transport, limits.write_queue_bytes for each session; beyond it, an error replaces the answer.
+  // Adds the answer to a request. The collected answers of a session are limited to
+  // limits.write_queue_bytes, like the write queue of a transport. Beyond this limit, an error
+  // replaces the answer.
   void put(std::uint64_t batch, const bh_str *parts, std::uint32_t count);
 
   struct Complete {
     ReplyTo reply;
-    std::string body;  // an array; empty: there is no answer in it
+    std::string body;  // an array; empty if it contains no answer
     bool expects_answer = false;
   };
-  // A message was handled. Returns the batch if it was the last one; the batch has ended then.
+  // A message was handled. If it was the last one, the batch ends and is returned.
   std::optional<Complete> end_one(std::uint64_t batch);
   void forget_session(std::uint64_t session);
 

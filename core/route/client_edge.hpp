@@ -2,7 +2,7 @@
 // depends on a revision: handshake, session, capabilities, methods, the meaning of notifications,
 // and the form of results (ResultForm).
 //
-// Thread: I/O thread. Owned by the Router.
+// Runs on the I/O thread. Owned by the Router.
 #pragma once
 
 #include "route/client_answers.hpp"
@@ -14,10 +14,10 @@ namespace bulkhead {
 class ClientEdge {
  public:
   virtual ~ClientEdge() = default;
-  // The message belongs to this generation. ClientMessages tries its edges in order; the first
-  // match handles the message.
+  // Returns true if the message belongs to this generation. ClientMessages tries its edges in
+  // order; the first match handles the message.
   virtual bool speaks(const Session &session, const mcp::Scan &message) const = 0;
-  // The request starts a session, and cannot be handled as a sessionless message.
+  // Returns true if the request starts a session and cannot be handled as a sessionless message.
   virtual bool begins_session(const mcp::Scan &request) const = 0;
   virtual bool takes_batches(const Session &session) const = 0;
   // Answers the request, now or later. The session may have ended when this returns.

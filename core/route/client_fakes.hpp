@@ -1,4 +1,5 @@
-// What tests of the client side share: a client that keeps what it is sent, and sessions of it.
+// Shared by the tests of the client side: a client that stores the messages it receives, and its
+// sessions.
 #pragma once
 
 #include <functional>
@@ -11,7 +12,8 @@
 
 namespace bulkhead {
 
-// Calls the function, if there is one, and only this time: for what a fake does from inside.
+// Calls the function, if one is set, and clears it. Used for actions that a fake performs inside a
+// call.
 inline void call_once(std::function<void()> &f) {
   if (f) std::exchange(f, nullptr)();
 }
@@ -26,7 +28,7 @@ struct FakeClient : ClientEnd {
   };
   std::vector<Sent> sent;
   std::vector<bh_session> ended;
-  std::function<void()> inside;  // the next send()
+  std::function<void()> inside;  // called inside the next send()
 
   void send(const bh_outgoing &m) override {
     std::string text;

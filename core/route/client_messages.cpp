@@ -45,7 +45,7 @@ bool ClientMessages::handle(Session &s, const ReplyTo &reply, std::string_view m
   }
 }
 
-// False: it is no message, or too large; that has been answered.
+// Returns false if the text is not a valid message or is too large; it has then been answered.
 bool ClientMessages::take_apart(const ReplyTo &reply, std::string_view message, mcp::Scan *scan,
                                 bh_delivery *out) {
   mcp::ScanError error;
@@ -111,8 +111,8 @@ void ClientMessages::notification(Session &s, ClientEdge &edge, const Message &m
   edge.notification(s, message);
 }
 
-// Handled in order, and answered as one array. They do not nest: an array inside an array is no
-// message.
+// The messages are handled in order and answered as one array. Batches do not nest: an array inside
+// an array is not a valid message.
 bool ClientMessages::batch(Session &s, const ClientEdge &edge, const ReplyTo &reply,
                            std::string_view message) {
   if (!edge.takes_batches(s)) {

@@ -1,7 +1,8 @@
 // Scans the messages of clients and dispatches them: requests and notifications to the edge of
-// their protocol generation, answers to Asks. The counterpart of WireEdge.
+// their protocol generation, and answers to Asks. The counterpart of WireEdge.
 //
-// Thread: I/O thread. Owned by the Router. Limits: limits.message_bytes; 256 messages in a batch.
+// Runs on the I/O thread. Owned by the Router. Limits: limits.message_bytes; 256 messages in a
+// batch.
 #pragma once
 
 #include <string_view>
@@ -37,12 +38,12 @@ class ClientMessages {
   };
   explicit ClientMessages(Needs needs) : needs_(needs), edges_{&needs_.edge} {}
 
-  // Adds an edge that is tried before the present ones. Borrowed.
+  // Adds an edge that is tried before the existing edges. Borrowed.
   void add(ClientEdge &edge) { edges_.insert(edges_.begin(), &edge); }
 
-  // True: an answer was or will be sent. The session may have ended when this returns.
+  // Returns true if an answer was or will be sent. The session may have ended when this returns.
   bool handle(Session &session, const ReplyTo &reply, std::string_view message, bh_delivery *out);
-  // Handles a single request: one that has waited, or one made on behalf of the client.
+  // Handles a single request that has waited or that is made on behalf of the client.
   void request(Session &session, Incoming &request) {
     handle_request(session, edge_of(session, *request.message.scan), request);
   }

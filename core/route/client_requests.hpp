@@ -1,5 +1,7 @@
-// The requests of clients that have the same meaning in all generations of the protocol: lists, and
-// calls of a server. Owner: the Router. Thread: [io].
+// The client requests that have the same meaning in all protocol generations: lists, and calls to
+// servers.
+//
+// Runs on the I/O thread. Owned by the Router.
 #pragma once
 
 #include "profile/profile.hpp"
@@ -24,10 +26,10 @@ class ClientRequests {
   };
   explicit ClientRequests(Needs needs) : needs_(needs) {}
 
-  // Answers a request of a session that has a view, now or later; one that is neither a list nor a
-  // call with "Method not found".
+  // Answers a request of a session that has a view, now or later. A request that is neither a list
+  // nor a call is answered with "Method not found".
   void answer(Session &session, Incoming &request);
-  // False: the profile does not offer the method, and the request is answered.
+  // Returns false if the profile does not offer the method; the request is then already answered.
   bool offers(Incoming &request);
 
  private:

@@ -1,5 +1,5 @@
-// What clients are connected, for `bulkhead status`. The texts come from clients: a program that
-// shows them must escape what its own display interprets.
+// The connected clients, for `bulkhead status`. The texts come from clients: a program that
+// displays them must escape the characters that its display interprets.
 #pragma once
 
 #include <cstddef>
@@ -10,10 +10,11 @@ namespace bulkhead {
 
 // The open sessions of clients with the same names.
 struct ClientStatus {
-  // In a list; further names are in the number of all sessions only.
+  // The maximum length of a list; clients with other names are only included in the total number of
+  // sessions.
   static constexpr std::size_t max_listed = 64;
 
-  std::string claimed_name;  // the client's own claim (clientInfo.name); nothing verifies it
+  std::string claimed_name;  // the client's own claim (clientInfo.name), which is not verified
   std::string process_name, transport;  // as reported by the transport
   std::uint64_t sessions = 0;
   std::uint64_t calls = 0;  // of these sessions, in this process

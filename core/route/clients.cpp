@@ -10,7 +10,7 @@
 namespace bulkhead {
 namespace {
 
-// Drops the messages of a session whose client has gone, until it is closed.
+// Drops the messages of a session whose client is gone, until the session is closed.
 class NoClient final : public ClientEnd {
  public:
   void send(const bh_outgoing &) override {}
@@ -99,7 +99,7 @@ bh_status Clients::deliver(bh_session handle, std::uint64_t stream, std::string_
   return BH_OK;
 }
 
-// BH_OK: the struct is what bh_incoming allows.
+// Returns BH_OK if the struct is valid for bh_incoming.
 bh_status Clients::check_incoming(const ClientEnd &end, const bh_incoming &in, bh_error *error) {
   if (const bh_status s = bh::check_headers(bh::headers(in), error); s != BH_OK) return s;
   if (in.session == 0) {
@@ -154,8 +154,8 @@ void Clients::stream_gone(const ClientEnd &end, std::uint64_t stream) {
   if (handle != 0) close(handle, BH_SESSION_GONE);
 }
 
-// Before its answer is sent: the stream ends with it, and the session at the end of the turn unless
-// deliver_sessionless() is about to end it.
+// Called before the answer is sent. The stream ends with the answer, and the session ends at the
+// end of the turn unless deliver_sessionless() is about to end it.
 void Clients::end_sessionless(const Session &s) {
   sessionless_.take(*s.end, s.stream);
   if (s.sessionless == Session::Sessionless::waits) close(s.handle, BH_SESSION_GONE);
@@ -176,8 +176,8 @@ void Clients::close(bh_session handle, std::uint32_t how) {
   needs_.on_idle();
 }
 
-// From inside a transport's send(): its caller may be iterating over sessions. Or from inside a
-// step of a call: the session's calls get no further. The end may go at once.
+// Used inside a transport's send(), whose caller may be iterating over sessions, and inside a step
+// of a call, so that the session's calls stop there. The transport may release `end` immediately.
 void Clients::close_later(Session &s, std::uint32_t how) {
   static NoClient no_client;
   if (how != BH_SESSION_INPUT_ENDED) {
@@ -193,7 +193,7 @@ void Clients::close_pending() {
   for (const auto &[handle, how] : std::exchange(closing_, {})) close(handle, how);
 }
 
-// The client can no longer answer an ask; the call continues, and the server decides.
+// The client can no longer answer asks. Its calls continue, and the server decides how to proceed.
 void Clients::end_input(Session &s) {
   s.input_ended = true;
   needs_.asks.session_ended(s.handle);

@@ -1,8 +1,8 @@
-// The sessions of clients, as transports use them: open, deliver, close. A sessionless message is
-// handled in a session of its own that ends with the answer.
+// The sessions of clients, as used by transports: open, deliver, close. A sessionless message is
+// handled in a temporary session that ends with the answer.
 //
-// Thread: I/O thread. Owned by the Router. Limits: limits.sessions, and the same number of
-// sessionless messages that wait for their answers.
+// Runs on the I/O thread. Owned by the Router. Limits: limits.sessions, and the same number of
+// pending sessionless messages.
 #pragma once
 
 #include <cstddef>
@@ -66,23 +66,25 @@ class Clients {
   bh_status deliver_message(ClientEnd &end, const bh_incoming &message, bh_delivery *out);
   // Cancels the sessionless message of that stream.
   void stream_gone(const ClientEnd &end, std::uint64_t stream);
-  // how: BH_SESSION_*.
+  // `how` is BH_SESSION_*.
   void close(bh_session session, std::uint32_t how);
-  // Ends all sessions for this reason and opens no further one.
+  // Ends all sessions for this reason and refuses new ones.
   void end_all(std::string_view reason);
 
-  // Sets the name of the client's process for all further messages of the session.
+  // Sets the name of the client's process for all subsequent messages of the session.
   void set_process_name(bh_session session, std::string_view name);
-  // The facts of a session that are sealed into its id. Empty: unknown or not initialized.
+  // The facts of a session that are sealed into its id. facts() returns nullopt if the session is
+  // unknown or not initialized.
   struct Facts {
     std::uint8_t revision = 0;
     ClientCaps caps = 0;
     std::string principal;
   };
   std::optional<Facts> facts(bh_session session) const;
-  // The open sessions by the names of their clients, at most ClientStatus::max_listed entries.
+  // Returns the open sessions, grouped by the names of their clients; at most
+  // ClientStatus::max_listed entries.
   std::vector<ClientStatus> list() const;
-  // Without the sessions of sessionless messages.
+  // Excludes the sessions of sessionless messages.
   std::size_t count() const noexcept { return needs_.sessions.size() - sessionless_count_; }
 
  private:

@@ -5,7 +5,7 @@
 #include <new>
 
 #ifndef __has_feature
-#define __has_feature(x) 0  // of clang only
+#define __has_feature(x) 0  // only clang defines it
 #endif
 
 namespace {

@@ -1,5 +1,5 @@
-// How often operator new was called in a test that is linked with count_allocations.cpp. Under
-// ThreadSanitizer, which defines the operators itself, always 0.
+// Returns the number of operator new calls in a test that is linked with count_allocations.cpp.
+// Always returns 0 under ThreadSanitizer, which defines the operators itself.
 #pragma once
 
 #include <cstddef>

@@ -1,4 +1,4 @@
-// Counters since the start, for status and metrics. Thread: I/O thread. Owned by the Router.
+// Counters since the start, for status and metrics. Used on the I/O thread. Owned by the Router.
 #pragma once
 
 #include <cstdint>
@@ -19,7 +19,7 @@ struct RouterCounters {
   std::uint64_t dropped_events = 0;      // notifications without a receiver
   std::uint64_t refused_unrecorded = 0;  // requests that could not be recorded
   std::uint64_t answers_withheld = 0;    // answers whose records were not committed in time
-  std::uint64_t dropped_details = 0;     // invalid events of tools plugins, or beyond the limit
+  std::uint64_t dropped_details = 0;     // invalid or excess events of tools plugins
   std::uint64_t dropped_members = 0;     // unknown envelope members of messages
 };
 

@@ -1,5 +1,6 @@
-// Deadlines of calls and of the requests of lanes, on one timer. Thread: I/O thread. Owned by the
-// Router.
+// Deadlines of calls and of the lanes' own requests, on one timer.
+//
+// Runs on the I/O thread. Owned by the Router.
 #pragma once
 
 #include <cstdint>
@@ -14,7 +15,8 @@ namespace bulkhead {
 
 class Deadlines {
  public:
-  // The functions receive what is due; it is disarmed, and may be ended inside.
+  // Each function receives an object whose deadline has passed. It is already disarmed, and the
+  // function may end it.
   struct OnDue {
     std::function<void(Call &)> call;
     std::function<void(Exchange &)> exchange;
@@ -24,9 +26,9 @@ class Deadlines {
   Deadlines(const Deadlines &) = delete;
   Deadlines &operator=(const Deadlines &) = delete;
 
-  // Replaces the deadline; its resolution is CallTable::tick_ms.
+  // Replaces the deadline; the resolution is CallTable::tick_ms.
   void arm(Call &call, std::uint64_t timeout_ms);
-  // Of a lane's own exchange: the deadline of a call's exchange is the call's.
+  // For a lane's own exchange; the exchange of a call uses the deadline of the call.
   void arm(Exchange &exchange, std::uint64_t timeout_ms);
   // The call has no deadline until it is armed again.
   void suspend(Call &call) { calls_.disarm(call); }

@@ -62,7 +62,7 @@ void Draining::look() {
   for (const auto &upstream : list_) {
     std::vector<Lane *> done;
     for (const auto &lane : upstream->lanes()) {
-      // Without a connection, and there will be none, nothing can continue.
+      // A lane that has lost its connection will not get a new one, so its calls cannot continue.
       const bool over = now >= upstream->drain_until_ns || lane->state() == LaneState::waiting;
       if (over) end_calls(*lane);
       if (!is_busy(*lane)) done.push_back(lane.get());

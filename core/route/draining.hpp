@@ -1,7 +1,7 @@
-// Servers that were removed from the profile or changed: they are in no view and end with their
+// Servers that were removed from the profile or changed. They are in no view and end with their
 // last call.
 //
-// Thread: I/O thread. Owned by the Router. Limit: limits.drain_ms.
+// Runs on the I/O thread. Owned by the Router. Limit: limits.drain_ms.
 #pragma once
 
 #include <cstddef>
@@ -21,11 +21,11 @@ class Draining {
   class Owner {
    public:
     virtual ~Owner() = default;
-    // Calls that are parked before they reach this lane.
+    // Returns the calls that are parked before they reach this lane.
     virtual std::vector<std::uint64_t> waiting_for(const Lane &lane) const = 0;
     // Fails a call that has exceeded limits.drain_ms or cannot finish, and notifies its server.
     virtual void end_drained(Call &call, Lane &lane) = 0;
-    // The last lane of a server has ended. Called from the event loop, not from inside another
+    // The last lane of a server has ended. Called from the event loop, never from inside another
     // call.
     virtual void drained() = 0;
   };
@@ -35,10 +35,10 @@ class Draining {
   Draining(const Draining &) = delete;
   Draining &operator=(const Draining &) = delete;
 
-  // The servers have been removed from all views.
+  // Adds servers that have been removed from all views.
   void add(Upstreams::List gone);
-  // A call has ended or left its lane. Checks in a later turn of the loop, since the caller may be
-  // inside a function of that lane.
+  // A call has ended or left its lane. The check runs in a later turn of the loop, because the
+  // caller may be inside a function of that lane.
   void look_later();
   // Ends all draining servers now.
   void end_all();

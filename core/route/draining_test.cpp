@@ -1,4 +1,4 @@
-// Servers that were removed: they end with their last call, or when their time is over.
+// Removed servers: they end with their last call, or when their time has expired.
 #include "route/draining.hpp"
 
 #include <catch2/catch.hpp>

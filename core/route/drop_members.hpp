@@ -1,4 +1,4 @@
-// Removes the members of a message that neither rules nor approvers would see. Any thread.
+// Removes the members of a message that neither rules nor approvers would see. Thread-safe.
 #pragma once
 
 #include <cstdint>
@@ -10,8 +10,8 @@
 
 namespace bulkhead {
 
-// Drops them of a message that was scanned, and scans what is left. *room keeps that, as long as it
-// is used. How many there were.
+// Removes these members from a scanned message and scans the result. *room stores the result and
+// must outlive its use. Returns the number of removed members.
 inline std::uint64_t drop_members(const Profile &profile, std::string_view *message,
                                   mcp::Scan *scan, std::string *room) {
   const bool params = scan->unknown_params != 0 && profile.unknown_params == UnknownParams::drop;
@@ -21,7 +21,7 @@ inline std::uint64_t drop_members(const Profile &profile, std::string_view *mess
   *room = mcp::without_dropped_members(*message, *scan, params);
   *message = *room;
   mcp::ScanError error;
-  mcp::scan(*message, scan, &error);  // the same members once more: it cannot fail
+  mcp::scan(*message, scan, &error);  // the same members again, so it cannot fail
   return dropped;
 }
 

@@ -11,12 +11,12 @@ struct DuplicateChecks::Check {
   std::uint64_t number;
   KeptText text;
   std::string_view part;
-  bool duplicates = true;  // until the contrary is known
+  bool duplicates = true;  // until proven otherwise
 
   void work() noexcept {
     try {
       duplicates = mcp::has_duplicate_members(part);
-    } catch (const std::exception &) {  // no memory: it stays refused
+    } catch (const std::exception &) {  // out of memory: the text stays refused
     }
   }
   static void done(Check &checked) {
@@ -32,7 +32,7 @@ DuplicateChecks::~DuplicateChecks() = default;
 
 bool DuplicateChecks::begin(std::uint64_t number, KeptText text, std::string_view part) {
   auto check = std::make_unique<Check>(Check{found_, number, std::move(text), part});
-  // Without an owner: done() frees the check, also when this is gone.
+  // Started without an owner: done() frees the check even if this object no longer exists.
   if (reactor_.run_blocking(nullptr, bh::blocking_work<&Check::work, Check::done>(check.get())) !=
       BH_OK)
     return false;

@@ -1,7 +1,7 @@
 // Checks large texts for objects with duplicate members on the blocking pool, before a policy
 // evaluates them.
 //
-// Thread: I/O thread. Owned by the Router.
+// Runs on the I/O thread. Owned by the Router.
 #pragma once
 
 #include <cstddef>
@@ -15,7 +15,7 @@
 
 namespace bulkhead {
 
-// The text of a parked message. The pool may read it after its call has ended.
+// The text of a parked message. The pool may still read it after the call has ended.
 using KeptText = std::shared_ptr<const std::string>;
 inline KeptText kept(std::string_view text) {
   return std::make_shared<const std::string>(text);
@@ -23,17 +23,18 @@ inline KeptText kept(std::string_view text) {
 
 class DuplicateChecks {
  public:
-  // Texts up to this size are checked on the I/O thread, in some hundred microseconds.
+  // Texts up to this size are checked on the I/O thread, which takes a few hundred microseconds.
   static constexpr std::size_t at_once = std::size_t{128} << 10;
 
-  // Called on the I/O thread once for each check that was begun, unless this object has ended.
+  // Called on the I/O thread once for each check that was started, unless this object has been
+  // destroyed.
   using Found = std::function<void(std::uint64_t number, bool duplicates)>;
   DuplicateChecks(Reactor &reactor, Found found);
   ~DuplicateChecks();
   DuplicateChecks(const DuplicateChecks &) = delete;
   DuplicateChecks &operator=(const DuplicateChecks &) = delete;
 
-  // `part` of the text is valid JSON. False: the pool is full.
+  // Starts a check; `part` of the text is valid JSON. Returns false if the pool is full.
   bool begin(std::uint64_t number, KeptText text, std::string_view part);
 
  private:

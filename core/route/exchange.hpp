@@ -1,11 +1,11 @@
-// An exchange: one request to a server, under a number of the gateway. The number is the JSON-RPC
-// id and the progress token that the server sees.
+// An exchange: one request to a server, with a number of the gateway as its JSON-RPC id. The server
+// also sees this number as the progress token.
 //
 // An exchange belongs to a call, or to its lane (handshake, list, subscription for several
-// clients). A call that is sent again, for example after its rules have changed in a queue, gets a
-// new exchange.
+// clients). A call that is submitted again, for example because the rules changed while it was
+// queued, gets a new exchange.
 //
-// Thread: I/O thread. Owned by the Router.
+// Runs on the I/O thread. Owned by the Router.
 #pragma once
 
 #include <cstdint>
@@ -30,11 +30,11 @@ struct Exchange : Numbered<Exchange> {
   Purpose purpose = Purpose::call;
   mcp::Method method = mcp::Method::none;
   std::uint8_t list_kind = 0;
-  bool sent = false;        // handed to the connector: the server may have run it
+  bool sent = false;        // handed to the connector: the server may have executed it
   bool takes_place = true;  // counted in Lane::in_flight while it is sent
   Call *call = nullptr;     // set if and only if purpose is call
-  Lane *lane = nullptr;     // until the lane has nothing more to do with it
-  std::string name;         // of a lane's own request: the URI, for texts
+  Lane *lane = nullptr;     // until the lane is finished with it
+  std::string name;         // for a lane's own request: the URI, for texts
   std::uint64_t start_ns = 0;
 
   Exchange *lane_prev = nullptr, *lane_next = nullptr;

@@ -132,8 +132,8 @@ TEST_CASE("splicing inserts and removes, at both ends and beside what is replace
   splice.insert(10, "end");
   splice.remove({8, 9});
   splice.replace({3, 5}, "XY");
-  splice.insert(3, "a");  // before what replaces the range that begins here
-  splice.insert(3, "b");  // after the text that was inserted there before
+  splice.insert(3, "a");  // before the replacement of the range that begins here
+  splice.insert(3, "b");  // after the text that was inserted here before
   splice.insert(5, "c");
   splice.insert(0, "begin");
   splice.insert(6, {});

@@ -1,5 +1,5 @@
-// What tests of the request path share beside clients: a policy, a telemetry plugin, a lane and its
-// host that do as the test says.
+// Shared by the tests of the request path: a policy, a telemetry plugin, a lane and its host, all
+// controlled by the test. Clients are in client_fakes.hpp.
 #pragma once
 
 #include <catch2/catch.hpp>
@@ -46,7 +46,7 @@ inline std::string joined(const bh_str *parts, std::uint32_t count) {
   return out;
 }
 
-// Runs the loop until this is so, for five seconds at most.
+// Runs the loop until the condition is true, for at most five seconds.
 inline bool wait_for(Reactor &reactor, const std::function<bool()> &so) {
   for (int i = 0; i < 500 && !so(); ++i) reactor.poll(10);
   return so();
@@ -64,10 +64,10 @@ struct FakePolicy {
   std::uint32_t verdict = BH_VERDICT_ALLOW;
   std::vector<std::uint32_t> flags{};      // of the questions about calls
   std::vector<std::uint64_t> numbers{};    // of the questions about calls and events
-  bh_status shows = BH_OK;                 // each item of a list
-  std::vector<std::string> filtered{};     // items that it was asked about
-  std::vector<std::uint64_t> questions{};  // the numbers of these
-  std::function<void()> inside{};          // the next question, before it is answered
+  bh_status shows = BH_OK;                 // returned for each item of a list
+  std::vector<std::string> filtered{};     // the items that the policy was asked about
+  std::vector<std::uint64_t> questions{};  // the numbers of those questions
+  std::function<void()> inside{};          // called inside the next question, before it is answered
 
   bh_status answer(bh_status status, std::uint32_t answer, bh_verdict *out) {
     out->verdict = answer;
@@ -100,10 +100,10 @@ inline const bh_policy policy_table = {
     nullptr,
 };
 
-// It commits when the test says so.
+// Commits when the test requests it.
 struct FakeTelemetry {
   std::uint32_t needs = 0;
-  std::function<void()> inside{};  // the next question for its needs
+  std::function<void()> inside{};  // called inside the next query of its needs
 };
 inline const bh_telemetry telemetry_table = {
     sizeof(bh_telemetry),
@@ -116,7 +116,7 @@ inline const bh_telemetry telemetry_table = {
     },
 };
 
-// The rest of the route as lanes see it: remembers what they report.
+// The rest of the route, as seen by lanes: stores what the lanes report.
 struct FakeLaneHost : LaneHost {
   Limits own_limits{};
   std::unique_ptr<Reactor> loop = *Reactor::create();
@@ -131,7 +131,7 @@ struct FakeLaneHost : LaneHost {
   std::vector<Failure> failures{};
   std::vector<Error> refusals{};  // of a tools plugin
   std::vector<bh_call> to_complete{};
-  std::map<bh_lane, WireLane *> wires{};  // null: being closed
+  std::map<bh_lane, WireLane *> wires{};  // null while it is being closed
   bh_lane last_wire = 0;
   bool may_send = true;
 
@@ -176,7 +176,7 @@ struct FakeLaneHost : LaneHost {
   }
 };
 
-// Sends what it gets, or keeps it for its turn.
+// Sends the calls that it receives, or queues them for turn().
 struct FakeLane final : Lane {
   using Lane::Lane;
   bool queues = false;
@@ -184,7 +184,7 @@ struct FakeLane final : Lane {
   std::uint32_t sent = 0, retracts = 0;
   std::vector<std::string> messages{};  // notifications and responses to the server
   std::vector<std::string> quiet{};     // requests on behalf of several clients
-  std::function<void()> inside{};       // the next submit(), when the call is sent or queued
+  std::function<void()> inside{};       // called at the end of the next submit()
 
   void start() override {}
   void close() override {}
@@ -219,7 +219,7 @@ struct FakeLane final : Lane {
   void request_quietly(mcp::Method method, std::string_view params) override {
     quiet.push_back(std::string(mcp::to_string(method)) + " " + std::string(params));
   }
-  // What the server has told.
+  // The facts that the server has reported.
   void set_caps(const ServerCaps &caps) { server_caps_ = caps; }
   void set_state(LaneState state) { state_ = state; }
   void list(ItemKind kind, const std::string &result) {
@@ -232,15 +232,15 @@ struct FakeLane final : Lane {
   }
 };
 
-// A tools plugin: lists what it is given, and keeps its calls until the test completes them.
+// A tools plugin that lists the given tools and keeps its calls until the test completes them.
 struct FakeTools {
   std::string tools = "[]";
-  bh_status listing = BH_OK;  // of tools; BH_PENDING: they come later
+  bh_status listing = BH_OK;  // of tools; BH_PENDING if they follow later
   std::uint32_t features = 0;
   bh_status begins = BH_PENDING;
   std::vector<std::string> calls{};  // "method name arguments"
   std::vector<bh_call> ids{}, cancelled{};
-  std::function<void()> inside{};  // the next call_begin()
+  std::function<void()> inside{};  // called inside the next call_begin()
 };
 inline const bh_tools tools_table = {
     sizeof(bh_tools),

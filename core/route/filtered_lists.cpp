@@ -11,7 +11,7 @@
 namespace bulkhead {
 namespace {
 
-// A question's number: it must be none of an exchange, which has 50 bits.
+// Marks the number of a question; it must differ from exchange numbers, which have 50 bits.
 constexpr std::uint64_t question_mark = 1ULL << 63;
 constexpr std::uint32_t max_round = (1u << 18) - 1;
 
@@ -47,7 +47,7 @@ std::uint32_t FilteredLists::new_round() {
   return last_round_;
 }
 
-// False: not everything was answered at once.
+// Returns false if some items were not decided immediately.
 bool FilteredLists::ask(View &view, FilteredList &list, const Session &s) {
   list.round = new_round();
   list.shown.clear();
@@ -70,7 +70,7 @@ bool FilteredLists::ask(View &view, FilteredList &list, const Session &s) {
   return true;
 }
 
-// One question. False, for now, where the answer is pending.
+// Asks about one item. Returns false while the answer is pending.
 bool FilteredLists::shows(FilteredList &list, const Session &s, ItemKind kind,
                           const Upstream &upstream, std::string_view name,
                           std::string_view definition) const {
@@ -115,7 +115,7 @@ void FilteredLists::answered(std::uint64_t question, bool listed) {
   needs_.on_ready(*list.view);
 }
 
-// From the answers of the round that ends.
+// Builds the catalogue from the answers of the round that ends.
 void FilteredLists::build(const View &view, FilteredList &list) {
   std::size_t item = 0;
   const auto keep = [&](ItemKind, std::uint32_t, std::string_view, std::string_view) {
@@ -126,7 +126,7 @@ void FilteredLists::build(const View &view, FilteredList &list) {
   list.shown = {};
 }
 
-// What was not answered is hidden, in the answers to those who wait.
+// Undecided items are hidden in the answers to waiting requests.
 void FilteredLists::timed_out(FilteredList &list) {
   View &view = *list.view;
   if (list.round != 0) {
@@ -140,10 +140,10 @@ void FilteredLists::timed_out(FilteredList &list) {
     list.late = true;
   }
   needs_.on_ready(view);
-  for (auto &[principal, each] : view.filtered) {  // the list may be another by now
+  for (auto &[principal, each] : view.filtered) {  // `list` may have been replaced by now
     if (!std::exchange(each.late, false)) continue;
     each.catalogue = nullptr;
-    ++view.version;  // the next one has other items at the places of its cursors
+    ++view.version;  // the next list may have other items at the positions in its cursors
   }
 }
 
@@ -176,7 +176,7 @@ void FilteredLists::end(View &view) {
   view.filtered.clear();
 }
 
-// Before all of it is answered: the rest is no longer awaited.
+// Used before all items are decided: the remaining answers are no longer awaited.
 void FilteredLists::end_round(FilteredList &list) {
   const std::uint32_t round = std::exchange(list.round, 0);
   rounds_.erase(round);

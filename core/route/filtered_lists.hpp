@@ -1,7 +1,8 @@
-// Lists that a policy filters: one question per item, once per principal and list. Requests for an
-// undecided list wait with those that wait for servers (View::waiters).
+// Lists that a policy filters: the policy is asked once for each item, per principal and list.
+// Requests for an undecided list wait together with the requests that wait for servers
+// (View::waiters).
 //
-// Thread: I/O thread. Owned by the Router. Limit: limits.policy_timeout_ms for each list.
+// Runs on the I/O thread. Owned by the Router. Limit: limits.policy_timeout_ms for each list.
 #pragma once
 
 #include <cstdint>
@@ -30,11 +31,14 @@ class FilteredLists {
     RouterCounters &counters;
     Reactor &reactor;
     std::function<void(std::int32_t level, std::string_view text)> log;
-    // The policy's answer under this number is no longer awaited; late: it timed out.
+    // Called when the policy's answer under this number is no longer awaited; `late` if it timed
+    // out.
     std::function<void(std::uint64_t number, bool late)> on_unanswered;
-    // Waiting requests of this view can be served: everything is decided or has timed out.
+    // Called when the waiting requests of this view can be served: all items are decided or have
+    // timed out.
     std::function<void(View &view)> on_ready;
-    // Lists were discarded while clients waited for them: in a later turn they are requested again.
+    // Called in a later turn if lists were discarded while clients waited for them: the lists are
+    // requested again.
     std::function<void()> on_again;
   };
   explicit FilteredLists(Needs needs);
@@ -43,15 +47,16 @@ class FilteredLists {
   FilteredLists &operator=(const FilteredLists &) = delete;
 
   bool any() const noexcept { return needs_.gate.filters() || needs_.pins.enforces(); }
-  // The part of the view that the session's principal may see. Null: not completely decided.
+  // Returns the part of the view that the session's principal may see, or null if it is not
+  // completely decided.
   const Catalogue *of(View &view, const Session &session);
 
-  // The policy's answer. Numbers of other questions are ignored.
+  // The policy's answer about an item. Numbers of other questions are ignored.
   void answered(std::uint64_t question, bool listed);
   // The items or the rules have changed: waiting requests keep their deadline and wait for new
   // decisions.
   void forget(View &view);
-  // The view ends.
+  // The view is ending.
   void end(View &view);
 
  private:
@@ -66,7 +71,7 @@ class FilteredLists {
   void again_later();
 
   const Needs needs_;
-  // Undecided lists by the number of their round of questions.
+  // Undecided lists, by the number of their round of questions.
   std::unordered_map<std::uint32_t, FilteredList *> rounds_;
   std::uint32_t last_round_ = 0;
   bool again_pending_ = false;

@@ -50,7 +50,7 @@ TEST_CASE("a list is known when each of its items is decided") {
   CHECK(w.seen() == "pending");
   REQUIRE(w.policy.questions.size() == 2);
   w.filters.answered(w.policy.questions[1], true);
-  w.filters.answered(w.policy.questions[1], false);  // a second answer is none
+  w.filters.answered(w.policy.questions[1], false);  // a second answer is ignored
   w.filters.answered(w.policy.questions[0] & 0xffff, true);
   CHECK(w.ready == 0);
   CHECK(w.seen() == "pending");
@@ -93,7 +93,7 @@ TEST_CASE("of a list that has changed or ended no answers are awaited") {
   w.filters.answered(before[0], true);
   w.filters.answered(before[1], true);
   CHECK(w.ready == 0);
-  CHECK(w.seen() == "pending");  // with questions of its own
+  CHECK(w.seen() == "pending");  // the new round has its own questions
   CHECK(w.policy.questions.size() == 4);
 }
 

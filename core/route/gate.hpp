@@ -1,6 +1,6 @@
 // The policy gate: asks the policy plugin for decisions and turns every failure into a refusal.
 //
-// Thread: I/O thread. Owned by the Router.
+// Runs on the I/O thread. Owned by the Router.
 #pragma once
 
 #include <cstdint>
@@ -20,16 +20,16 @@ class Gate {
     Verdict verdict = Verdict::allow;
     std::string rule;
     std::string reason;
-    std::string replacement;   // of arguments or result, for rewrite
-    std::uint32_t action = 0;  // BH_VERDICT_... of the policy; 0: not decided by a policy
+    std::string replacement;   // for rewrite: the new arguments or result
+    std::uint32_t action = 0;  // BH_VERDICT_... of the policy; 0 if no policy has decided
     bool warned = false;
-    bool asks = false;    // of a refusal: human approval could allow it
-    bool unread = false;  // of a rewrite: too large to be checked on the I/O thread; see look_at()
+    bool asks = false;    // for a refusal: human approval could allow the call
+    bool unread = false;  // for a rewrite: too large to be checked on the I/O thread; see look_at()
   };
 
   enum class Shown : std::uint8_t { no, yes, pending };
 
-  // Rule names of refusals that no policy has decided.
+  // Rule names of refusals that were not decided by a policy.
   static constexpr std::string_view failed_rule = "policy-failed", timeout_rule = "policy-timeout",
                                     pin_rule = "tool-pin";
   static Decision refusal(std::string rule, std::string reason);
@@ -37,8 +37,8 @@ class Gate {
   static Decision timed_out(std::uint64_t after_ms);
   static Decision waits_full();  // limits.policy_waiting_bytes are in use
 
-  // Without a policy everything is allowed. Call it again with the same policy when its needs may
-  // have changed.
+  // Without a policy, all calls are allowed. Call it again with the same policy when the policy's
+  // needs may have changed.
   void use(const bh_policy *table, void *self);
 
   bool decides() const noexcept { return (needs_ & BH_POLICY_DECIDES) != 0; }
@@ -55,18 +55,18 @@ class Gate {
   Decision observe(const bh_policy_request &request, std::string_view result) const;
   Shown shows(const bh_policy_request &request) const;
 
-  // The decision for a verdict that arrives through bh_host_policy.decided. A replacement larger
-  // than DuplicateChecks::at_once is unread.
+  // Returns the decision for a verdict that arrives through bh_host_policy.decided. A replacement
+  // larger than DuplicateChecks::at_once is returned as unread.
   static Decision from(const bh_verdict &verdict);
   // Checks a replacement like any other input: if it is not valid JSON or has duplicate members,
-  // the decision becomes a refusal. Any thread.
+  // the decision becomes a refusal. Thread-safe.
   static void look_at(Decision *rewrite);
 
-  // Checks an unread replacement on another thread: returns pending or a refusal. `who`: the
+  // Checks an unread replacement on another thread. Returns pending or a refusal. `who` is the
   // policy.
   using ReadLater =
       std::function<Decision(std::uint64_t exchange, Decision rewrite, const void *who)>;
-  // Without it, large replacements are checked on the I/O thread too.
+  // Without this function, large replacements are also checked on the I/O thread.
   void read_with(ReadLater later) { later_ = std::move(later); }
 
  private:

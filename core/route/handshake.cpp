@@ -14,8 +14,8 @@ namespace {
 
 constexpr std::string_view version_text = BULKHEAD_VERSION;
 
-// Names the servers that have never run here and are not ready: their programs may be on the way. A
-// client that lists once would take their absence for good.
+// Names the servers that have never run here and are not ready: their programs may still have to be
+// downloaded. A client that lists only once would otherwise assume that they do not exist.
 std::string first_start_text(const View &view) {
   constexpr std::size_t most = 20;
   std::string names;
@@ -34,7 +34,7 @@ std::string first_start_text(const View &view) {
          ". Their tools are listed as soon as they are ready; list the tools again to see them.\n";
 }
 
-// The servers' own, as far as they have answered; each ends with a line feed.
+// The instructions of the servers that have responded so far; each text ends with a line feed.
 std::string instructions_of(const View &view) {
   constexpr std::size_t most = 16'384;
   std::string text = first_start_text(view);

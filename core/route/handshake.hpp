@@ -1,4 +1,4 @@
-// The result of initialize. Thread: I/O thread.
+// The result of initialize. Used on the I/O thread.
 #pragma once
 
 #include <string>
@@ -9,7 +9,7 @@
 namespace bulkhead {
 
 // Composes the result for a session that has its view and revision. It contains the instructions of
-// the servers that have answered so far, at most 16 KiB.
+// the servers that have responded so far, at most 16 KiB.
 std::string initialize_result(const Session &session, const Profile &profile);
 
 }  // namespace bulkhead

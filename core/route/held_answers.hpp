@@ -1,7 +1,7 @@
-// Answers that wait until their records are committed, if a telemetry plugin requires it
-// (BH_TELEMETRY_COMMITS). They are sent in their order of arrival.
+// Answers that are held until their records are committed, if a telemetry plugin requires it
+// (BH_TELEMETRY_COMMITS). They are sent in order of arrival.
 //
-// Thread: I/O thread. Owned by ClientAnswers.
+// Runs on the I/O thread. Owned by ClientAnswers.
 #pragma once
 
 #include <cstddef>
@@ -19,11 +19,12 @@ namespace bulkhead {
 
 class HeldAnswers {
  public:
-  // Beyond it, new requests are refused; see full().
+  // Beyond this limit, new requests are refused; see full().
   static constexpr std::size_t max_bytes = std::size_t{64} << 20;
 
-  // Sends an answer. `withheld`: its record was not committed within BH_TELEMETRY_COMMIT_MS, and an
-  // error replaces it. No parts: the request has ended without an answer.
+  // Sends an answer. If `withheld` is true, its record was not committed within
+  // BH_TELEMETRY_COMMIT_MS, and an error replaces the answer. If there are no parts, the request
+  // has ended without an answer.
   using Release = std::function<void(const ReplyTo &reply, const bh_str *parts, std::uint32_t count,
                                      std::uint32_t http_status, bool withheld)>;
   HeldAnswers(Recorder &recorder, Reactor &reactor, Release release);
@@ -31,9 +32,9 @@ class HeldAnswers {
   HeldAnswers(const HeldAnswers &) = delete;
   HeldAnswers &operator=(const HeldAnswers &) = delete;
 
-  // An answer that is sent now must wait.
+  // Returns true if a new answer must be held.
   bool must_hold() const;
-  // may_have_run: a server may have executed the request; the error reports it.
+  // may_have_run is true if a server may have executed the request; the error reports this.
   void hold(const ReplyTo &reply, const bh_str *parts, std::uint32_t count,
             std::uint32_t http_status, bool may_have_run);
   // Sends the answers whose records are committed.

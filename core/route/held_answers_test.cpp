@@ -48,7 +48,7 @@ TEST_CASE("an answer waits for the records before it, and for the answers before
   REQUIRE(w.held.must_hold());
   w.hold(1, "first");
   w.recorder.set_committed(&w.telemetry, w.recorder.barrier());
-  CHECK(w.held.must_hold());  // the order stays
+  CHECK(w.held.must_hold());  // the order is kept
   w.record();
   w.hold(2, "second");
   w.held.release_committed();

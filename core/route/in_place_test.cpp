@@ -1,5 +1,5 @@
-// The router alone, with a server in the process and a policy that answers later: what their lists
-// do when they fail or become others.
+// The router alone, with a server in the process and a policy that answers later: the effect of
+// lists that fail or change.
 #include <catch2/catch.hpp>
 #include <memory>
 #include <string>
@@ -20,7 +20,7 @@ struct Tools {
   std::uint32_t features = 0;
   bh_status subscribe_status = BH_PENDING;
   std::vector<std::string> calls{};  // method and name
-  std::vector<bh_call> ids{};        // of these
+  std::vector<bh_call> ids{};        // of these calls
 };
 
 const bh_tools tools_table = {
@@ -184,7 +184,7 @@ TEST_CASE("a plugin hears of a subscription, and its client of updates until it 
   CHECK(w.got.empty());
   w.router->parts().servers.tools.resource_updated(*w.upstream, "note:///1");
   CHECK(w.has(R"("method":"notifications/resources/updated","params":{"uri":")" + uri + "\"}"));
-  w.watch("subscribe", uri);  // again: the plugin has agreed before
+  w.watch("subscribe", uri);  // again: the plugin has already accepted it
   CHECK(w.has(R"("result":{})"));
   CHECK(w.tools.calls.size() == 1);
   w.watch("unsubscribe", uri);
@@ -265,10 +265,10 @@ TEST_CASE("a result must be one JSON object, and adds no members to the message 
 
 namespace {
 
-// As much of the next revision as shows that it needs no other place than an edge: each request
-// stands alone, with its revision and the client's capabilities in _meta.
+// A minimal version of the next revision, to show that it only needs an edge: each request is
+// independent, with its revision and the client's capabilities in _meta.
 class NextEdge final : public ClientEdge {
-  // A server of that revision may have said itself what its result is.
+  // A server of that revision may already have set the type of its result.
   class Form final : public ResultForm {
    public:
     explicit Form(std::string_view members) : members_(members) {}
@@ -339,7 +339,7 @@ TEST_CASE("another generation of the protocol is an edge of its own") {
   w.router->parts().servers.tools.complete(w.tools.ids[0], BH_RESULT_OK, R"({"content":[]})");
   CHECK(w.got == R"({"jsonrpc":"2.0","id":"a","result":{"resultType":"complete","content":[]}})");
   CHECK(w.router->parts().clients.sessions.count() == sessions);
-  // Clients with a session are not touched by it.
+  // Clients with a session are not affected.
   w.list();
   CHECK(w.has("t__y"));
   CHECK_FALSE(w.has("resultType"));
@@ -373,7 +373,7 @@ TEST_CASE("a result has the form of its client's generation, an error has none")
     INFO(from_server);
     const std::string head = R"({"jsonrpc":"2.0","id":3,"result":)";
     CHECK(answer_with(next, BH_RESULT_OK, from_server) == head + std::string(formed) + "}");
-    // In the revisions of today, byte for byte.
+    // In the current revisions, results are sent byte for byte.
     CHECK(answer_with(now, BH_RESULT_OK, from_server) == head + std::string(from_server) + "}");
   }
   const std::string error = answer_with(next, BH_RESULT_ERROR, R"({"code":-5,"message":"no"})");

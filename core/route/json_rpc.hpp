@@ -1,4 +1,4 @@
-// The messages that the gateway writes itself: errors, as JSON-RPC 2.0 section 5.1 has them.
+// The error messages that the gateway composes itself, as defined in JSON-RPC 2.0, section 5.1.
 #pragma once
 
 #include <cstdint>
@@ -7,11 +7,11 @@
 
 namespace bulkhead {
 
-// {"code":…,"message":…} with `data` (JSON text; empty: none).
+// Returns {"code":…,"message":…}, plus `data` (JSON text) if it is not empty.
 std::string error_object(std::int32_t error_code, std::string_view text,
                          std::string_view data = {});
-// The whole message. `id_token`: as the client wrote it; empty: unreadable, and left out, since
-// JSON-RPC's null is not an id that MCP's schema knows.
+// Returns the whole message. `id_token` is the id as the client wrote it. If it is empty
+// (unreadable), the id is omitted, because MCP's schema does not allow JSON-RPC's null id.
 std::string error_message(std::string_view id_token, std::int32_t error_code, std::string_view text,
                           std::string_view data = {});
 

@@ -14,7 +14,7 @@
 namespace bulkhead {
 namespace {
 
-// As it is listed now; empty: it is not, or no longer.
+// Returns the definition as it is currently listed; empty if it is not listed or has changed.
 std::string_view definition_of(const Resolved &resolved, const Lane &lane) {
   const ItemList &list = lane.items(resolved.kind);
   if (resolved.definition_hash == DefinitionHash{} || resolved.item >= list.items.size()) return {};
@@ -28,11 +28,12 @@ bool has_number(std::string_view token) {
                                        [](char c) { return (c >= '0' && c <= '9') || c == '-'; });
 }
 
-// A server's error as policies see it, which read results: the message is its text, data its
-// structured content. What would have no place there is in it with the whole error.
+// Converts a server's error to a result for policies that read results: the error's message becomes
+// the text, its data the structured content. If any part has no equivalent in a result, the whole
+// error is also included.
 std::string error_as_result(std::string_view error) {
   const std::string_view message = mcp::member(error, "message"), data = mcp::member(error, "data");
-  // Only a number says no more than a number.
+  // A code that is a plain number contains no text for the policy to evaluate.
   bool whole = !message.starts_with('"') || (!data.empty() && !data.starts_with('{')) ||
                !has_number(mcp::member(error, "code"));
   mcp::for_each_member(error, [&whole](std::string_view key, std::string_view) {
@@ -145,7 +146,7 @@ void Judge::note(Call &call, const Gate::Decision &decision) const {
   if (decision.verdict == Gate::Verdict::allow && account.action == BH_VERDICT_ASK) return;
   account.action = decision.action;
   if (decision.verdict == Gate::Verdict::refuse && !decision.asks) {
-    account.action = BH_VERDICT_BLOCK;  // the gate itself, too
+    account.action = BH_VERDICT_BLOCK;  // also for a refusal of the gate itself
   }
   account.rule = decision.rule;
   account.reason = decision.reason;

@@ -1,7 +1,7 @@
 // Composes the questions to the policy about calls and their results. Stateless; the policy
 // decides.
 //
-// Thread: I/O thread. Owned by the Router.
+// Runs on the I/O thread. Owned by the Router.
 #pragma once
 
 #include <cstdint>
@@ -24,27 +24,28 @@ class Judge {
 
   // The range of params that the policy reads.
   static mcp::Range judged_part(const mcp::Scan &scan) noexcept;
-  // The result or the error of the answer.
+  // Returns the result or the error of the answer.
   static std::string_view judged_part_of_answer(const Message &answer);
-  // The judged part is too large to be checked for duplicate members on the I/O thread.
+  // Returns true if the judged part is too large to be checked for duplicate members on the I/O
+  // thread.
   bool checks_later(const mcp::Scan &scan) const noexcept;
 
-  // Asks the policy about a call. `flags`: BH_REQUEST_... . A call with duplicate members, which
-  // two parsers may read differently, is refused without a question.
+  // Asks the policy about a call. `flags` are BH_REQUEST_... . A call with duplicate members is
+  // refused without a question, because two parsers may interpret it differently.
   Gate::Decision decide(const Call &call, const Message &message, const Target &target,
                         std::uint32_t flags) const;
-  // Likewise, for a call that the pool has checked for duplicate members.
+  // The same for a call that the pool has already checked for duplicate members.
   Gate::Decision decide_checked(const Call &call, const Message &message, const Target &target,
                                 std::uint32_t flags) const;
   // Asks the policy about a result without duplicate members. Policies see an error as a result.
   Gate::Decision observe(const Call &call, const Message &answer) const;
-  // The tool's definition is the approved one, or the profile does not enforce pins.
+  // Returns true if the tool's definition is the approved one or the profile does not enforce pins.
   bool is_approved(const Call &call, const Target &target) const;
   static Gate::Decision not_approved();
 
   static Gate::Decision duplicates_in(std::string_view where);
 
-  // Stores the decision in the account of the call, for its record. A call that needed approval
+  // Stores the decision in the account of the call, for its record. A call that required approval
   // keeps that action, unless the rules refuse it later.
   void note(Call &call, const Gate::Decision &decision) const;
 

@@ -8,7 +8,8 @@
 namespace bulkhead {
 namespace {
 
-// Numbers of questions about events: those of the round of list questions that is never used.
+// Marks the numbers of questions about events. They use a round number that list questions never
+// use.
 constexpr std::uint64_t event_mark = 1ULL << 63;
 
 Gate::Decision duplicates() {
@@ -32,7 +33,7 @@ std::uint32_t event_of(JudgedEvent::Kind kind) {
 
 std::uint32_t flags_of(JudgedEvent::Kind kind) {
   if (kind == JudgedEvent::Kind::to_server) return BH_REQUEST_TO_SERVER;
-  // The call that made it has counted.
+  // The call that made the subscription was already counted.
   return kind == JudgedEvent::Kind::subscription ? BH_REQUEST_AGAIN : 0;
 }
 
@@ -65,7 +66,7 @@ bh_policy_request JudgedEvents::request_of(const JudgedEvent &event, const Sessi
 bool JudgedEvents::judge(JudgedEvent event, const Session &session, std::string_view body) {
   const std::uint64_t number = next_number();
   event.to.session = session.handle;
-  // It is read by those who judge it, whatever they read of calls.
+  // A policy that judges events reads their body, whatever it reads of calls.
   if (body.size() > DuplicateChecks::at_once) {
     Waiting *waiting = keep(std::move(event), number);
     if (waiting == nullptr) return false;
@@ -89,7 +90,7 @@ bool JudgedEvents::judge(JudgedEvent event, const Session &session, std::string_
   return false;
 }
 
-// Null: it is refused, since too much waits.
+// Returns null if the event is refused because too many bytes are waiting.
 JudgedEvents::Waiting *JudgedEvents::keep(JudgedEvent event, std::uint64_t number) {
   if (!needs_.waiting.take(event.message.size())) {
     refuse(event, Gate::failed("too much waits for the policy"));
@@ -108,7 +109,7 @@ void JudgedEvents::checked(std::uint64_t number, bool found) {
   if (at == waiting_.end()) return;
   Waiting &waiting = at->second;
   const Session *session = needs_.sessions.find(waiting.event.to.session);
-  // Who it is from or for has gone.
+  // The sender or receiver is gone.
   if (session == nullptr || !needs_.outcome.serves(waiting.event.server)) {
     needs_.waiting.give_back(waiting.event.message.size());
     waiting_.erase(at);
@@ -152,7 +153,7 @@ void JudgedEvents::record(const JudgedEvent &event, const Gate::Decision &decisi
   const std::string_view why = decision.verdict == Gate::Verdict::refuse
                                    ? std::string_view(decision.reason)
                                    : std::string_view("this cannot be rewritten");
-  // Servers may send any number of them: no place is kept for their records.
+  // Servers may send any number of such messages, so no space is reserved for their records.
   needs_.recorder.record(refused, {BH_OUTCOME_REFUSED, refused.start_ns, 0, decision.rule, why, {}},
                          false);
 }

@@ -1,9 +1,9 @@
-// Evaluation of messages beside calls: server-initiated requests, the clients' answers to them, and
-// notifications in both directions. A message is not forwarded before the policy has decided. These
-// messages are not calls: they do not count, cannot require approval, and are recorded only if they
-// are refused.
+// Evaluation of messages other than calls: server-initiated requests, the clients' answers to them,
+// and notifications in both directions. A message is not forwarded before the policy has decided.
+// These messages do not count as calls, cannot require approval, and are recorded only if they are
+// refused.
 //
-// Thread: I/O thread. Owned by the Router.
+// Runs on the I/O thread. Owned by the Router.
 #pragma once
 
 #include <cstdint>
@@ -30,48 +30,49 @@ struct JudgedEvent {
   enum class Kind : std::uint8_t {
     ask,          // a server-initiated request
     answer,       // the client's answer to an ask
-    to_client,    // a notification of a server
-    to_server,    // a notification of a client
-    subscription  // an existing subscription, after the rules have changed
+    to_client,    // a notification from a server
+    to_server,    // a notification from a client
+    subscription  // an existing subscription after the rules have changed
   };
   Kind kind = Kind::ask;
   mcp::Method method = mcp::Method::none;
   std::string method_text;  // as spelled in the message
   std::string server;       // the server's name
   std::string tool;         // of the call that the message belongs to, if known
-  ReplyTo to;               // the client; to_client: with the stream
-  bh_lane lane = 0;         // the server's connection; 0: a tools plugin
-  std::uint64_t hint = 0;   // ask: the exchange of its stream
-  std::uint64_t ask = 0;    // answer: the number of the ask
-  std::uint64_t call = 0;   // to_client: dropped once this call has ended; 0: never dropped
-  std::string id;           // ask: the server's id token; subscription: its URI token
-  std::string message;      // as it will be sent; ask, answer: as received
+  ReplyTo to;               // the client; for to_client, including the stream
+  bh_lane lane = 0;         // the server's connection; 0 for a tools plugin
+  std::uint64_t hint = 0;   // for ask: the exchange of its stream
+  std::uint64_t ask = 0;    // for answer: the number of the ask
+  std::uint64_t call = 0;   // for to_client: dropped once this call has ended; 0 if never
+  std::string id;           // for ask: the server's id token; for subscription: its URI token
+  std::string message;      // as it will be sent; for ask and answer: as received
 };
 
 class JudgedEvents {
  public:
-  // Receives events that were decided later or refused.
+  // Receives the events that were decided later or refused.
   class Outcome {
    public:
     virtual ~Outcome() = default;
-    // The event may be forwarded. Its sender and receiver may have ended since.
+    // The event may be forwarded. Its sender or receiver may have ended in the meantime.
     virtual void pass(const JudgedEvent &event) = 0;
     // The event was refused and recorded; its sender must be notified.
     virtual void refused(const JudgedEvent &event) = 0;
-    // The profile contains the server.
+    // Returns true if the profile contains the server.
     virtual bool serves(std::string_view server) const = 0;
   };
   struct Needs {
     const Gate &gate;
     Sessions &sessions;
-    DuplicateChecks &checks;  // whose results come to checked()
+    DuplicateChecks &checks;  // reports its results to checked()
     WaitingBytes &waiting;
     Recorder &recorder;
     RouterCounters &counters;
     const Limits &limits;
     Reactor &reactor;
     std::function<void(std::int32_t level, std::string_view text)> log;
-    // The policy's answer under this number is no longer awaited; late: it timed out.
+    // Called when the policy's answer under this number is no longer awaited; `late` if it timed
+    // out.
     std::function<void(std::uint64_t number, bool late)> on_unanswered;
     Outcome &outcome;
   };
@@ -80,11 +81,12 @@ class JudgedEvents {
   JudgedEvents(const JudgedEvents &) = delete;
   JudgedEvents &operator=(const JudgedEvents &) = delete;
 
-  // True: the event may be forwarded now. False: it was refused, or the decision is pending.
-  // `session`: of the client. `body`: the params or the result that the policy reads.
+  // Returns true if the event may be forwarded now, and false if it was refused or the decision is
+  // pending. `session` is the client's session. `body` contains the params or the result that the
+  // policy reads.
   bool judge(JudgedEvent event, const Session &session, std::string_view body);
 
-  // The number belongs to an event, not to a call.
+  // Returns true if the number belongs to an event, not to a call.
   bool has(std::uint64_t number) const { return waiting_.contains(number); }
   void checked(std::uint64_t number, bool duplicates);
   void decided(std::uint64_t number, const Gate::Decision &decision);

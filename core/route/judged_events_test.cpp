@@ -1,4 +1,4 @@
-// Messages beside calls, which wait for the policy.
+// Messages other than calls that wait for the policy.
 #include "route/judged_events.hpp"
 
 #include <catch2/catch.hpp>
@@ -47,7 +47,7 @@ struct World : JudgedEvents::Outcome {
     event.message = message;
     return events.judge(std::move(event), session, body);
   }
-  // Nothing waits.
+  // Returns true if nothing is waiting.
   bool idle() {
     if (!waiting.take(limits.policy_waiting_bytes)) return false;
     waiting.give_back(limits.policy_waiting_bytes);
@@ -64,9 +64,9 @@ TEST_CASE("a decision at once passes the message or refuses it") {
   CHECK(w.judge("a"));
   w.policy.verdict = BH_VERDICT_BLOCK;
   CHECK_FALSE(w.judge("b"));
-  w.policy.verdict = BH_VERDICT_ASK;  // a person is not asked about these
+  w.policy.verdict = BH_VERDICT_ASK;  // these messages cannot require approval
   CHECK_FALSE(w.judge("c"));
-  w.policy.verdict = BH_VERDICT_REWRITE;  // and none of them is rewritten
+  w.policy.verdict = BH_VERDICT_REWRITE;  // and cannot be rewritten
   CHECK_FALSE(w.judge("d"));
   w.policy.decides = BH_E_INTERNAL;
   CHECK_FALSE(w.judge("e"));

@@ -9,7 +9,7 @@ bool JudgedMessages::serves(std::string_view server) const {
   return needs_.upstreams.find(server) != nullptr;
 }
 
-// The policy has thought about it for a while: who it is from and for may have gone.
+// The policy may have taken a while to decide, so the sender and the receiver may be gone.
 void JudgedMessages::pass(const JudgedEvent &event) {
   mcp::Scan scan;
   mcp::ScanError error;
@@ -32,7 +32,7 @@ void JudgedMessages::pass(const JudgedEvent &event) {
       if (lane != nullptr) lane->send(BH_LANE_NOTIFICATION, &part, 1);
       return;
     case JudgedEvent::Kind::subscription:
-      return;  // it stays
+      return;  // the subscription is kept
   }
 }
 

@@ -1,7 +1,7 @@
-// Completes messages beside calls after the policy has decided: forwards them, or notifies the
+// Handles messages other than calls after the policy has decided: forwards them, or notifies the
 // sender of the refusal.
 //
-// Thread: I/O thread. Owned by the Router.
+// Runs on the I/O thread. Owned by the Router.
 #pragma once
 
 #include <functional>
@@ -21,7 +21,7 @@ class JudgedMessages final : public JudgedEvents::Outcome {
  public:
   struct Needs {
     const Upstreams &upstreams;
-    std::function<Lane *(bh_lane)> find_lane;  // null: its connection has ended
+    std::function<Lane *(bh_lane)> find_lane;  // returns null if its connection has ended
     Asks &asks;
     CallTable &calls;
     ClientAnswers &answers;

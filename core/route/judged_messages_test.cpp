@@ -1,4 +1,4 @@
-// Messages beside calls after the decision of the policy: sender and receiver may have gone.
+// Messages other than calls after the policy's decision: their sender or receiver may be gone.
 #include "route/judged_messages.hpp"
 
 #include <catch2/catch.hpp>
@@ -39,7 +39,7 @@ struct World : MessageWorld {
     out.id = id;
     return out;
   }
-  // The number under which the client was asked.
+  // Returns the number under which the client was asked.
   std::string asked(const Session &s) const {
     const auto sent = sent_to(s, BH_OUT_ASK);
     return sent.empty() ? "" : std::string(mcp::member(sent.back(), "id"));
@@ -62,7 +62,7 @@ TEST_CASE("a notification to a client is dropped if its call has ended") {
   event.call = call.id + 1'000;
   w.messages.pass(event);
   CHECK(w.client.sent.size() == 1);
-  event.call = 0;  // of no call
+  event.call = 0;  // belongs to no call
   w.messages.pass(event);
   CHECK(w.client.sent.size() == 2);
   w.messages.refused(event);
@@ -175,7 +175,7 @@ TEST_CASE("a refused subscription ends if it is still the one that was judged") 
   event.id = "\"n:///1\"";
   event.tool = "n:///1";
   w.messages.pass(event);
-  event.tool = "n:///other";  // the name leads elsewhere since
+  event.tool = "n:///other";  // the name has since been mapped to another URI
   w.messages.refused(event);
   CHECK(w.first.subscriptions.size() == 2);
   event.tool = "n:///1";

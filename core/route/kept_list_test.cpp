@@ -1,4 +1,4 @@
-// What a lane lists as a text, and what is read from one that anybody may have written.
+// The text of a lane's lists, and reading a text that is not trusted.
 #include "route/kept_list.hpp"
 
 #include <catch2/catch.hpp>

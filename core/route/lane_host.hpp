@@ -1,4 +1,6 @@
-// The functions that lanes and upstreams use of the other parts of the route. Thread: I/O thread.
+// The functions of the rest of the route that lanes and upstreams call.
+//
+// Runs on the I/O thread.
 #pragma once
 
 #include <cstdint>
@@ -29,39 +31,40 @@ class LaneHost {
   virtual const Limits &limits() const noexcept = 0;
   virtual Reactor &reactor() noexcept = 0;
   virtual void log(std::int32_t level, std::string_view text) const = 0;
-  // Masks the gateway's own credentials in the text; empty in a process that has none of them.
+  // Masks the gateway's own credentials in the text. Returns nullopt in a process without
+  // credentials.
   virtual std::optional<std::string> without_credentials(std::string_view text) const = 0;
 
   // ---- connections, by the handles that connectors use ----
   virtual bh_lane register_wire(WireLane *lane) = 0;
-  // The connection is being closed; its handle stays valid until the connector has closed it.
+  // The connection is closing; its handle stays valid until the connector has closed it.
   virtual void detach_wire(bh_lane lane) = 0;
   // The connection was never opened.
   virtual void forget_wire(bh_lane lane) = 0;
 
   // ---- exchanges ----
   virtual ExchangeTable &exchanges() noexcept = 0;
-  // Of a lane's own exchanges.
+  // For a lane's own exchanges.
   virtual void arm(Exchange &exchange, std::uint64_t timeout_ms) = 0;
   virtual void drop(Exchange &exchange) = 0;
-  // Fails the call. A policy that reads results evaluates the text first; the call has left its
+  // Fails the call. A policy that reads results first evaluates the text. The call has left its
   // lane when this returns.
   virtual void fail_call(Call &call, std::int32_t error_code, std::string_view text,
                          std::uint32_t outcome) = 0;
-  // The turn of a call that waited in a lane has come. False: the rules have changed since it was
-  // judged, and it has left the lane; it is submitted again, or has ended.
+  // The turn of a call that waited in a lane has come. Returns false if the rules have changed
+  // since the call was judged: it has left the lane, and is submitted again or has ended.
   virtual bool may_be_sent(Call &call) = 0;
-  // A call of a tools plugin was refused, or its plugin has ended; no result follows.
+  // A call of a tools plugin was refused, or the plugin has ended; no result follows.
   virtual void tools_refused(bh_call call, const Error &error) = 0;
-  // The plugin returned BH_OK, so it must have called complete(): if not, the call fails in a later
-  // turn.
+  // The plugin returned BH_OK, so it must have called complete(). If it has not, the call fails in
+  // a later turn.
   virtual void expect_completed(bh_call call) = 0;
 
   // ---- events of a lane ----
-  virtual void lane_changed(Lane &lane) = 0;   // its state
-  virtual void items_changed(Lane &lane) = 0;  // its lists
+  virtual void lane_changed(Lane &lane) = 0;   // its state has changed
+  virtual void items_changed(Lane &lane) = 0;  // its lists have changed
   virtual void lane_ready(Lane &lane) = 0;
-  virtual void lane_lost(Lane &lane) = 0;  // its connection; the server's open requests are void
+  virtual void lane_lost(Lane &lane) = 0;  // connection lost; the server's open requests are void
   virtual void tools_listed(const Lane &lane) = 0;
   virtual void list_learned(const ListNews &news) const = 0;
   virtual void lane_ends(Lane &lane) = 0;

@@ -22,7 +22,7 @@ void LaneLinks::timed_out(Exchange &e) {
                                       std::string(mcp::to_string(e.method)) +
                                       (e.name.empty() ? "" : " \"" + e.name + "\"") + " within " +
                                       std::to_string(e.timeout_ms) + " ms"};
-  lane->abandon(own);  // a connector may lose the connection inside
+  lane->abandon(own);  // a connector may lose the connection inside this call
   Exchange *still = needs_.exchanges.get(own);
   if (still == nullptr) return;
   if (lane->upstream().tools != nullptr) return drop(*still);
@@ -33,7 +33,7 @@ bool LaneLinks::may_be_sent(Call &call) {
   return needs_.calls.may_be_sent(call);
 }
 
-// What clients had set up on the old connection is set up again.
+// Restores on the new connection what clients had set up on the old one.
 void LaneLinks::lane_ready(Lane &lane) {
   Subscriptions::lane_ready(lane);
   Views::update_log_level(lane);

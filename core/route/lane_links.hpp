@@ -1,6 +1,6 @@
 // Implements LaneHost: connects lanes and upstreams with the other parts of the route.
 //
-// Thread: I/O thread. Owned by the Router.
+// Runs on the I/O thread. Owned by the Router.
 #pragma once
 
 #include <cstdint>
@@ -51,7 +51,7 @@ class LaneLinks final : public LaneHost {
 
   // A message from or to this server could not be rewritten and was dropped.
   void message_lost(const Lane &lane, mcp::Method method);
-  // A request of the lane's own (handshake, list) has timed out.
+  // One of the lane's own requests (handshake, list) has timed out.
   void timed_out(Exchange &exchange);
 
   // ---- LaneHost ----

@@ -16,7 +16,7 @@ namespace {
 
 constexpr std::uint64_t magic = 0x34'72'65'67'64'65'6c'62;  // "bledger4"; changes with the layout
 constexpr std::uint32_t slots = Ledger::max_sessions + 1;
-// A request lies within so many places of where its stream's number leads.
+// A request is stored within this many slots of the slot to which its stream's number maps.
 constexpr std::uint32_t reach = 64;
 constexpr int seals = F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL;
 
@@ -31,7 +31,7 @@ struct RequestText {
   char id[Ledger::max_request_id_bytes];
 };
 
-// Room of everything in a record but its subscriptions.
+// The space for a record without its subscriptions.
 constexpr std::size_t fixed_bytes = 128;
 constexpr std::size_t count_bytes = sizeof(std::uint32_t);
 
@@ -46,13 +46,13 @@ struct Ledger::File {
   std::atomic<std::uint32_t> fruitless;
   std::uint32_t unused;
   std::atomic<std::uint64_t> note;
-  std::array<std::atomic<std::uint32_t>, slots> valid;          // 0: free; else which half, from 1
-  std::array<std::atomic<std::uint64_t>, max_requests> stream;  // 0: free
+  std::array<std::atomic<std::uint32_t>, slots> valid;          // 0: free; else the half, from 1
+  std::array<std::atomic<std::uint64_t>, max_requests> stream;  // 0 if free
   std::array<RequestText, max_requests> request;
-  std::atomic<std::uint64_t> unread;  // where they begin and end: 32 bits each
+  std::atomic<std::uint64_t> unread;  // begin and end of the unread bytes: 32 bits each
   std::array<char, max_unread_bytes> unread_bytes;
   std::array<std::array<Half, 2>, slots> record;
-  std::atomic<std::uint64_t> ended_count;  // ever; the last max_ended are in `ended`, a ring
+  std::atomic<std::uint64_t> ended_count;  // in total; the last max_ended are in the ring `ended`
   std::array<std::atomic<std::uint64_t>, max_ended> ended;
   RecordRing::Memory records;
 };
@@ -69,7 +69,7 @@ Result<OwnedFd> Ledger::make() {
 std::unique_ptr<Ledger> Ledger::open(int fd) {
   static_assert(std::atomic<std::uint64_t>::is_always_lock_free);
   struct stat facts{};
-  // Without the seal, whoever shortens it ends this process.
+  // Without the seal, a process that truncates the file could crash this process.
   const int sealed = ::fcntl(fd, F_GET_SEALS);
   if (sealed < 0 || (sealed & F_SEAL_SHRINK) == 0 || ::fstat(fd, &facts) != 0 ||
       static_cast<std::uint64_t>(facts.st_size) != sizeof(File)) {
@@ -94,7 +94,7 @@ Ledger::~Ledger() {
   ::munmap(file_, sizeof(File));
 }
 
-// Only the tables: what they do not call valid is not read.
+// Resets only the tables: data that they do not mark as valid is not read.
 void Ledger::wipe() noexcept {
   for (auto &valid : file_->valid) valid.store(0, std::memory_order_relaxed);
   for (auto &stream : file_->stream) stream.store(0, std::memory_order_relaxed);

@@ -1,13 +1,13 @@
-// What the next process of the gateway must know of its clients' sessions: in memory that outlives
-// this one, because the supervisor keeps it and hands it to every process of the endpoint.
+// The data about client sessions that the next gateway process needs. It is stored in memory that
+// outlives the current process: the supervisor keeps it and passes it to every endpoint process.
 //
-// Bounds: all of it is laid out in advance, and what does not fit is not remembered. Whatever ends
-// the process, and when, each record is found as it was before or after its last change: it is
-// written beside the valid one, and made valid by one store. A reader trusts nothing of it, since
-// the process that wrote it may have been taken over.
+// Limits: the memory is laid out in advance, and data that does not fit is not stored. A record is
+// written beside the valid one and becomes valid with a single store, so it is consistent at
+// whatever point the process ends. A reader does not trust the contents, because the process that
+// wrote them may have been compromised.
 //
-// Owner: the Host. Thread: [io]. No function but the constructors, those that read and leave()
-// allocates.
+// Runs on the I/O thread. Owned by the Host. Only the constructors, the functions that read, and
+// leave() allocate.
 #pragma once
 
 #include <cstdint>
@@ -27,7 +27,7 @@ namespace bulkhead {
 
 // One session.
 struct LedgerRecord {
-  std::string id;  // the transport's; empty: the carried one's
+  std::string id;  // the transport's id; empty for the carried session
   std::uint8_t revision = 0;
   std::uint32_t caps = 0;
   std::int32_t log_level = -1;
@@ -40,10 +40,10 @@ void archive(Ar &ar, LedgerRecord &v) {
   ar(id, revision, caps, log_level, listed, subscriptions);
 }
 
-// A request that had no answer yet when its process ended.
+// A request that had not been answered when its process ended.
 struct LedgerRequest {
   std::uint64_t stream = 0;
-  std::string id;  // JSON text; not checked
+  std::string id;  // JSON text; not validated
   bool initialize = false;
 };
 
@@ -55,69 +55,72 @@ class Ledger {
   static constexpr std::uint32_t max_requests = 2048;    // of the carried session
   static constexpr std::size_t max_request_id_bytes = 112;
   static constexpr std::size_t max_unread_bytes = 256u << 10;
-  static constexpr std::uint32_t max_ended = 65'536;  // ids of sessions that ended
-  // So many processes in a row that ended without having done anything: it may be what they read
-  // here that ends them, and is dropped.
+  static constexpr std::uint32_t max_ended = 65'536;  // ids of ended sessions
+  // The number of consecutive processes that may end without having done anything. Beyond it, the
+  // contents are dropped, because reading them may be what ends the processes.
   static constexpr std::uint32_t max_fruitless = 5;
 
   using Slot = std::uint32_t;
-  static constexpr Slot carried = 0;  // of the client that comes with the process; others: 1 and on
+  // The slot of the client that is connected to the process itself; other slots start at 1.
+  static constexpr Slot carried = 0;
   static constexpr Slot none = UINT32_MAX;
 
-  // The memory, empty: it can neither shrink nor grow. The supervisor's part.
+  // Creates the memory, empty and of a fixed size. Called by the supervisor.
   static Result<OwnedFd> make();
-  // Maps it, for the life of the result; `fd` can be closed. Null: it is not what make() gives, or
-  // cannot be mapped.
+  // Maps the memory for the lifetime of the result; `fd` can be closed. Returns null if it was not
+  // created by make() or cannot be mapped.
   static std::unique_ptr<Ledger> open(int fd);
   ~Ledger();
   Ledger(const Ledger &) = delete;
   Ledger &operator=(const Ledger &) = delete;
 
   // ---- sessions ----
-  // A place for a session of this process; none: there is none left, or the id is too long.
+  // Returns a slot for a session of this process, or `none` if no slot is free or the id is too
+  // long.
   Slot claim(std::string_view id);
-  // Takes over the place of a session of an earlier process.
+  // Takes over the slot of a session of an earlier process.
   Slot take(std::string_view id);
-  // Places of earlier processes that were not taken can be claimed from now on.
+  // Slots of earlier processes that were not taken over can be claimed from now on.
   void forget_left();
-  // The session of this place ends and may come back, with this id: take() finds it. Its place is
-  // given away once no other is free, those that were left first before the others.
+  // The session of this slot ends, but may resume with this id: take() finds it. If no other slot
+  // is free, the slot is reused; slots that were left first are reused first.
   void leave(Slot slot, std::string_view id) { evicted_.emplace_back(id, slot); }
   bool any_left() const noexcept { return !left_.empty(); }
-  // Subscriptions that do not fit are left out.
+  // Subscriptions that do not fit are omitted.
   void write(Slot slot, LedgerRecord record);
-  std::optional<LedgerRecord> read(Slot slot) const;  // nothing: empty or damaged
+  std::optional<LedgerRecord> read(Slot slot) const;  // nullopt if empty or damaged
   void release(Slot slot);
-  // Remembers that the session with this id (RecentIds::key_of()) has ended for good; the earliest
-  // of more than max_ended are forgotten.
+  // Remembers that the session with this id (RecentIds::key_of()) has ended permanently. If there
+  // are more than max_ended, the oldest are forgotten.
   void add_ended(std::uint64_t key) noexcept;
-  std::vector<std::uint64_t> ended() const;  // the earliest first
+  std::vector<std::uint64_t> ended() const;  // the oldest first
 
   // ---- the carried session ----
-  // Registers a request; false: too many, or its id is too long. Several may have one stream.
+  // Registers a request. Returns false if there are too many or its id is too long. Several
+  // requests may have the same stream.
   bool add_request(std::uint64_t stream, std::string_view id, bool initialize) noexcept;
-  // Removes the requests of this stream, which need no answer.
+  // Removes the requests of this stream, which no longer need an answer.
   void settle(std::uint64_t stream) noexcept;
   std::vector<LedgerRequest> requests() const;
-  std::uint64_t last_stream() const noexcept;  // the greatest of requests()
-  std::uint64_t note() const noexcept;         // 64 bits of the transport's own
+  std::uint64_t last_stream() const noexcept;  // the highest stream in requests()
+  std::uint64_t note() const noexcept;         // 64 bits for use by the transport
   void set_note(std::uint64_t note) noexcept;
-  // Stores bytes of the client that were not handled: appends them (more) or replaces the stored
-  // ones. False: too many; none is stored then.
+  // Stores bytes of the client that were not handled: appends them if `more` is true, otherwise
+  // replaces the stored bytes. If there are too many, returns false and stores none.
   bool keep(std::string_view bytes, bool more) noexcept;
-  // The first n of them are going to be handled; commit() when it is known what they are. Until
-  // then the next process would find them, too.
+  // The first n bytes are about to be handled; commit() is called when the messages in them are
+  // known. Until then, the next process would also find these bytes.
   void taken(std::uint64_t n) noexcept { taken_ += n; }
   void commit() noexcept {
     if (taken_ != 0) drop_taken();
   }
-  std::string_view unread() const noexcept;  // until the next keep()
-  void end_carried() noexcept;               // all of it is forgotten
+  std::string_view unread() const noexcept;  // valid until the next keep()
+  void end_carried() noexcept;               // removes all data of the carried session
 
-  // ---- records that no telemetry plugin has acknowledged yet ----
+  // ---- records that telemetry plugins have not yet acknowledged ----
   RecordRing &records() noexcept { return records_; }
 
-  // This process has done something: what it has read here does no harm.
+  // Called when this process has done useful work: the contents that it has read are harmless.
   void prove() noexcept {
     if (!proven_) set_proven();
   }
@@ -135,7 +138,7 @@ class Ledger {
   std::vector<Slot> free_;
   std::vector<std::pair<std::string, Slot>> left_;    // of earlier processes, by id
   std::deque<std::pair<std::string, Slot>> evicted_;  // of this process; at most max_sessions
-  std::uint64_t taken_ = 0;                           // of unread(), not committed
+  std::uint64_t taken_ = 0;                           // bytes of unread() that are not committed
   bool proven_ = false;
 };
 

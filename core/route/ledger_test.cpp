@@ -21,7 +21,7 @@ OwnedFd memory() {
   return std::move(*fd);
 }
 
-// What the next process finds.
+// Opens the ledger as the next process does.
 std::unique_ptr<Ledger> next(const OwnedFd &fd) {
   auto ledger = Ledger::open(fd.get());
   REQUIRE(ledger != nullptr);
@@ -86,7 +86,7 @@ TEST_CASE("a record that is only half written leaves the one before") {
   auto ledger = next(fd);
   const auto slot = ledger->claim("one");
   ledger->write(slot, record("one", {R"("before")"}));
-  // Whatever stands in the half that is not valid, as after a crash within write().
+  // Simulates a crash in write(): the invalid half may contain anything.
   const std::size_t size = size_of(fd);
   auto *bytes =
       static_cast<char *>(::mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_SHARED, fd.get(), 0));
@@ -196,7 +196,7 @@ TEST_CASE("what was read stays until it is known what it is") {
   ledger->taken(99);
   ledger->commit();
   CHECK(next(fd)->unread().empty());
-  next(fd)->prove();  // it is not the reading that ends them
+  next(fd)->prove();  // reading the contents does not end the processes
   CHECK(ledger->keep(std::string(Ledger::max_unread_bytes, 'x'), false));
   CHECK(next(fd)->unread().size() == Ledger::max_unread_bytes);
   CHECK_FALSE(ledger->keep("x", true));
@@ -239,7 +239,7 @@ TEST_CASE("whatever stands in the memory, a reader only reads less") {
   REQUIRE(bytes != MAP_FAILED);
   std::mt19937 random{11};
   for (int round = 0; round < 300; ++round) {
-    // The tables, the requests and the first records, but not the word that says what this is.
+    // Overwrites the tables, the requests and the first records, but not the magic number.
     for (int i = 0; i < 200; ++i)
       bytes[8 + random() % (1u << 20)] = static_cast<unsigned char>(random());
     auto ledger = next(fd);
@@ -316,7 +316,7 @@ TEST_CASE("what an evicted session had is there for it, until its place is neede
   CHECK(ledger->read(slot)->subscriptions == std::vector<std::string>{"\"one\""});
   CHECK(ledger->take("one") == Ledger::none);
 
-  // "two" keeps its place as long as there is another.
+  // "two" keeps its slot as long as another slot is free.
   for (std::uint32_t i = 2; i < Ledger::max_sessions; ++i) {
     REQUIRE(ledger->claim("x" + std::to_string(i)) != Ledger::none);
   }

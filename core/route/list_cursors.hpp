@@ -1,4 +1,5 @@
-// Cursors of lists: opaque, authenticated, bound to one version of one list. Thread: I/O thread.
+// Cursors of lists: opaque, authenticated, and bound to one version of one list. Used on the I/O
+// thread.
 #pragma once
 
 #include <cstdint>
@@ -12,12 +13,13 @@ namespace bulkhead {
 
 class ListCursors {
  public:
-  // key: random; cursors of another process or made by a client are refused.
+  // `key` is random: cursors that another process or a client created are refused.
   explicit ListCursors(std::uint64_t key) : key_(key) {}
 
-  // first: index of the page's first item. version: of the list.
+  // first: index of the page's first item. version: version of the list.
   std::string encode(std::uint64_t version, ItemKind kind, std::uint32_t first) const;
-  // Empty: not a cursor of this process, or of another list or version.
+  // Returns nullopt if the text is not a cursor of this process, or belongs to another list or
+  // version.
   std::optional<std::uint32_t> decode(std::uint64_t version, ItemKind kind,
                                       std::string_view text) const;
 

@@ -1,7 +1,7 @@
-// Answers list requests page by page, and enumerates the items that a session sees for plugins that
-// translate them.
+// Answers list requests page by page. For plugins that translate items, enumerates the items that a
+// session sees.
 //
-// Thread: I/O thread. Owned by the Router.
+// Runs on the I/O thread. Owned by the Router.
 #pragma once
 
 #include <functional>
@@ -17,9 +17,9 @@
 
 namespace bulkhead {
 
-// The kind of items that the method lists; empty: it is not a list method.
+// Returns the kind of items that the method lists; nullopt if it is not a list method.
 std::optional<ItemKind> listed_kind(mcp::Method method);
-// The profile offers this method.
+// Returns true if the profile offers this method.
 bool is_exposed(const Expose &expose, mcp::Method method);
 
 class ListRequests {
@@ -31,17 +31,19 @@ class ListRequests {
     const Profile &profile;
     Recorder &recorder;
     ClientAnswers &answers;
-    // The client has received a list of a kind for the first time; the journal stores that.
+    // Called when the client has received a list of a kind for the first time; the journal stores
+    // this fact.
     std::function<void(const Session &session)> on_listed;
   };
-  // cursor_key: random.
+  // cursor_key is random.
   ListRequests(std::uint64_t cursor_key, Needs needs)
       : cursors_(cursor_key), needs_(std::move(needs)) {}
 
   // Answers a list request, or parks it until the list is known.
   void answer(Session &session, Incoming &request, ItemKind kind);
-  // Composes the JSON for bh_host_control.list_items. BH_STALE: the session has another end.
-  // BH_E_UNAVAILABLE: the session is not initialized. BH_WOULD_BLOCK: the list is not known yet.
+  // Composes the JSON for bh_host_control.list_items. Returns BH_STALE if the session belongs to
+  // another end, BH_E_UNAVAILABLE if it is not initialized, and BH_WOULD_BLOCK if the list is not
+  // known yet.
   bh_status items(bh_session session, const ClientEnd *end, ItemKind kind, std::string *out);
 
  private:

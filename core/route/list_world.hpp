@@ -1,4 +1,4 @@
-// What tests of views and lists share: views of tools plugins, and nothing behind them.
+// Shared by the tests of views and lists: views of tools plugins, without the rest of the route.
 #pragma once
 
 #include <map>
@@ -31,7 +31,7 @@ struct ListWorld : FakeLaneHost {
        [this](std::int32_t, std::string_view text) { lines.emplace_back(text); },
        [this](std::uint64_t number, bool late) { unanswered.emplace_back(number, late); },
        [this](View &) { ++ready; }, [this] { ++again; }}};
-  std::vector<std::string> handled;  // ids of requests that have waited
+  std::vector<std::string> handled;  // ids of requests that were handled after waiting
   std::function<void(Session &, Incoming &)> handle = [](Session &, Incoming &) {};
   std::vector<Lane *> going;
   Views views{{upstreams, sessions, names, profile, *loop, recorder, answers, filters,
@@ -66,7 +66,7 @@ struct ListWorld : FakeLaneHost {
     upstream->self = &plugin;
     return upstream;
   }
-  // A server with these tools (a JSON array); empty: they come with lists().
+  // Adds a server with these tools (a JSON array). If empty, the tools follow with lists().
   Upstream &add(const std::string &name, const std::string &tools) {
     upstreams.add(made(server_named(name), tools));
     return *upstreams.all().back();
@@ -92,7 +92,7 @@ struct ListWorld : FakeLaneHost {
   }
 };
 
-// A request of a session that a test keeps while it is handled.
+// A request of a session, kept by the test while it is handled.
 struct Request {
   Request(const Session &session, std::string text)
       : message(std::move(text)), incoming{{session.handle, 7, 0}, message.get(), 1} {}

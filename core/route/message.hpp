@@ -1,4 +1,4 @@
-// A JSON-RPC message with its scan, which is made once.
+// A JSON-RPC message with its scan, which is done once.
 #pragma once
 
 #include <cstddef>
@@ -10,8 +10,8 @@
 
 namespace bulkhead {
 
-// Borrows the bytes and their scan, valid until the function that received it returns. A message
-// that waits longer is parked.
+// Borrows the bytes and their scan, which are valid until the function that received the message
+// returns. A message that must be kept longer is parked.
 struct Message {
   std::string_view bytes;
   const mcp::Scan *scan = nullptr;
@@ -21,8 +21,8 @@ struct Message {
   std::size_t size() const noexcept { return bytes.size(); }
 };
 
-// A copy of a message and its scan, for a call or an answer that waits. Immutable; copies of the
-// handle share it, so that a thread of the pool can read it after its call has ended.
+// A copy of a message and its scan, for a waiting call or answer. Immutable; copies of the handle
+// share the data, so a thread of the pool can read it after its call has ended.
 class ParkedMessage {
  public:
   ParkedMessage() = default;
@@ -31,9 +31,9 @@ class ParkedMessage {
 
   bool empty() const noexcept { return kept_ == nullptr; }
   std::size_t size() const noexcept { return kept_ == nullptr ? 0 : kept_->bytes.size(); }
-  // Requires !empty(). Valid as long as a handle exists.
+  // Requires !empty(). Valid as long as any handle exists.
   Message get() const noexcept { return {kept_->bytes, &kept_->scan}; }
-  // The bytes; they keep the whole object alive.
+  // The bytes. They keep the whole object alive.
   std::shared_ptr<const std::string> bytes() const { return {kept_, &kept_->bytes}; }
 
  private:

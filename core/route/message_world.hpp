@@ -1,4 +1,5 @@
-// What tests of messages beside calls share: one server, two clients, and the parts between them.
+// Shared by the tests of messages other than calls: one server, two clients, and the parts between
+// them.
 #pragma once
 
 #include <memory>
@@ -61,7 +62,7 @@ struct MessageWorld : FakeLaneHost, JudgedEvents::Outcome, Asks::Forms {
     s.initialized = true;
     return s;
   }
-  // A call of this client that the server has.
+  // Creates a call of this client that the server has received.
   Call &call_of(Session &s, mcp::Method method = mcp::Method::tools_call) {
     Call &call = *calls.open();
     call.session = &s;
@@ -77,7 +78,7 @@ struct MessageWorld : FakeLaneHost, JudgedEvents::Outcome, Asks::Forms {
     deadlines.arm(call, 1000);
     return call;
   }
-  // The messages of this kind that a client was sent, the newest last.
+  // The messages of this kind that were sent to a client, the newest last.
   std::vector<std::string> sent_to(const Session &s, std::uint32_t kind) const {
     std::vector<std::string> out;
     for (const FakeClient::Sent &m : client.sent) {

@@ -37,7 +37,7 @@ JudgedEvent event_of(JudgedEvent::Kind kind, const Lane &lane, const Message &me
   return event;
 }
 
-// The stream of the call that it belongs to, if there is one.
+// Returns the stream of the call that the message belongs to, if there is one.
 ReplyTo reply_of(const Session &client, const Call *call) {
   return {client.handle, call != nullptr ? call->request.reply.stream : 0, 0};
 }
@@ -75,7 +75,7 @@ void Notifications::log_line(Lane &lane, std::uint64_t hint, const Message &mess
 }
 
 void Notifications::log_line_of_nobody(Lane &lane, int level, const Message &message) {
-  // All of them first: a client may do anything while it is notified.
+  // The recipients are collected first, because a client may do anything while it is notified.
   std::vector<bh_session> clients;
   for (const View *view : lane.views) {
     for (const Session *client : view->clients) {

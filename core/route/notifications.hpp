@@ -1,7 +1,7 @@
 // Forwards notifications between servers and clients. If the policy evaluates notifications, each
-// of them waits for its decision.
+// of them waits for its own decision.
 //
-// Thread: I/O thread. Owned by the Router.
+// Runs on the I/O thread. Owned by the Router.
 #pragma once
 
 #include <cstdint>
@@ -25,22 +25,22 @@ class Notifications {
     ClientAnswers &answers;
     JudgedEvents &events;
     RouterCounters &counters;
-    // A message from or to this server could not be rewritten and was dropped.
+    // Called when a message from or to this server could not be rewritten and was dropped.
     std::function<void(const Lane &lane, mcp::Method method)> on_lost;
   };
   explicit Notifications(Needs needs) : needs_(std::move(needs)) {}
 
-  // ---- from servers; hint: the exchange of the stream, 0: unknown ----
+  // ---- from servers; hint: the exchange of the stream, 0 if unknown ----
   void progress(Lane &lane, const Message &message);
   // Sends a log line to the client whose call it belongs to, if the client's log level admits it. A
   // line that belongs to no call is sent to all clients that have set a level.
   void log_line(Lane &lane, std::uint64_t hint, const Message &message);
-  // Sends any other notification (elicitation/complete, unknown ones) to the client that the lane
-  // works for.
+  // Sends any other notification (elicitation/complete, unknown ones) to the client for which the
+  // lane works.
   void other(Lane &lane, std::uint64_t hint, const Message &message);
 
-  // Sends the parts to a client. `message`: as the server sent it. `call`: the call that it belongs
-  // to; null: none or unknown.
+  // Sends the parts to a client. `message` is the notification as the server sent it. `call` is the
+  // call that it belongs to, or null if there is none or it is unknown.
   void to_client(const ReplyTo &to, const Lane &lane, const Call *call, const Message &message,
                  const bh_str *parts, std::uint32_t count);
   void to_server(Lane &lane, const Session &session, const Message &message, const bh_str *parts,

@@ -31,7 +31,7 @@ TEST_CASE("progress reaches its call's client under the client's token") {
   World w;
   Call &call = w.call_of(w.first);
   const std::string number = std::to_string(call.exchange->id);
-  w.progress(number);  // the client wants none
+  w.progress(number);  // the client wants no progress
   CHECK(w.events(w.first) == 0);
   call.request.progress_token = "\"mine\"";
   w.progress(number);
@@ -48,7 +48,7 @@ TEST_CASE("a log line follows its call and the client's level") {
   World w;
   Call &call = w.call_of(w.first);
   w.log_line("debug");
-  CHECK(w.events(w.first) == 1);  // it has set no level
+  CHECK(w.events(w.first) == 1);  // the client has set no level
   w.first.log_level = parse_log_level("warning");
   w.log_line("info");
   CHECK(w.events(w.first) == 1);
@@ -88,7 +88,7 @@ TEST_CASE("an unknown notification reaches the one client that the lane works fo
   w.call_of(w.second);
   w.notifications.other(w.lane, 0, m.get());
   CHECK(w.sent_to(w.second, BH_OUT_EVENT) == std::vector<std::string>{m.text});
-  w.notifications.other(w.lane, 12345, m.get());  // of a call that has ended
+  w.notifications.other(w.lane, 12345, m.get());  // belongs to a call that has ended
   CHECK(w.events(w.second) == 1);
 }
 

@@ -1,9 +1,9 @@
-// A table of objects with numbers and deadlines. A number carries the generation of its slot: the
-// number of an object that has ended is refused, also after its slot was used again. Numbers stay
-// below 2^53, since they leave the process as JSON numbers. Slots are reused with the capacity of
-// their strings: in steady state open() and close() allocate nothing.
+// A table of numbered objects with deadlines. A number contains the generation of its slot, so the
+// number of an ended object is rejected even after its slot was reused. Numbers stay below 2^53,
+// because they leave the process as JSON numbers. Slots are reused with the capacity of their
+// strings, so open() and close() allocate nothing in steady state.
 //
-// Thread: I/O thread.
+// Used on the I/O thread.
 #pragma once
 
 #include <algorithm>
@@ -17,11 +17,11 @@ namespace bulkhead {
 template <class T>
 class Numbered {
  public:
-  std::uint64_t id = 0;  // 0: it has ended
+  std::uint64_t id = 0;  // 0 if it has ended
   std::uint32_t index = 0;
   std::uint32_t generation = 0;
-  std::uint64_t timeout_ms = 0;     // of the deadline that was armed last
-  std::uint64_t deadline_tick = 0;  // 0: not armed
+  std::uint64_t timeout_ms = 0;     // of the most recently armed deadline
+  std::uint64_t deadline_tick = 0;  // 0 if not armed
   T *wheel_prev = nullptr, *wheel_next = nullptr;
 
   bool ended() const noexcept { return id == 0; }
@@ -31,14 +31,14 @@ class Numbered {
   Numbered() = default;
 };
 
-// T derives from Numbered<T> and has clear(), which resets its own members.
+// T derives from Numbered<T> and has a clear() function that resets its own members.
 template <class T>
 class NumberedTable {
  public:
   static constexpr std::uint32_t max_size = 1u << 20;
   static constexpr std::uint64_t tick_ms = 50;  // resolution of deadlines
 
-  // Null if max_size objects are open.
+  // Returns null if max_size objects are open.
   T *open() {
     T *object = free_slot();
     if (object == nullptr) return nullptr;
@@ -48,20 +48,20 @@ class NumberedTable {
     ++size_;
     return object;
   }
-  // Null if no object has this number, or it has ended.
+  // Returns null if no object has this number or the object has ended.
   T *get(std::uint64_t id) noexcept {
     const std::uint64_t index = id & (max_size - 1);
     if (id == 0 || index >= slots_.size()) return nullptr;
     T &object = slots_[index];
     return object.id == id ? &object : nullptr;
   }
-  // Disarms the object and frees its slot. The caller has removed it from all lists.
+  // Disarms the object and frees its slot. The caller must have removed it from all lists.
   void close(T &object) {
     retire(object);
     recycle(object);
   }
-  // The two halves of close(): the number of the object is invalid, but its members are kept; then
-  // its slot is freed.
+  // The two halves of close(): retire() invalidates the number of the object but keeps its members;
+  // recycle() frees its slot.
   void retire(T &object) {
     disarm(object);
     object.id = 0;
@@ -80,8 +80,8 @@ class NumberedTable {
     }
   }
 
-  // Replaces the deadline. It is due at most two ticks late, and never earlier than the time that
-  // has passed since now_ns, the beginning of the reactor's turn.
+  // Replaces the deadline, which is counted from now_ns, the start of the reactor's turn. It is due
+  // at most two ticks late, and never early.
   void arm(T &object, std::uint64_t now_ns, std::uint64_t timeout_ms) {
     disarm(object);
     if (armed_ == 0) last_tick_ = now_ns / ns_per_tick;
@@ -107,10 +107,11 @@ class NumberedTable {
   }
   bool any_armed() const noexcept { return armed_ != 0; }
 
-  // Advances the wheel to now. Disarms the objects that are due and appends their numbers to *due.
+  // Advances the wheel to the current time. Disarms the objects that are due and appends their
+  // numbers to *due.
   void expire(std::uint64_t now_ns, std::vector<std::uint64_t> *due) {
     const std::uint64_t now_tick = now_ns / ns_per_tick;
-    // After a long sleep each slot is visited once, not once per missed tick.
+    // After a long sleep, each slot is visited once, not once per missed tick.
     const std::uint64_t first =
         std::max(last_tick_ + 1, now_tick >= wheel_slots ? now_tick - wheel_slots + 1 : 0);
     for (std::uint64_t tick = first; tick <= now_tick; ++tick) {
@@ -152,7 +153,7 @@ class NumberedTable {
   std::vector<T *> wheel_ = std::vector<T *>(wheel_slots);
 };
 
-// A doubly linked list through two members of its elements, which it does not own.
+// A doubly linked list through two members of its elements. It does not own the elements.
 template <class T, T *T::*Prev, T *T::*Next>
 struct IntrusiveList {
   T *head = nullptr;

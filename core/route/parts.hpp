@@ -1,8 +1,8 @@
-// The parts of the request path that a host uses, by what they are for. A class of the host uses
-// the groups that it needs and includes only the headers of the parts that it calls, so that a
-// change of one part does not concern the others. The references are valid as long as the Router.
+// The parts of the request path that a host uses, grouped by purpose. A class of the host uses the
+// groups that it needs and includes only the headers of the parts that it calls, so a change to one
+// part does not affect the others. The references are valid for the lifetime of the Router.
 //
-// Thread: I/O thread. Owned by the Router.
+// Used on the I/O thread. Owned by the Router.
 #pragma once
 
 #include <cstdint>
@@ -33,7 +33,8 @@ class Views;
 class WireEdge;
 struct RouterCounters;
 
-// What clients send and receive: for transports, and for a further edge (client_edge.hpp).
+// The messages that clients send and receive: for transports and for additional edges
+// (client_edge.hpp).
 struct ClientParts {
   Clients &sessions;
   SessionJournal &journal;
@@ -45,17 +46,17 @@ struct ClientParts {
   ListRequests &lists;
 };
 
-// Servers, and what they send: for connectors, tools plugins and hot reload.
+// Servers and the messages that they send: for connectors, tools plugins and hot reload.
 struct ServerParts {
   Upstreams &list;
-  LaneHost &lanes;  // what a new Upstream needs
+  LaneHost &lanes;  // required by a new Upstream
   WireEdge &wires;
   ToolsEdge &tools;
   const Draining &draining;
   Reload &reload;
 };
 
-// Calls that are in flight: for approvals, status and shutdown.
+// In-flight calls: for approvals, status and shutdown.
 struct CallParts {
   Calls &pipeline;
   CallEnds &ends;
@@ -63,25 +64,24 @@ struct CallParts {
   const RouterCounters &counters;
 };
 
-// The policy, and what waits for its decisions.
+// The policy, and the parts that wait for its decisions.
 struct PolicyParts {
   Gate &gate;
   FilteredLists &lists;
   JudgedEvents &events;
   Calls &calls;
 
-  // The decision about a call or about another message, by the number under which the policy was
-  // asked.
+  // The decision about a call or another message, with the number under which the policy was asked.
   void decided(std::uint64_t number, const Gate::Decision &decision) const;
 };
 
-// The records, and what waits until they are stored.
+// The records, and the parts that wait until records are stored.
 struct RecordParts {
   Recorder &recorder;
   Calls &calls;
   ClientAnswers &answers;
 
-  // More records may be committed now.
+  // More records may have been committed.
   void committed() const;
 };
 

@@ -31,7 +31,8 @@ PinWatch::PinWatch(const Profile &profile, Log log, OnNews on_news)
 }
 
 void PinWatch::listed(const Lane &lane) {
-  if (lane.upstream().connector == nullptr) return;  // tools plugins are code that we have checked
+  // Tools plugins are code that has been reviewed.
+  if (lane.upstream().connector == nullptr) return;
   constexpr std::size_t most_lines = 20;
   const auto news = pins_.listed(lane.upstream().name(), lane.items(ItemKind::tool));
   std::size_t lines = 0;
@@ -47,7 +48,7 @@ void PinWatch::listed(const Lane &lane) {
 
 bool PinWatch::use_profile(const std::vector<const Lane *> &lanes) {
   const Pins before = pins_;
-  // Without a keeper the next profile does not know what was seen here.
+  // If observed definitions are not stored, the next profile does not contain them.
   const bool kept = on_news_ != nullptr || !before.active();
   pins_.use(profile_.pins, kept ? profile_.pinned : before.all());
   for (const Lane *lane : lanes) listed(*lane);

@@ -16,7 +16,7 @@ std::string shape_of(const ItemList &tools, const ItemList::Item &item) {
   return to_hex(definition_hash(text));
 }
 
-// Cut between two characters.
+// The description of the item, cut at a character boundary.
 std::string description_of(const ItemList &tools, const ItemList::Item &item) {
   const std::string_view token = mcp::member(item.raw.in(tools.bytes), "description");
   if (!token.starts_with('"')) return {};
@@ -26,14 +26,14 @@ std::string description_of(const ItemList &tools, const ItemList::Item &item) {
 
 }  // namespace
 
-// One server's list while it is compared.
+// The list of one server during the comparison.
 struct Pins::Listed {
   const ItemList &tools;
   const PinRules &rules;
-  bool first;                                // nothing of this server was approved before
-  std::set<std::string, std::less<>> names;  // that it lists
+  bool first;                                // no tool of this server was approved before
+  std::set<std::string, std::less<>> names;  // of the tools that it lists
 
-  // The approved tool that this was, if that is gone now.
+  // Returns the approved tool from which this tool was renamed, if that tool is no longer listed.
   std::string former_name(const Tools &known, std::string_view shape) const {
     for (const auto &[name, pin] : known) {
       if (pin.shape == shape && !names.contains(name)) return name;
@@ -41,11 +41,11 @@ struct Pins::Listed {
     return {};
   }
 
-  // True: the pin is other than before.
+  // Returns true if the pin has changed.
   bool compare(const Tools &known, const ItemList::Item &item, ToolPin *pin) const {
     const std::string hash = to_hex(item.hash);
     if (hash == pin->seen) return false;
-    if (hash == pin->hash) {  // it is what it was again
+    if (hash == pin->hash) {  // the definition is the approved one again
       const bool other = !pin->seen.empty();
       pin->seen.clear();
       pin->seen_shape.clear();
@@ -85,7 +85,7 @@ std::vector<ToolPin> Pins::all() const {
   return out;
 }
 
-// Null: there is no room for it.
+// Returns null if there is no space for the pin.
 ToolPin *Pins::pin_of(Tools &tools, const std::string &server, const std::string &tool) {
   const auto at = tools.find(tool);
   if (at != tools.end()) return &at->second;

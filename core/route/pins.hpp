@@ -1,10 +1,10 @@
 // Compares tool definitions with the approved ones.
 //
-// The first list of an unknown server is approved. Later, a changed definition, a renamed tool and
-// (unless the profile accepts it) a new tool are not approved. Limit: most_pins; further tools are
-// not approved.
+// The first list of an unknown server is approved. After that, a changed definition, a renamed tool
+// and (unless the profile accepts it) a new tool are not approved. Limit: most_pins; tools beyond
+// it are not approved.
 //
-// Thread: I/O thread. Owned by the Router.
+// Runs on the I/O thread. Owned by the Router.
 #pragma once
 
 #include <cstdint>
@@ -21,7 +21,7 @@ namespace bulkhead {
 
 class Pins {
  public:
-  // Removes all pins.
+  // Replaces the rules and all pins.
   void use(const PinRules &rules, const std::vector<ToolPin> &known);
 
   std::vector<ToolPin> all() const;
@@ -30,10 +30,11 @@ class Pins {
   bool active() const noexcept { return rules_.mode != PinRules::Mode::off; }
   bool enforces() const noexcept { return rules_.mode == PinRules::Mode::enforce; }
 
-  // Compares the complete tool list of a server and returns new and changed definitions.
+  // Compares the complete tool list of a server with the pins and returns new and changed
+  // definitions.
   std::vector<PinNews> listed(const std::string &server, const ItemList &tools);
 
-  // Compares the definition of a tool with the approved one: BH_PIN_... .
+  // Compares the definition of a tool with the approved one. Returns BH_PIN_... .
   std::uint32_t state(std::string_view server, std::string_view tool,
                       const DefinitionHash &hash) const;
 

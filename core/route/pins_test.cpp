@@ -1,4 +1,4 @@
-// What servers list, compared with what was approved.
+// The lists of servers, compared with the approved definitions.
 #include "route/pins.hpp"
 
 #include <catch2/catch.hpp>
@@ -51,7 +51,7 @@ TEST_CASE("the first list of a server is approved, and the same one again is no 
   CHECK(news[0].text == "reads");
   CHECK(pins.listed("s", list).empty());
   CHECK(state(pins, list, 0, "a") == BH_PIN_SAME);
-  CHECK(state(pins, list, 0, "b") == BH_PIN_CHANGED);  // the definition of another
+  CHECK(state(pins, list, 0, "b") == BH_PIN_CHANGED);  // the definition of another tool
   CHECK(pins.state("other", "a", list.items[0].hash) == BH_PIN_UNKNOWN);
 
   Pins next;  // the next process
@@ -86,7 +86,7 @@ TEST_CASE("a renamed tool is told with its former name; one whose former is stil
   const auto copied = pins.listed("s", list_of({tool("a", "reads"), tool("a2", "reads")}));
   REQUIRE(copied.size() == 1);
   CHECK(copied[0].pin.renamed_from.empty());
-  CHECK(copied[0].pin.approved());  // the profile accepts new ones
+  CHECK(copied[0].pin.approved());  // the profile accepts new tools
   const ItemList renamed = list_of({tool("a2", "reads"), tool("b", "reads")});
   const auto news = pins.listed("s", renamed);
   REQUIRE(news.size() == 1);

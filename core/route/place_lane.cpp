@@ -33,7 +33,7 @@ void ToolsLane::start() {
   reason_.clear();
   for (const ItemKind kind : all_item_kinds) {
     const bh_status status = load(kind);
-    if (status == BH_PENDING) return host_.lane_changed(*this);  // list_changed() comes
+    if (status == BH_PENDING) return host_.lane_changed(*this);  // list_changed() follows
     ok = status == BH_OK && ok;
   }
   state_ = ok ? LaneState::ready : LaneState::waiting;
@@ -53,7 +53,7 @@ void ToolsLane::read_features() {
   if (!server_caps_.subscribe) end_watches();
 }
 
-// It could be asked to watch before it began anew.
+// Ends the watches of a plugin that no longer supports subscriptions after a restart.
 void ToolsLane::end_watches() {
   std::size_t ended = 0;
   for (auto &[uri, watch] : watches) ended += std::exchange(watch.on, false) ? 1 : 0;
@@ -64,7 +64,7 @@ void ToolsLane::end_watches() {
 }
 
 void ToolsLane::began() {
-  if (state_ != LaneState::ready) return;  // start() is to come
+  if (state_ != LaneState::ready) return;  // start() follows
   read_features();
   host_.lane_ready(*this);
 }
@@ -107,7 +107,7 @@ void ToolsLane::list_changed(ItemKind kind) {
   const bh_status status = load(kind);
   if (status == BH_PENDING) return;
   if (status != BH_OK) {
-    // As of a server on a wire: a list that cannot be read again is better than none.
+    // As for servers behind connectors: a list that cannot be read again is better than no list.
     host_.log(BH_LOG_WARN, "server \"" + upstream_.name() + "\": " + reason_);
     return host_.lane_changed(*this);
   }
@@ -148,7 +148,7 @@ void ToolsLane::submit(Exchange &e, const CallInHand &hand) {
   host_.tools_refused(id, {status, std::string(bh::text(error))});
 }
 
-// The exchange may end inside.
+// The exchange may end during this call.
 bh_status ToolsLane::begin(Exchange &e, std::uint32_t flags, std::string_view arguments,
                            bh_error *error) {
   const std::string name = e.call != nullptr ? e.call->name : e.name;
@@ -164,14 +164,14 @@ bh_status ToolsLane::begin(Exchange &e, std::uint32_t flags, std::string_view ar
   return upstream_.tools->call_begin(upstream_.self, e.id, &info, error);
 }
 
-// Subscriptions, the only thing that is asked of a plugin on behalf of several clients.
+// Only used for subscriptions, the only requests to a plugin on behalf of several clients.
 void ToolsLane::request_quietly(mcp::Method method, std::string_view params) {
   if (state_ != LaneState::ready || !server_caps_.subscribe) return;
   Exchange *e = host_.exchanges().open();
   if (e == nullptr) return;
   std::string scratch;
   e->purpose = Purpose::quiet;
-  e->takes_place = false;  // hundreds may come at once, and clients' calls are refused at the bound
+  e->takes_place = false;  // hundreds may arrive at once; at the limit, clients' calls are refused
   e->method = method;
   e->name.assign(mcp::unquote(mcp::member(params, "uri"), &scratch));
   e->start_ns = host_.reactor().now_ns();

@@ -1,7 +1,7 @@
-// A lane to a tools plugin. Calls are passed to the plugin's functions; nothing is framed or
-// queued.
+// A lane to a tools plugin. Calls are passed directly to the plugin's functions, without framing or
+// queueing.
 //
-// Thread: I/O thread. Owned by the Upstream.
+// Runs on the I/O thread. Owned by the Upstream.
 #pragma once
 
 #include "bulkhead/abi/ext/tools.h"
@@ -28,8 +28,8 @@ class ToolsLane final : public Lane {
   void began();
 
  private:
-  // Loads a list. BH_PENDING: list_changed() follows. Other errors: reason_ names the cause and the
-  // former list stays.
+  // Loads a list. If it returns BH_PENDING, list_changed() follows. For other errors, reason_ names
+  // the cause and the former list stays.
   bh_status load(ItemKind kind);
   void read_features();
   void end_watches();

@@ -1,4 +1,4 @@
-// What a policy is asked about a client's message: the part that says whose it is.
+// The part of a policy request that identifies the client.
 #pragma once
 
 #include <cstdint>
@@ -9,7 +9,7 @@
 
 namespace bulkhead {
 
-// Borrows the session's texts.
+// The result borrows the texts of the session.
 inline bh_policy_request policy_request_of(const Session &session, std::uint64_t now_ns) noexcept {
   bh_policy_request request{};
   request.size = sizeof request;

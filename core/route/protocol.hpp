@@ -1,4 +1,4 @@
-// The facts of MCP that routing needs: revisions, error codes, capabilities, log levels.
+// The facts about MCP that routing needs: revisions, error codes, capabilities, log levels.
 #pragma once
 
 #include <array>
@@ -12,11 +12,11 @@
 
 namespace bulkhead {
 
-// Revisions spoken by handshake, oldest first; indices are compared.
+// Revisions with a handshake, oldest first; their indices are compared.
 inline constexpr std::array<std::string_view, 4> revisions = {"2024-11-05", "2025-03-26",
                                                               "2025-06-18", "2025-11-25"};
 inline constexpr std::uint8_t newest_revision = revisions.size() - 1;
-inline constexpr std::uint8_t batch_revision = 1;  // the only one that has JSON-RPC batches
+inline constexpr std::uint8_t batch_revision = 1;  // the only revision with JSON-RPC batches
 
 inline std::optional<std::uint8_t> find_revision(std::string_view text) {
   for (std::size_t i = 0; i < revisions.size(); ++i) {
@@ -32,13 +32,13 @@ inline constexpr const char *bad_progress_token =
 // JSON-RPC 2.0 and MCP error codes.
 namespace code {
 inline constexpr std::int32_t parse_error = -32700;
-inline constexpr std::int32_t invalid_request = -32600;  // also: refused by policy
+inline constexpr std::int32_t invalid_request = -32600;  // also for requests refused by policy
 inline constexpr std::int32_t method_not_found = -32601;
 inline constexpr std::int32_t invalid_params = -32602;
-inline constexpr std::int32_t internal_error = -32603;  // also: the server failed
-inline constexpr std::int32_t timeout = -32000;         // also: a limit was reached
+inline constexpr std::int32_t internal_error = -32603;  // also for failures of the server
+inline constexpr std::int32_t timeout = -32000;         // also for exceeded limits
 inline constexpr std::int32_t resource_not_found = -32002;
-inline constexpr std::int32_t user_rejected = -1;  // sampling
+inline constexpr std::int32_t user_rejected = -1;  // for sampling
 }  // namespace code
 
 // Capabilities of clients; the same bits are declared to servers.
@@ -58,7 +58,8 @@ inline constexpr ClientCaps shareable =
     sampling | sampling_tools | sampling_context | elicitation | elicitation_form | elicitation_url;
 }  // namespace cap
 
-// From and to the JSON object `capabilities` of initialize. The text must be validated JSON.
+// Conversions from and to the JSON object `capabilities` of initialize. The text must be validated
+// JSON.
 ClientCaps parse_client_caps(std::string_view capabilities);
 std::string compose_client_caps(ClientCaps caps);
 
@@ -72,15 +73,15 @@ struct ServerCaps {
 ServerCaps parse_server_caps(std::string_view capabilities);
 std::string compose_server_caps(const ServerCaps &caps);
 
-// Composes notifications/cancelled for request `id` (digits) from a peer's notification: keeps its
-// reason if that is a string, and drops the other params, which no rule evaluates. The message must
-// be validated.
+// Composes notifications/cancelled for request `id` (digits) from a peer's notification. The reason
+// is kept if it is a string; all other params are dropped, because no rule evaluates them. The
+// message must be validated.
 std::string compose_cancelled(std::string_view id, std::string_view message, const mcp::Scan &scan);
 
-// Instructions of a server are cut to this size.
+// Limit for a server's instructions; longer ones are cut.
 inline constexpr std::size_t max_instructions_bytes = 8192;
 
-// RFC 5424 names, least urgent first; -1: not a level.
+// RFC 5424 level names, least urgent first. Returns -1 if the text is not a level.
 int parse_log_level(std::string_view text);
 std::string_view log_level_text(int level);
 

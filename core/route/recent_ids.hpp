@@ -1,8 +1,10 @@
-// The ids of the last sessions that ended in one way, and when.
+// The ids of sessions that ended most recently for a given reason, with the time of each.
 //
-// Bounds: `max` ids, some 64 bytes each; beyond it the earliest are forgotten. Only a 64-bit hash
-// of an id is kept: ids are random and sealed, so no client can choose one with the hash of
-// another. Owner: the Router. Thread: [io].
+// Limits: `max` ids of about 64 bytes each; beyond that, the oldest are forgotten. Only a 64-bit
+// hash of each id is stored. Ids are random and sealed, so a client cannot choose an id that has
+// the hash of another.
+//
+// Runs on the I/O thread. Owned by the Router.
 #pragma once
 
 #include <cstddef>
@@ -19,14 +21,14 @@ class RecentIds {
  public:
   explicit RecentIds(std::size_t max) : max_(max) {}
 
-  // An empty one is not kept.
+  // An empty id is not stored.
   void add(std::string_view id, std::uint64_t now_ns);
   void add_key(std::uint64_t key, std::uint64_t now_ns);
   static std::uint64_t key_of(std::string_view id) noexcept {
     return std::hash<std::string_view>{}(id);
   }
   bool holds(std::string_view id) const { return since_.contains(key_of(id)); }
-  // Whether it was added less than `age_ns` ago.
+  // Returns true if the id was added less than `age_ns` ago.
   bool holds(std::string_view id, std::uint64_t now_ns, std::uint64_t age_ns) const;
   void forget(std::string_view id) { since_.erase(key_of(id)); }
   std::size_t size() const noexcept { return since_.size(); }
@@ -34,7 +36,7 @@ class RecentIds {
  private:
   const std::size_t max_;
   std::unordered_map<std::uint64_t, std::uint64_t> since_;
-  std::deque<std::pair<std::uint64_t, std::uint64_t>> order_;  // also of those that were forgotten
+  std::deque<std::pair<std::uint64_t, std::uint64_t>> order_;  // includes ids that were forgotten
 };
 
 }  // namespace bulkhead

@@ -20,7 +20,7 @@ TEST_CASE("an id is held, for as long as one asks") {
 TEST_CASE("of too many ids the earliest are forgotten") {
   RecentIds ids(3);
   for (const char *id : {"a", "b", "c"}) ids.add(id, 1);
-  // One that was forgotten and came again is a late one.
+  // An id that was forgotten and added again counts as new.
   ids.forget("a");
   ids.add("a", 2);
   CHECK(ids.holds("a", 3, 10));

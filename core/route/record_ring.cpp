@@ -15,10 +15,10 @@ namespace bulkhead {
 namespace {
 
 constexpr std::uint32_t capacity = RecordRing::memory_bytes;
-// Entries begin at its beginning again as soon as there is room, so that little memory is touched.
+// Beyond this offset, entries start at the beginning again as soon as there is room, so that little
+// memory is touched.
 constexpr std::uint32_t soft_end = 256u << 10;
-constexpr std::uint32_t wrap =
-    UINT32_MAX;  // in place of a size: the next entry is at the beginning
+constexpr std::uint32_t wrap = UINT32_MAX;  // instead of a size: the next entry is at the beginning
 constexpr std::uint32_t alignment = 8;
 constexpr std::size_t texts = 16;
 
@@ -30,7 +30,7 @@ struct Head {
   std::uint32_t lengths[texts];
 };
 
-// In the order in which they lie in an entry.
+// In the order in which they are stored in an entry.
 constexpr bh_str bh_record::*fields[texts] = {
     &bh_record::transport,    &bh_record::peer,         &bh_record::principal,
     &bh_record::process_name, &bh_record::method,       &bh_record::server,
@@ -38,9 +38,9 @@ constexpr bh_str bh_record::*fields[texts] = {
     &bh_record::reason,       &bh_record::request_id,   &bh_record::trace_id,
     &bh_record::detail,       &bh_record::claimed_name, &bh_record::request,
     &bh_record::response};
-constexpr std::size_t request_field = texts - 2;  // and the response behind it
+constexpr std::size_t request_field = texts - 2;  // followed by the response
 
-// f for each but the last two; unrolled, since this is on the way of every call.
+// Calls f for all fields except the last two; unrolled, because this is on the path of every call.
 template <class F>
 inline void each_field(F f) noexcept {
   [&]<std::size_t... i>(std::index_sequence<i...>) {
@@ -48,13 +48,13 @@ inline void each_field(F f) noexcept {
   }(std::make_index_sequence<request_field>());
 }
 
-// How much of it is kept: at most max_text, cut on a character boundary.
+// Returns the number of bytes to store: at most max_text, cut at a character boundary.
 std::uint64_t kept_size(bh_str text) noexcept {
   if (text.n <= RecordRing::max_text) return text.n;
   return bh::character_boundary(bh::view(text), RecordRing::max_text);
 }
 
-// Most are a few bytes long.
+// Optimized for short texts: most are a few bytes long.
 inline char *copy_short(const char *from, std::uint64_t n, char *to) noexcept {
   if (n >= 8 && n <= 16) {
     std::uint64_t first = 0, last = 0;
@@ -101,15 +101,15 @@ bool RecordRing::nearly_full() const noexcept {
 
 bool RecordRing::put(const bh_record &r) noexcept {
   const std::uint64_t request = kept_size(r.request), response = kept_size(r.response);
-  // The host bounds all others but the detail; a sum that is too large is looked at once.
+  // The host limits all fields except the detail, so a single check of the sum is sufficient.
   std::uint64_t size = sizeof(Head) + request + response;
   each_field([&]<std::size_t i>() { size += (r.*fields[i]).n; });
   if (size > max_record) return false;
   const std::uint32_t room = aligned(size);
   const Ends now = ends();
   std::uint32_t place = now.end;
-  // At the end of the memory and of the last entry so much stays free: for `wrap`, and so that a
-  // full ring is not like an empty one.
+  // `alignment` bytes stay free at the end of the memory and after the last entry: for `wrap`, and
+  // so that a full ring can be distinguished from an empty one.
   const bool wrapped = now.end < now.begin;
   const std::uint32_t limit = wrapped ? now.begin : capacity;
   const bool at_begin = !wrapped && room + alignment <= now.begin;
@@ -119,7 +119,7 @@ bool RecordRing::put(const bh_record &r) noexcept {
   } else if (place + room + alignment > limit) {
     return false;
   }
-  // Written in place: nothing of it counts before set_ends().
+  // The entry is written in place: it becomes valid only with set_ends().
   auto &head = *new (memory_.bytes.data() + place) Head;
   head.size = room;
   head.outcome = r.outcome;
@@ -152,8 +152,8 @@ bool RecordRing::put(const bh_record &r) noexcept {
   return true;
 }
 
-// Moves *place to the next entry, if there is one, behind the wrap if need be. Its size; 0: there
-// is none, or the memory is damaged.
+// Moves *place to the next entry, if there is one, and past the wrap if necessary. Returns its
+// size, or 0 if there is none or the memory is damaged.
 std::uint32_t RecordRing::find_entry(Ends now, std::uint32_t *place) const noexcept {
   for (int tries = 0; tries < 2; ++tries) {
     if (*place == now.end) return 0;
@@ -180,7 +180,7 @@ void RecordRing::release(std::uint64_t below) noexcept {
     std::uint32_t place = now.begin;
     const std::uint32_t size = find_entry(now, &place);
     if (size == 0) {
-      if (place != now.end) return clear();  // damaged: nothing behind it can be read
+      if (place != now.end) return clear();  // damaged: the following entries cannot be read
       now.begin = place;
       break;
     }
@@ -194,7 +194,7 @@ void RecordRing::release(std::uint64_t below) noexcept {
 
 void RecordRing::for_each(const std::function<void(const bh_record &)> &f) const {
   const Ends now = ends();
-  std::vector<char> copy;  // what is looked at is what was checked
+  std::vector<char> copy;  // the bytes that are read must be the bytes that were checked
   std::uint32_t place = now.begin;
   while (const std::uint32_t size = find_entry(now, &place)) {
     copy.assign(memory_.bytes.data() + place, memory_.bytes.data() + place + size);

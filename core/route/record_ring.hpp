@@ -1,13 +1,13 @@
 // A ring of records that no telemetry plugin has acknowledged yet, in memory that outlives the
 // process (part of the ledger, ledger.hpp). The recorder writes a record here before the answer is
-// sent. The next process of the endpoint offers the records again, under the same numbers.
+// sent. The next endpoint process offers the records again, under the same numbers.
 //
 // Limits: memory_bytes in total, max_text for a request and a response, max_record for a record. A
-// record that does not fit is kept by the recorder only; if the process ends first, a gap in the
-// numbers shows it. An entry becomes valid with the single store of `ends`. A reader trusts nothing
-// in it, since the process that wrote it may have been compromised.
+// record that does not fit is only kept by the recorder; if the process ends first, a gap in the
+// numbers shows the loss. An entry becomes valid with the single store of `ends`. A reader does not
+// trust the contents, because the process that wrote them may have been compromised.
 //
-// Thread: I/O thread. Owned by the Ledger. Only for_each() allocates.
+// Runs on the I/O thread. Owned by the Ledger. Only for_each() allocates.
 #pragma once
 
 #include <array>
@@ -26,10 +26,10 @@ class RecordRing {
   static constexpr std::size_t max_text = 4096;         // of a request or response, which is cut
   static constexpr std::size_t max_record = 96u << 10;  // with all its texts
 
-  // The layout in memory. All zero: empty.
+  // The layout in memory. All zeros if the ring is empty.
   struct Memory {
-    std::atomic<std::uint64_t> ends;  // 32 bits each: begin of the first entry, end of the last
-    std::atomic<std::uint64_t> next_number;  // of the next record; 0: unknown
+    std::atomic<std::uint64_t> ends;  // start of the first entry, end of the last: 32 bits each
+    std::atomic<std::uint64_t> next_number;  // of the next record; 0 if unknown
     alignas(8) std::array<char, memory_bytes> bytes;
   };
 
@@ -37,11 +37,11 @@ class RecordRing {
   RecordRing(const RecordRing &) = delete;
   RecordRing &operator=(const RecordRing &) = delete;
 
-  // Appends a record; numbers ascend. False: full.
+  // Appends a record; numbers must ascend. Returns false if the ring is full.
   bool put(const bh_record &record) noexcept;
-  // Removes the records below this number, which are acknowledged.
+  // Removes the records below this number, which have been acknowledged.
   void release(std::uint64_t below) noexcept;
-  // Less than an eighth of the memory is free.
+  // Returns true if less than an eighth of the memory is free.
   bool nearly_full() const noexcept;
   bool empty() const noexcept;
 
@@ -51,10 +51,10 @@ class RecordRing {
   void set_next_number(std::uint64_t number) noexcept {
     memory_.next_number.store(number, std::memory_order_release);
   }
-  // Enumerates the records that an earlier process has left, oldest first, up to the first damaged
-  // one. The texts are valid during the call.
+  // Enumerates the records that an earlier process left, oldest first, up to the first damaged
+  // record. The texts are valid during the call.
   void for_each(const std::function<void(const bh_record &)> &f) const;
-  // Removes all records; the next number stays.
+  // Removes all records; the next number is kept.
   void clear() noexcept { memory_.ends.store(0, std::memory_order_release); }
 
  private:

@@ -40,7 +40,7 @@ struct World {
     r.claimed_name = bh::str("Claude Code");
     return ring.put(r);
   }
-  // What the next process finds.
+  // Returns the records that the next process finds.
   std::vector<Seen> left() const {
     std::vector<Seen> out;
     RecordRing(*memory).for_each([&](const bh_record &r) {
@@ -52,7 +52,7 @@ struct World {
     });
     return out;
   }
-  // Of records of any kind.
+  // The same for records of any kind.
   std::vector<std::uint64_t> left_numbers() const {
     std::vector<std::uint64_t> out;
     RecordRing(*memory).for_each([&](const bh_record &r) { out.push_back(r.number); });
@@ -148,7 +148,7 @@ TEST_CASE("a few records at a time touch little of the memory") {
 
 namespace {
 
-// A plugin elsewhere: what it was offered, and when it takes it.
+// A plugin in another process: the records that it was offered, and whether it accepts them.
 struct Sink {
   std::vector<std::uint64_t> offered;
   std::vector<std::string> requests;
@@ -171,7 +171,7 @@ struct Sink {
   }
 };
 
-// A gateway's recorder from one process to the next.
+// The recorder of one gateway process; the ring outlives it.
 struct Process {
   std::unique_ptr<Reactor> reactor = std::move(*Reactor::create());
   Recorder recorder{*reactor};
@@ -201,7 +201,7 @@ TEST_CASE("the next process offers what was not acknowledged, and its numbers go
     Process first(w.ring, sink);
     CHECK(first.recorder.goes_first());
     for (int i = 0; i < 5; ++i) first.record("{\"n\":" + std::to_string(i) + "}");
-    CHECK_FALSE(w.ring.empty());  // at once, though nothing was offered
+    CHECK_FALSE(w.ring.empty());  // written immediately, although no record was offered yet
     CHECK(sink.offered.empty());
     first.recorder.flush();
     REQUIRE(sink.offered.size() == 5);
@@ -248,7 +248,7 @@ TEST_CASE("a full ring follows on_failure: calls are refused, or the numbers cou
     second.record("{}");
     second.recorder.flush();
     REQUIRE(sink.offered.size() == kept + 1);
-    // Rows and counted gap are what was answered.
+    // The records and the counted gap together equal the number of answers.
     CHECK(sink.offered.back() - sink.offered.front() == made);
   }
 }
@@ -256,7 +256,7 @@ TEST_CASE("a full ring follows on_failure: calls are refused, or the numbers cou
 TEST_CASE("numbers that no process of ours has given are not taken over") {
   World w;
   Sink sink;
-  sink.wants |= BH_TELEMETRY_EVENTS;  // of that kind they are
+  sink.wants |= BH_TELEMETRY_EVENTS;  // the records are events
   CHECK(w.put(1'000));
   CHECK(w.put(2'000));
   CHECK(w.put(1'500));
@@ -264,7 +264,7 @@ TEST_CASE("numbers that no process of ours has given are not taken over") {
   CHECK(w.put(2'001));
   w.ring.set_next_number(UINT64_MAX - 4);
   Process next(w.ring, sink);
-  CHECK(next.recorder.earlier_below() > 1'600'000'000'000'000);  // the clock's
+  CHECK(next.recorder.earlier_below() > 1'600'000'000'000'000);  // from the clock
   CHECK(next.recorder.earlier_below() < UINT64_MAX / 2);
   next.record("{}");
   next.recorder.flush();
@@ -300,7 +300,7 @@ TEST_CASE("damaged memory ends nobody") {
     other.memory->ends.store(i % 3 == 0 ? state : ends);
     std::size_t found = 0;
     RecordRing(*other.memory).for_each([&](const bh_record &r) {
-      found += bh::view(r.request).size();  // may be read
+      found += bh::view(r.request).size();  // must be readable
     });
     other.ring.release(25);
     other.put(1000);

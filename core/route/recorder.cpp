@@ -13,12 +13,13 @@ namespace bulkhead {
 
 namespace {
 
-// A slot of the exchange table keeps its strings' capacity; not that of a large message.
+// A slot of the exchange table keeps the capacity of its strings, but not the capacity for a large
+// message.
 constexpr std::size_t max_kept_capacity = 4096;
 
 constexpr std::uint32_t never_without = BH_TELEMETRY_BLOCKS | BH_TELEMETRY_COMMITS;
 
-// The trace of _meta.traceparent, else the session's.
+// Returns the trace id of _meta.traceparent, otherwise the session's.
 std::string trace_id(std::string_view message, const mcp::Scan &scan, const Session *session) {
   if (!scan.meta.empty()) {
     const std::string_view token = mcp::member(scan.meta.in(message), "traceparent");
@@ -31,7 +32,8 @@ std::string trace_id(std::string_view message, const mcp::Scan &scan, const Sess
   return session == nullptr ? std::string() : session->trace_id;
 }
 
-// params with other arguments. They may lie, in part, behind what was kept of it.
+// Returns params with the arguments replaced. The arguments may partly lie beyond the stored part
+// of params.
 std::string redacted(std::string_view params, std::uint64_t begin, std::uint64_t end) {
   constexpr std::string_view instead = R"({"redacted_by_policy":true})";
   if (begin == end || begin >= params.size()) return std::string(params);
@@ -44,7 +46,7 @@ std::string redacted(std::string_view params, std::uint64_t begin, std::uint64_t
 }  // namespace
 
 std::string_view trace_of(std::string_view parent) noexcept {
-  // version "-" trace-id "-" parent-id "-" flags, and what later versions append.
+  // version "-" trace-id "-" parent-id "-" flags, and the fields that later versions append.
   if (parent.size() < 55 || parent[2] != '-' || parent[35] != '-' || parent[52] != '-') return {};
   if (!bh::is_lower_hex(parent.substr(0, 2)) || parent.starts_with("ff")) return {};
   if (parent.size() > 55 && parent[55] != '-') return {};
@@ -53,7 +55,8 @@ std::string_view trace_of(std::string_view parent) noexcept {
   return any && bh::is_lower_hex(trace) ? trace : std::string_view{};
 }
 
-// Nobody makes a record in every microsecond, so numbers go on growing in the next process.
+// Records are created at a rate of less than one per microsecond, so numbers continue to grow in
+// the next process.
 Recorder::Recorder(Reactor &reactor) : reactor_(reactor), next_number_(bh::unix_ns() / 1000) {}
 
 Recorder::~Recorder() {
@@ -64,7 +67,7 @@ Recorder::~Recorder() {
 std::uint32_t Recorder::Sink::needs() const {
   const bool asks = BH_HAS(bh_telemetry, table, needs) && table->needs != nullptr;
   std::uint32_t bits = asks ? table->needs(self) : 0;
-  // An intent is an event.
+  // An intent record is an event.
   if ((bits & BH_TELEMETRY_EVENTS) == 0) bits &= ~std::uint32_t{BH_TELEMETRY_COMMITS};
   return bits;
 }
@@ -90,15 +93,17 @@ bool Recorder::must_refuse(std::size_t under_way) const {
 void Recorder::use_ring(RecordRing *ring) {
   ring_ = ring;
   if (ring == nullptr) return;
-  // Numbers grow, and are never later than now: others were not written by a gateway of ours.
+  // Valid numbers are ascending and lower than the current one; other numbers were not written by a
+  // gateway.
   std::size_t wrong = 0;
   ring->for_each([&](const bh_record &record) {
     const std::uint64_t least = waiting_.empty() ? 1 : waiting_.back().facts.number + 1;
     const bool sound = record.number >= least && record.number < next_number_;
     sound ? load(record) : static_cast<void>(++wrong);
   });
-  if (wrong != 0) ring->clear();  // its numbers would never be acknowledged; those loaded wait here
-  // What did not come is counted by the numbers, which go on.
+  // The wrong numbers would never be acknowledged; the loaded records are kept here.
+  if (wrong != 0) ring->clear();
+  // Missing records are visible as gaps, because the numbering continues.
   const std::uint64_t last = waiting_.empty() ? 0 : waiting_.back().facts.number + 1;
   const std::uint64_t next = std::max(ring->next_number(), last);
   if (next != 0 && next < next_number_) next_number_ = next;
@@ -137,7 +142,8 @@ void Recorder::load(const bh_record &record) {
   text_bytes_ += entry.text_bytes();
 }
 
-// What finds no room stays here alone: a gap, should this process be killed.
+// A record that does not fit is kept only here; if this process is killed, there is a gap in the
+// numbers.
 void Recorder::keep(const Entry &entry) noexcept {
   if (keeps()) ring_->put(view_of(entry));
 }
@@ -165,7 +171,7 @@ void Recorder::set_committed(const void *self, std::uint64_t below) {
 
 // ---- texts -----------------------------------------------------------------------------------
 
-// A copy of the text as far as it is to be kept; counted until it goes.
+// Returns a copy of the part of the text that is kept. Its bytes are counted until it is released.
 std::string Recorder::kept(std::string_view json, std::uint32_t cut_flag, std::uint32_t *flags) {
   if (json.empty() || !any_needs(BH_TELEMETRY_TEXTS)) return {};
   std::string_view part = bh::cut_text(json, BH_RECORD_TEXT_BYTES);
@@ -189,7 +195,7 @@ void Recorder::begin(Call &call, std::string_view message, const mcp::Scan &scan
   account.trace_id = trace_id(message, scan, call.session);
 }
 
-// What a rule has taken out of the arguments is not kept.
+// Arguments that a rule has removed are not stored.
 void Recorder::note_rewritten(Call &call, std::string_view arguments) {
   Account &account = call.account;
   const std::uint64_t begin = account.arguments_begin, end = account.arguments_end;
@@ -219,8 +225,8 @@ void Recorder::forget(Call &call) noexcept {
 
 // ---- records ---------------------------------------------------------------------------------
 
-// Null: there is no place for it. Requests have theirs from the beginning, where a plugin wants
-// that.
+// Returns null if there is no space for the record. If a plugin requires it, space for the record
+// of a request is reserved from the beginning.
 Recorder::Entry *Recorder::new_entry(const End &end, std::uint64_t start_ns, bool has_place) {
   if (!identity_.empty()) {
     const std::string detail = std::exchange(identity_, {});
@@ -247,7 +253,8 @@ Recorder::Entry *Recorder::new_entry(const End &end, std::uint64_t start_ns, boo
   entry.facts.bytes_out = end.bytes_out;
   entry.rule = bh::cut_text(end.rule, max_text);
   entry.error = bh::cut_text(end.error, max_text);
-  // Many at a time are fewer wake-ups; far more than these would only be out of the caches again.
+  // Batches cause fewer wake-ups; with much larger batches, the records would no longer be in the
+  // CPU caches.
   if (waiting_.size() % flush_records == 0 || any_needs(BH_TELEMETRY_COMMITS)) {
     flush_soon();
   } else if (timer_ == 0) {
@@ -337,14 +344,14 @@ void Recorder::record(Call &call, const End &end, bool has_place) {
   entry->facts.action = account.action;
   entry->facts.flags = account.flags;
   if (end.outcome == BH_OUTCOME_REFUSED && account.action == 0) {
-    entry->facts.action = BH_VERDICT_BLOCK;  // the gate itself, for want of an answer
+    entry->facts.action = BH_VERDICT_BLOCK;  // the gate itself refused, because there was no answer
   }
   entry->request = std::move(account.request);
   entry->response = std::move(account.response);
   const bool not_sent = end.outcome == BH_OUTCOME_REFUSED && !account.dispatched;
   if (not_sent) entry->facts.flags |= BH_RECORD_NOT_SENT;
   // The arguments of a rejected call are recorded only if the profile wants it, and only if a
-  // policy has decided without rewriting: it might have removed some of them.
+  // policy has decided without rewriting: a rewriting policy might have removed some of them.
   const bool decided = account.action != 0 && account.action != BH_VERDICT_REWRITE;
   if (not_sent && (!decided || !records_rejected())) {
     text_bytes_ -= entry->request.size();
@@ -387,7 +394,7 @@ void Recorder::record(const Message &message, const End &end) {
   keep(*entry);
 }
 
-// ---- handing over ----------------------------------------------------------------------------
+// ---- passing records to sinks ----------------------------------------------------------------
 
 void Recorder::start_timer() {
   timer_ = reactor_.timer_start(this, flush_ms, bh::callback(this, [](Recorder &self) {
@@ -397,7 +404,7 @@ void Recorder::start_timer() {
                                 }));
 }
 
-// All that comes in one turn of the loop goes together.
+// All records of one turn of the loop are passed on together.
 void Recorder::flush_soon() {
   if (std::exchange(flush_pending_, true)) return;
   reactor_.defer(this, bh::callback(this, [](Recorder &self) {
@@ -433,7 +440,7 @@ bh_record Recorder::view_of(const Entry &entry) {
   return r;
 }
 
-// The places of the next entries that the sink has asked for, at most a batch of them.
+// Returns the positions of the next entries that the sink has requested, at most one batch.
 std::vector<std::uint64_t> Recorder::wanted_from(const Sink &sink, std::uint64_t at) const {
   std::vector<std::uint64_t> places;
   const std::uint64_t end = first_ + waiting_.size();

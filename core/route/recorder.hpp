@@ -1,8 +1,8 @@
 // Records completed requests and notifications of clients and passes them to telemetry plugins in
-// batches. Without a telemetry plugin nothing is stored; unless a plugin needs texts, none is
-// copied.
+// batches. Without a telemetry plugin, nothing is stored. Texts are copied only if a plugin needs
+// them.
 //
-// Thread: I/O thread. Owned by the Router.
+// Runs on the I/O thread. Owned by the Router.
 #pragma once
 
 #include <cstdint>
@@ -22,10 +22,10 @@ namespace bulkhead {
 
 class Recorder {
  public:
-  static constexpr std::size_t max_waiting = 10'000;  // then records are dropped and counted
-  static constexpr std::size_t max_text_bytes = 64u
-                                                << 20;  // texts of calls in flight and of waiting
-                                                        // records; then texts are omitted
+  // Limit for pending records; beyond it, records are dropped and counted.
+  static constexpr std::size_t max_waiting = 10'000;
+  // Limit for the texts of calls in flight and of pending records; beyond it, texts are omitted.
+  static constexpr std::size_t max_text_bytes = 64u << 20;
   static constexpr std::uint64_t flush_ms = 200;
   static constexpr std::size_t flush_records = 64;  // this many records are passed on at once
   static constexpr std::uint32_t batch_size = 256;
@@ -35,24 +35,25 @@ class Recorder {
   explicit Recorder(Reactor &reactor);
   ~Recorder();
 
-  // Adds a plugin. Its needs are queried on each use, since a plugin in another process reports
-  // them later. elsewhere: it runs in another process and acknowledges records
+  // Adds a plugin. Its needs are queried on each use, because a plugin in another process reports
+  // them later. If `elsewhere` is true, the plugin runs in another process and acknowledges records
   // (set_acknowledged()).
   void add_sink(const bh_telemetry *table, void *self, bool elsewhere = false) {
     sinks_.push_back({table, self, 0, 0, 0, elsewhere});
     elsewhere_ = elsewhere_ || elsewhere;
   }
-  // Sets memory that outlives this process. A record is stored there before its answer is sent,
-  // until all sinks elsewhere have acknowledged it. Records of an earlier process are offered
-  // first, and numbering continues. Call it before the first record. Borrowed.
+  // Sets memory that outlives this process. A record is stored there before its answer is sent, and
+  // stays there until all sinks in other processes have acknowledged it. Records of an earlier
+  // process are offered first, and their numbering continues. Call it before the first record.
+  // Borrowed.
   void use_ring(RecordRing *ring);
   // Numbers below this one belong to an earlier process.
   std::uint64_t earlier_below() const noexcept { return earlier_below_; }
   void set_acknowledged(const void *sink, std::uint64_t below);
-  // A record must be made before its answer is sent.
+  // Returns true if a record must be written before its answer is sent.
   bool goes_first() const { return keeps() || commits(); }
   bool active() const noexcept { return !sinks_.empty(); }
-  // A plugin needs records of other kinds than calls.
+  // Returns true if a plugin needs records of other kinds than calls.
   bool wants_events() const { return any_needs(BH_TELEMETRY_EVENTS); }
 
   // A request or notification that does not become a call.
@@ -68,10 +69,10 @@ class Recorder {
     std::uint32_t outcome = BH_OUTCOME_OK;
     std::uint64_t now_ns = 0, bytes_out = 0;
     std::string_view rule, error;
-    std::string_view response;  // result or error object; empty: see note_response()
+    std::string_view response;  // result or error object; if empty, see note_response()
   };
 
-  // The call begins: stores the parts of the message that its record needs.
+  // A call starts: stores the parts of the message that its record needs.
   void begin(Call &call, std::string_view message, const mcp::Scan &scan);
   // Stores the arguments that replace the client's.
   void note_rewritten(Call &call, std::string_view arguments);
@@ -79,32 +80,34 @@ class Recorder {
   void note_response(Call &call, std::string_view json);
   // Sets the identity of the gateway, which is recorded once, before the first record.
   void identify(std::string_view profile, std::string_view user);
-  // Records the policies and rules that are in force from now on; `detail`: see BH_RECORD_POLICY.
+  // Records the policies and rules that are in force from now on. For `detail`, see
+  // BH_RECORD_POLICY.
   void policy(std::string_view detail);
   // Records the intent of a call before it is sent, if a plugin commits records.
   void intent(Call &call);
-  // Records an event of a call; `detail`: a JSON object.
+  // Records an event of a call; `detail` is a JSON object.
   void event(const Call &call, std::uint32_t kind, std::string_view detail);
-  // Records the end of a call, whose account is empty afterwards. has_place: must_refuse() has
-  // reserved a place for the record.
+  // Records the end of a call and clears its account. has_place is true if must_refuse() has
+  // reserved space for the record.
   void record(Call &call, const End &end, bool has_place = true);
   void record(const Message &message, const End &end);
-  // The call ends without a record.
+  // Ends the call without a record.
   void forget(Call &call) noexcept;
 
-  // New calls must be rejected: they might end without a record, which a plugin does not allow.
-  // Calls that have begun keep their place.
+  // Returns true if new calls must be rejected because they might end without a record, which a
+  // plugin does not allow. Calls that have started keep their reserved space.
   bool must_refuse(std::size_t under_way) const;
 
-  // A plugin requires that nothing is sent or answered before its record is committed.
+  // Returns true if a plugin requires that nothing is sent or answered before its record is
+  // committed.
   bool commits() const { return any_needs(BH_TELEMETRY_COMMITS); }
   // One more than the number of the last record.
   std::uint64_t barrier() const noexcept { return barrier_; }
-  // All records below this number are committed, or no plugin requires it.
+  // Returns true if all records below this number are committed, or no plugin requires commits.
   bool is_committed(std::uint64_t below) const;
   void set_committed(const void *sink, std::uint64_t below);
 
-  // Offers all waiting records to the sinks.
+  // Offers all pending records to the sinks.
   void flush();
   std::uint64_t dropped() const noexcept { return dropped_; }
 
@@ -119,21 +122,21 @@ class Recorder {
   struct Sink {
     const bh_telemetry *table;
     void *self;
-    std::uint64_t taken;         // entries before this place were taken
+    std::uint64_t taken;         // entries before this position were taken
     std::uint64_t committed;     // records below this number are committed
     std::uint64_t acknowledged;  // records below this number are acknowledged (elsewhere)
     bool elsewhere;
     std::uint32_t needs() const;
   };
   bool any_needs(std::uint32_t bit) const;
-  // All plugins that need texts need those of rejected calls, too.
+  // Returns true if every plugin that needs texts also needs those of rejected calls.
   bool records_rejected() const;
   std::string kept(std::string_view json, std::uint32_t cut_flag, std::uint32_t *flags);
   Entry *new_entry(const End &end, std::uint64_t start_ns, bool has_place);
   static void describe(const Session &session, Entry *entry);
   static void describe(const Call &call, Entry *entry);
   static bh_record view_of(const Entry &entry);
-  // A sink is elsewhere, and there is memory that outlives this process.
+  // Returns true if a sink runs in another process and there is memory that outlives this process.
   bool keeps() const noexcept { return ring_ != nullptr && elsewhere_; }
   void keep(const Entry &entry) noexcept;
   void load(const bh_record &record);
@@ -146,20 +149,20 @@ class Recorder {
   Reactor &reactor_;
   std::vector<Sink> sinks_;
   std::deque<Entry> waiting_;
-  std::uint64_t first_ = 0;    // place of waiting_.front()
-  std::uint64_t next_number_;  // dropped records have numbers too, so that the gap shows
+  std::uint64_t first_ = 0;    // position of waiting_.front()
+  std::uint64_t next_number_;  // dropped records also have numbers, so the gap is visible
   std::size_t text_bytes_ = 0;
   std::uint64_t dropped_ = 0;
   std::uint64_t timer_ = 0;
   std::uint64_t barrier_ = 0;
   bool flush_pending_ = false;
   RecordRing *ring_ = nullptr;
-  bool elsewhere_ = false;  // a sink is elsewhere
+  bool elsewhere_ = false;  // a sink runs in another process
   std::uint64_t earlier_below_ = 0;
-  std::string identity_;  // of BH_RECORD_IDENTITY, until it is recorded
+  std::string identity_;  // detail of BH_RECORD_IDENTITY, until it is recorded
 };
 
-// The 32 hex digits of the trace id in a W3C traceparent; empty: invalid.
+// Returns the 32 hex digits of the trace id in a W3C traceparent; empty if invalid.
 std::string_view trace_of(std::string_view traceparent) noexcept;
 
 }  // namespace bulkhead

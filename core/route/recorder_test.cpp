@@ -1,4 +1,5 @@
-// Records: what is kept of a call, what happens without room, and what counts as committed.
+// Records: what is stored of a call, what happens when space runs out, and when records count as
+// committed.
 #include "route/recorder.hpp"
 
 #include <catch2/catch.hpp>
@@ -62,7 +63,7 @@ TEST_CASE("the arguments of a call that was refused before it was sent are not r
   CHECK(w.last().principal == "somebody");
   w.end(w.begin(), BH_OUTCOME_REFUSED);
   CHECK(w.last().request == R"({"name":"x","arguments":{"redacted_by_policy":true}})");
-  // Another member may be what the rule refused.
+  // The rule may have refused because of another member.
   w.end(w.begin(R"({"name":"x","arguments":{},"task":{"key":"secret"}})"), BH_OUTCOME_REFUSED);
   CHECK(w.last().request == R"({"arguments":{"redacted_by_policy":true}})");
   // The record is cut within the arguments.
@@ -100,7 +101,7 @@ TEST_CASE("texts are kept for a plugin that needs them, up to a total") {
   CHECK((without.account.flags & BH_RECORD_REQUEST_CUT) != 0);
   w.recorder.forget(*open[0]);
   CHECK_FALSE(w.begin().account.request.empty());
-  w.end(*open[1], BH_OUTCOME_OK);  // its text waits for the plugin, which takes it
+  w.end(*open[1], BH_OUTCOME_OK);  // its text is held until the plugin accepts it
   w.recorder.flush();
   CHECK(w.begin(params).account.request.size() == BH_RECORD_TEXT_BYTES);
 }
@@ -135,14 +136,14 @@ TEST_CASE("a plugin that requires records has calls refused before the limit, an
   CHECK(w.recorder.must_refuse(2));
   for (int i = 0; i < 4; ++i) w.end(w.begin(), BH_OUTCOME_OK);
   CHECK(w.recorder.dropped() == 0);
-  w.end(w.begin(), BH_OUTCOME_REFUSED, false);  // it was refused for want of a place
+  w.end(w.begin(), BH_OUTCOME_REFUSED, false);  // it was refused because there was no space
   w.recorder.event(call, BH_RECORD_NET, "{}");
   CHECK(w.recorder.dropped() == 2);
 }
 
 TEST_CASE("records are committed when each plugin that commits has them, and no record ahead") {
   World w(BH_TELEMETRY_EVENTS | BH_TELEMETRY_COMMITS);
-  w.other.needs = BH_TELEMETRY_EVENTS;  // its commits do not count
+  w.other.needs = BH_TELEMETRY_EVENTS;  // it does not require commits
   w.recorder.add_sink(&archive_table, &w.other);
   Call &call = w.begin();
   w.recorder.intent(call);
@@ -154,7 +155,7 @@ TEST_CASE("records are committed when each plugin that commits has them, and no 
   CHECK(w.recorder.is_committed(barrier));
   w.end(call, BH_OUTCOME_OK);
   CHECK_FALSE(w.recorder.is_committed(w.recorder.barrier()));
-  w.recorder.set_committed(&w.archive, 1);  // it takes nothing back
+  w.recorder.set_committed(&w.archive, 1);  // a lower number has no effect
   CHECK(w.recorder.is_committed(barrier));
   CHECK(w.last().intent == barrier - 1);
   w.other.needs |= BH_TELEMETRY_COMMITS;
@@ -199,15 +200,15 @@ TEST_CASE("a record outlives the process until each plugin elsewhere has acknowl
   const std::vector<std::uint64_t> all = w.kept_in_ring();
   REQUIRE(all.size() == 3);
   w.recorder.flush();
-  w.recorder.set_acknowledged(&w.archive, UINT64_MAX);  // it is not elsewhere
+  w.recorder.set_acknowledged(&w.archive, UINT64_MAX);  // it does not run in another process
   w.recorder.set_acknowledged(&w.other, all[2]);
   CHECK(w.kept_in_ring() == all);
   w.recorder.set_acknowledged(&third, all[1]);
   CHECK(w.kept_in_ring() == std::vector<std::uint64_t>{all[1], all[2]});
-  w.recorder.set_acknowledged(&third, all[0]);  // it takes nothing back
+  w.recorder.set_acknowledged(&third, all[0]);  // a lower number has no effect
   w.recorder.set_acknowledged(&third, UINT64_MAX);
   CHECK(w.kept_in_ring() == std::vector<std::uint64_t>{all[2]});
-  // What no plugin has taken yet stays, whatever is acknowledged.
+  // Records that no plugin has accepted yet are kept, whatever is acknowledged.
   w.archive.room = 0;
   w.end(w.begin(), BH_OUTCOME_OK);
   w.recorder.flush();

@@ -9,7 +9,7 @@
 namespace bulkhead {
 namespace {
 
-// The client's subscriptions at such lanes, by its spelling.
+// Returns the client's subscriptions at matching lanes, by the client's spelling of the URI.
 template <class Which>
 std::vector<std::pair<std::string, Lane *>> watched_at(const Session &s, const Which &which) {
   std::vector<std::pair<std::string, Lane *>> out;
@@ -19,7 +19,7 @@ std::vector<std::pair<std::string, Lane *>> watched_at(const Session &s, const W
   return out;
 }
 
-// The lane of its view that takes the place of this one; null: none does.
+// Returns the lane of the session's view that replaces this lane, or null if there is none.
 Lane *heir_of(const Session &s, const Lane &gone) {
   if (s.view == nullptr) return nullptr;
   const auto &lanes = s.view->lanes;
@@ -88,7 +88,7 @@ void Reload::policy_changed() {
     for (const bh_session handle : watching) needs_.subscriptions.judge_again(handle);
   }
   if (!needs_.profile.expose.list_changed) return;
-  // A client may do anything while it is notified, but end its session.
+  // A client may do anything while it is notified, except end its session.
   for (const Session *s : clients) {
     for (const ItemKind kind : all_item_kinds) {
       if (kind != ItemKind::resource_template) needs_.views.tell_list_changed(*s, kind);
@@ -96,8 +96,8 @@ void Reload::policy_changed() {
   }
 }
 
-// Subscriptions at a server that was changed go over to its new connection, which subscribes when
-// it is ready; those at one that has gone end with it.
+// Subscriptions at a changed server move to its new connection, which subscribes when it is ready.
+// Subscriptions at a removed server end with it.
 void Reload::move_subscriptions(const std::vector<std::unique_ptr<Upstream>> &gone) {
   const auto has_gone = [&](const Lane *lane) {
     return std::any_of(gone.begin(), gone.end(),
@@ -112,9 +112,10 @@ void Reload::move_subscriptions(const std::vector<std::unique_ptr<Upstream>> &go
   }
 }
 
-// ---- what goes -------------------------------------------------------------------------------
+// ---- removed lanes ---------------------------------------------------------------------------
 
-// Calls that a policy or a person has not decided yet would be sent to it.
+// Calls that wait for a decision of a policy or human approver would otherwise be sent to the
+// removed lane.
 void Reload::lane_goes(Lane &lane) {
   for (const std::uint64_t id : needs_.ends.waiting_for(lane)) {
     Call *call = needs_.calls.get(id);

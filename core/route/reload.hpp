@@ -1,6 +1,8 @@
-// Other servers, names, pins and rules while the gateway runs. What is unchanged is not touched. A
-// server that is removed leaves the views at once, so that no new call finds it, and ends when its
-// last call has. Owner: the Router. Thread: [io], nested in no call of a plugin.
+// Replaces servers, names, pins and rules while the gateway runs. Parts that are unchanged are not
+// touched. A removed server leaves the views immediately, so that new calls do not find it, and
+// ends with its last call.
+//
+// Runs on the I/O thread, never inside a call to a plugin. Owned by the Router.
 #pragma once
 
 #include <cstdint>
@@ -27,12 +29,12 @@ namespace bulkhead {
 
 class Calls;
 
-// One server of the set that exchange_upstreams() makes.
+// A server in the new list for exchange_upstreams().
 struct NextUpstream {
-  Upstream *kept = nullptr;            // stays, with its lanes
-  std::optional<ServerDef> redefined;  // of one that is kept: its new definition
-  std::unique_ptr<Upstream> fresh;     // or a new one, not yet in the list
-  const Upstream *replaces = nullptr;  // of a new one: the one of this name before
+  Upstream *kept = nullptr;            // an existing server that is kept with its lanes
+  std::optional<ServerDef> redefined;  // for a kept server: its new definition
+  std::unique_ptr<Upstream> fresh;     // or a new server that is not yet in the list
+  const Upstream *replaces = nullptr;  // for a new server: the former server with the same name
 };
 
 class Reload final : public Draining::Owner {
@@ -54,22 +56,23 @@ class Reload final : public Draining::Owner {
     Draining &draining;
     SessionJournal &journal;
     std::function<void()> on_status;
-    // The last lane of a server that had been removed has ended; from the loop, nested in nothing.
+    // The last lane of a removed server has ended. Called from the event loop, never from inside
+    // another call.
     std::function<void()> on_drained;
   };
   explicit Reload(Needs needs) : needs_(std::move(needs)) {}
 
-  // Makes `next` the servers, in this order. Those that are in it neither kept nor new leave every
-  // view at once and drain: their calls may run for limits.drain_ms and then fail. Clients keep
-  // their sessions and are notified of changed lists.
+  // Makes `next` the list of servers, in this order. Servers that `next` does not contain leave
+  // every view immediately and drain: their calls may run for limits.drain_ms and then fail.
+  // Clients keep their sessions and are notified of changed lists.
   void exchange_upstreams(std::vector<NextUpstream> next);
-  // Names, limits or what is exposed have changed (they are read through the profile).
+  // Names, limits or the exposed methods have changed (they are read through the profile).
   void profile_changed();
-  // So are the approved definitions of tools.
+  // The approved definitions of tools have changed.
   void use_pins();
   void policy_changed();
 
-  // The lane is about to end: calls that would still go to it fail.
+  // The lane is about to end: calls that have not reached it yet fail.
   void lane_goes(Lane &lane);
 
   // Draining::Owner

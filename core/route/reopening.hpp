@@ -1,12 +1,16 @@
-// Which sealed session ids may be taken up again by this process, and which have ended for good.
+// Determines which sealed session ids may be resumed by this process, and which have ended
+// permanently.
 //
-// A sealed id carries its session, so an evicted session needs no memory here, and stays in reach
-// however many others are evicted after it. What is remembered are the exceptions: ids of sessions
-// that ended otherwise, and evicted ones whose seal does not last until they would be too old.
+// A sealed id contains its session. An evicted session therefore needs no memory here, and can be
+// resumed however many others are evicted after it. Only the exceptions are stored: ids of sessions
+// that ended for other reasons, and ids of evicted sessions whose seal expires before they are too
+// old to resume.
 //
-// Bounds: max_ids of each. Of too many ended ones the earliest could be taken up again, by who
-// holds the id and until its seal expires; of the others the earliest are refused.
-// Owner: the Router. Thread: [io].
+// Limits: max_ids of each kind. If there are too many ended ids, the oldest could be resumed by the
+// holder of the id until its seal expires. If there are too many evicted ids, the oldest are
+// refused.
+//
+// Runs on the I/O thread. Owned by the Router.
 #pragma once
 
 #include <algorithm>
@@ -27,8 +31,8 @@ class Reopening {
   static constexpr std::size_t max_ids = 65'536;
   static constexpr std::uint64_t day_ns = 86'400ull * 1'000'000'000u;
 
-  // idle_ns: limits.session_idle_ms, as it is now. takes_earlier: sessions of earlier processes
-  // cannot have been idle for so long.
+  // idle_ns is the current limits.session_idle_ms. takes_earlier is true if sessions of earlier
+  // processes cannot have been idle for longer than that.
   bool allows(std::string_view id, SealTime sealed, std::uint64_t now_ns, std::uint64_t idle_ns,
               bool takes_earlier) const {
     if (ended_.holds(id)) return false;
@@ -36,9 +40,9 @@ class Reopening {
     return sealed.earlier_process ? takes_earlier : now_ns - sealed.ns < lasts_ns(idle_ns);
   }
   void ended(std::string_view id, std::uint64_t now_ns) { ended_.add(id, now_ns); }
-  // Of a session that ended in an earlier process.
+  // For a session that ended in an earlier process.
   void ended_before(std::uint64_t key, std::uint64_t now_ns) { ended_.add_key(key, now_ns); }
-  // Its client may come back for idle_ns at least.
+  // The client of this session may resume it for at least idle_ns.
   void evicted(std::string_view id, SealTime sealed, std::uint64_t now_ns, std::uint64_t idle_ns) {
     const bool lasts = now_ns - sealed.ns + idle_ns <= lasts_ns(idle_ns);
     if (sealed.earlier_process || !lasts) evicted_.add(id, now_ns);

@@ -29,7 +29,7 @@ TEST_CASE("an old session that is evicted may come back until it would have been
   Reopening reopening;
   const std::uint64_t late = day - 10 * minute;
   reopening.evicted("a", early, late, idle);
-  // Many that are young are not remembered.
+  // Recently sealed ids need no memory, however many there are.
   for (std::size_t i = 0; i < Reopening::max_ids + 10; ++i) {
     reopening.evicted("b" + std::to_string(i), {late, false}, late, idle);
   }

@@ -21,7 +21,7 @@ constexpr std::string_view lost_call =
 constexpr std::string_view lost_initialize =
     "the gateway's endpoint was started again before it could answer: send initialize again";
 
-// What was read back is one JSON token, and nothing more.
+// Returns true if the stored text is exactly one JSON token.
 bool is_id(const std::string &id) {
   const std::string message = R"({"jsonrpc":"2.0","method":"ping","id":)" + id + "}";
   mcp::Scan scan;
@@ -71,7 +71,7 @@ std::optional<RestoredSessions::Carried> RestoredSessions::carry(bh_session hand
   owed_ = ledger.requests();
   needs_.journal.carry(*s);
   const auto record = ledger.read(Ledger::carried);
-  // Its client does not know whether it has been let in.
+  // The client does not know whether its handshake has succeeded.
   const bool shaking = std::any_of(owed_.begin(), owed_.end(),
                                    [](const LedgerRequest &request) { return request.initialize; });
   if (record && record->revision < std::size(revisions) && !shaking) {
@@ -84,14 +84,14 @@ std::optional<RestoredSessions::Carried> RestoredSessions::carry(bh_session hand
   return carried;
 }
 
-// Not at once: the transport does not know of its session yet.
+// Deferred, because the transport does not know the session yet.
 void RestoredSessions::continue_all() {
   answer_owed_requests();
   needs_.views.for_each([this](View &view) { lists_ready(view); });
   needs_.on_idle();
 }
 
-// The place in the ledger is free again when the transport says that the answer is out.
+// The slot in the ledger is released when the transport reports that the answer was sent.
 void RestoredSessions::answer_owed_requests() {
   for (const LedgerRequest &request : std::exchange(owed_, {})) {
     if (needs_.journal.carried() == 0) return;
@@ -108,7 +108,8 @@ void RestoredSessions::answer_owed_requests() {
   }
 }
 
-// What restored clients of this view had, as soon as their servers have answered or failed.
+// Restores the state of the view's restored clients as soon as their servers have responded or
+// failed.
 void RestoredSessions::lists_ready(View &view) {
   if (!Views::is_ready(view)) return;
   bool told = false;
@@ -124,8 +125,8 @@ void RestoredSessions::lists_ready(View &view) {
   }
 }
 
-// As if the client did, so that policy is asked, too. What no server offers yet is tried again when
-// lists change.
+// Subscribes as if the client had sent the request, so that the policy is asked. A subscription
+// that no server offers yet is retried when lists change.
 void RestoredSessions::subscribe_again(bh_session handle) {
   std::string scratch;
   for (std::size_t i = 0;;) {
@@ -145,7 +146,7 @@ void RestoredSessions::subscribe_again(bh_session handle) {
     if (!sound) continue;
     const std::uint64_t silent = needs_.answers.batches().open_silent({handle, 0, 0});
     Incoming request{{handle, 0, silent}, {message, &scan}, needs_.reactor.now_ns()};
-    request.recorded = true;  // of what the gateway asks itself only calls are recorded
+    request.recorded = true;  // requests of the gateway itself are recorded only if they are calls
     needs_.handle(*s, request);
   }
 }

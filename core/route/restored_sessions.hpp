@@ -1,6 +1,7 @@
-// Sessions that continue in this process: those of an earlier one, and those that were evicted.
-// What their clients had set up is set up again as soon as the servers have answered. Owner: the
-// Router. Thread: [io].
+// Sessions that continue in this process: sessions of an earlier process and evicted sessions. The
+// state that their clients had set up is restored as soon as the servers have responded.
+//
+// Runs on the I/O thread. Owned by the Router.
 #pragma once
 
 #include <cstdint>
@@ -31,28 +32,29 @@ class RestoredSessions {
     ClientAnswers &answers;
     // Handles a request as if the client had sent it.
     std::function<void(Session &, Incoming &)> handle;
-    std::function<void()> on_idle;  // what was owed has been answered
+    std::function<void()> on_idle;  // all pending answers were sent
   };
   explicit RestoredSessions(Needs needs)
       : needs_(std::move(needs)), continuing_(needs_.reactor, [this] { continue_all(); }) {}
 
-  // Makes a fresh session what it was in an earlier process, or before it was evicted. The client
-  // has its former lists, so it is notified that they may have changed.
+  // Gives a new session the state that it had in an earlier process or before its eviction. The
+  // client has its former lists, so it is notified that they may have changed.
   void restore(bh_session session, std::uint8_t revision, ClientCaps caps, std::string_view id,
                SealTime sealed);
-  // Makes a fresh session the one of the client that comes with the process: restored, if an
-  // earlier process had it and its handshake was over. What that process owed the client is
-  // answered in a later turn. Nothing: this process can carry no (further) client.
+  // Binds a new session to the client that is connected to the process itself. The session is
+  // restored if an earlier process had it and completed its handshake. Requests that the earlier
+  // process left unanswered are answered in a later turn. Returns nullopt if this process cannot
+  // carry a client, or already carries one.
   struct Carried {
     bool restored = false;
     std::uint64_t last_stream = 0, note = 0;
-    std::string_view unread;  // until the next SessionJournal::keep()
+    std::string_view unread;  // valid until the next SessionJournal::keep()
   };
   std::optional<Carried> carry(bh_session session);
 
-  // The view's lists are complete, or others: what its restored clients had is set up.
+  // The view's lists are complete or have changed: the state of its restored clients is set up.
   void lists_ready(View &view);
-  // Answers are owed to the carried client.
+  // Returns true while answers to the carried client are pending.
   bool owes() const noexcept { return !owed_.empty(); }
 
  private:
@@ -62,7 +64,7 @@ class RestoredSessions {
   void subscribe_again(bh_session session);
 
   const Needs needs_;
-  std::vector<LedgerRequest> owed_;  // answers to the carried client
+  std::vector<LedgerRequest> owed_;  // requests of the carried client that need an answer
   OncePerTurn continuing_;
 };
 

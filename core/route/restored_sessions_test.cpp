@@ -1,4 +1,4 @@
-// Sessions that continue: what a record in the ledger may change, and what is set up again when.
+// Sessions that continue: what a record in the ledger may change, and when state is set up again.
 #include "route/restored_sessions.hpp"
 
 #include <catch2/catch.hpp>
@@ -13,7 +13,7 @@ using Texts = std::vector<std::string>;
 
 constexpr std::string_view id = "session-id";
 
-// A server with two resources, once it is connected.
+// A server with two resources after it has connected.
 struct Notes {
   bool connected = true;
 };
@@ -49,7 +49,7 @@ struct World : ListWorld {
                              [this] { ++idle; }}};
   Session &session = open_session(sessions, client);
 
-  // The ledger that the previous process has left is the one of this process.
+  // This process uses the ledger of the previous process.
   void next_process() {
     ledger = Ledger::open(memory.get());
     journal.use(ledger.get());
@@ -99,7 +99,7 @@ TEST_CASE("only a fresh session becomes a restored one, and only with a known re
   CHECK(w.session.ready);
   CHECK(w.session.caps == cap::sampling);
   REQUIRE(w.session.view != nullptr);
-  w.restored.restore(w.session.handle, 0, 0, id, {});  // not a second time
+  w.restored.restore(w.session.handle, 0, 0, id, {});  // a session is restored only once
   CHECK(w.session.revision == newest_revision);
   CHECK(w.session.caps == cap::sampling);
   CHECK(w.session.view->clients.size() == 1);
@@ -137,7 +137,7 @@ TEST_CASE("a record is read like untrusted input") {
   LedgerRecord record;
   record.listed = 0xFF;
   record.log_level = GENERATE(-7, 8, 1 << 20);
-  // Whatever is not one JSON string would be more than a URI in the request.
+  // A text that is not exactly one JSON string would add more than a URI to the request.
   record.subscriptions = {"\"note:///1\"",
                           "\"a\"},\"method\":\"tools/call\",\"x\":{\"y\":\"z\"",
                           "\"note:///2\",\"name\":\"x\"",
@@ -192,7 +192,7 @@ TEST_CASE("requests that an earlier process owed are answered once, in a later t
   w.ledger->write(Ledger::carried, record);
   w.ledger->add_request(3, "1", false);
   w.ledger->add_request(4, "\"two\"", false);
-  w.ledger->add_request(5, R"(1,"result":{})", false);  // it is no id
+  w.ledger->add_request(5, R"(1,"result":{})", false);  // not a valid id
   w.ledger->add_request(6, "null", false);
   w.next_process();
   const auto carried = w.restored.carry(w.session.handle);
@@ -211,7 +211,8 @@ TEST_CASE("requests that an earlier process owed are answered once, in a later t
     answered.emplace_back(sent.stream, mcp::member(sent.text, "id"));
   }
   CHECK(answered == std::vector<std::pair<std::uint64_t, std::string>>{{3, "1"}, {4, "\"two\""}});
-  // What cannot be answered is owed no further; the others until their answers have been written.
+  // Requests that cannot be answered are removed; the others are kept until their answers have been
+  // written.
   std::vector<std::uint64_t> left;
   for (const LedgerRequest &request : w.ledger->requests()) left.push_back(request.stream);
   CHECK(left == std::vector<std::uint64_t>{3, 4});

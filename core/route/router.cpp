@@ -12,7 +12,7 @@ std::uint64_t random_number(std::uint64_t otherwise) {
   return ::getrandom(&number, sizeof number, 0) == sizeof number ? number : otherwise;
 }
 
-// The same with functions that do nothing in place of those that are missing.
+// Replaces missing functions with functions that do nothing.
 RouterHooks with_all(RouterHooks hooks) {
   if (!hooks.on_status) hooks.on_status = [] {};
   if (!hooks.on_idle) hooks.on_idle = [] {};
@@ -21,7 +21,7 @@ RouterHooks with_all(RouterHooks hooks) {
   return hooks;
 }
 
-// A message of this server, or to it, could not be rewritten and goes nowhere.
+// A message from or to this server could not be rewritten and is dropped.
 auto on_lost(LaneLinks &lanes) {
   return [&lanes](const Lane &lane, mcp::Method method) { lanes.message_lost(lane, method); };
 }
@@ -51,7 +51,7 @@ Router::Router(const Profile &profile, Reactor &reactor, RouterHooks hooks)
                         }),
       events_({gate_, sessions_, duplicate_checks_, waiting_bytes_, recorder_, counters_,
                profile.limits, reactor, hooks_.log, hooks_.on_unanswered, judged_messages_}),
-      // A client that outlives this process answers what an earlier one has asked.
+      // A client that outlives this process may still answer the asks of an earlier process.
       asks_(random_generation(seed_),
             {gate_, attribution_, sessions_, call_table_, deadlines_, answers_, events_, counters_,
              profile.limits, reactor, on_lost(lanes_), calls_}),

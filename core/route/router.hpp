@@ -1,10 +1,10 @@
-// The router: makes the parts of the request path and links them.
+// The router: creates the parts of the request path and connects them.
 //
 //   client message -> scan -> session -> resolve -> gate -> lane -> connector or tools plugin
 //   upstream message -> scan -> exchange -> (gate) -> session -> transport
 //
-// Thread: I/O thread; the extension tables post what arrives on other threads. Owned by the Host.
-// Limits: those of the profile.
+// Runs on the I/O thread; the extension tables post the events that arrive on other threads. Owned
+// by the Host. Limits: those of the profile.
 #pragma once
 
 #include <cstdint>
@@ -64,17 +64,17 @@ struct RouterHooks {
   std::function<void()> on_status;
   // A session has ended or an answer was sent: the host checks whether it may stop.
   std::function<void()> on_idle;
-  // The last lane of a removed server has ended. Called from the event loop, not from inside
+  // The last lane of a removed server has ended. Called from the event loop, never from inside
   // another call.
   std::function<void()> on_drained;
   // The policy's answer under this number (a call, a result, an item of a list) is no longer
-  // awaited, or a call with an approval question has ended. late: it timed out.
+  // awaited, or a call with an approval question has ended. `late` is true if the answer timed out.
   std::function<void(std::uint64_t number, bool late)> on_unanswered;
   // An approval question has ended. The function must only record it.
   std::function<void(const ApprovalOutcome &)> on_approval;
-  // Masks the gateway's own credentials in the text; empty in a process that has none of them.
+  // Masks the gateway's own credentials in the text; empty in a process without credentials.
   std::function<std::optional<std::string>(std::string_view text)> mask;
-  std::string approval_hint;  // how to approve, for clients of calls without an approver
+  std::string approval_hint;  // how to approve, for clients whose calls have no approver
   // New or changed tool definitions. The function must only store them.
   std::function<void(const std::vector<PinNews> &)> on_pins;
   // A new or changed list of a lazy server. The function must only store it.
@@ -88,22 +88,24 @@ class Router final {
   Router(const Router &) = delete;
   Router &operator=(const Router &) = delete;
 
-  // Sets the ledger that restores sessions in the next process; before start(). Borrowed; null:
-  // none is restored.
+  // Sets the ledger that restores sessions in the next process; call it before start(). Borrowed.
+  // If null, no session is restored.
   void use_ledger(Ledger *ledger);
-  // Starts the lanes for clients without capabilities (eager), or waits for the first client.
+  // Starts the lanes for clients without capabilities if `eager` is true; otherwise waits for the
+  // first client.
   void start(bool eager);
   // Closes the lanes after the sessions have ended. wires.closing() is 0 when the connectors have
   // released all connections.
   void close_lanes();
 
   const RouterParts &parts() const noexcept { return parts_; }
-  // There is no session, or the input of every session has ended and all answers were sent.
+  // Returns true if there is no session, or the input of every session has ended and all answers
+  // were sent.
   bool idle() const;
 
  private:
   const RouterHooks hooks_;
-  OncePerTurn status_;  // many lanes change within one turn at start
+  OncePerTurn status_;  // many lanes change state within one turn at startup
   Names names_;
   Gate gate_;
   PinWatch pins_;

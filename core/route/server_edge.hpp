@@ -1,6 +1,8 @@
 // The server edge of one protocol generation. It contains everything on the server side that
 // depends on a revision: the opening request, its result, and the members that each request
-// carries. An edge has no state; the lane keeps the results. Thread: I/O thread.
+// carries. An edge has no state; the lane stores the results.
+//
+// Used on the I/O thread.
 #pragma once
 
 #include <string>
@@ -26,16 +28,18 @@ class ServerEdge {
     ServerCaps caps;
     std::string instructions;  // at most max_instructions_bytes
   };
-  // BH_E_PROTOCOL: the server speaks no supported revision; the text continues 'server "x": '.
+  // Fails with BH_E_PROTOCOL if the server supports none of the known revisions; the error text
+  // follows 'server "x": '.
   virtual Result<Opened> opened(std::string_view result) const = 0;
-  // The notification that follows; empty: none.
+  // The notification that follows the result; empty if there is none.
   virtual std::string_view confirmation() const = 0;
 
-  // The members of params._meta of each further request, without braces. Empty: none.
+  // The members of params._meta for each subsequent request, without braces; empty if there are
+  // none.
   virtual std::string request_meta(ClientCaps caps) const = 0;
 };
 
-// The revisions with a session, 2024-11-05 to 2025-11-25: initialize and initialized.
+// The edge for the revisions with a session, 2024-11-05 to 2025-11-25: initialize and initialized.
 const ServerEdge &session_server_edge() noexcept;
 
 }  // namespace bulkhead

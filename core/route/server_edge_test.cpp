@@ -1,5 +1,5 @@
-// Servers of the revisions with a session, and a server of the next one behind a test's own edge:
-// nothing but the edge knows what it speaks.
+// Servers of the revisions with a session, and a server of the next revision behind an edge that
+// the test defines: only the edge knows the server's revision.
 #include "route/server_edge.hpp"
 
 #include <catch2/catch.hpp>
@@ -34,7 +34,7 @@ class NextServerEdge final : public ServerEdge {
   }
 };
 
-// A connector whose server answers at once.
+// A connector whose server answers immediately.
 struct World : private ClientEnd {
   Profile profile;
   std::unique_ptr<Reactor> reactor = *Reactor::create();

@@ -14,8 +14,8 @@ std::string_view to_string(ServerState state) noexcept;
 struct ServerStatus {
   std::string name, type;
   ServerState state = ServerState::connecting;
-  // Of failed and idle; why the last one ended while connecting again; of disabled, when the
-  // profile did not say so.
+  // The reason for `failed` or `idle`. In `connecting`, the reason why the last connection ended.
+  // In `disabled`, set only if the profile did not disable the server.
   std::string reason;
   std::uint32_t tools = 0, resources = 0, prompts = 0;
   std::uint32_t restarts = 0;

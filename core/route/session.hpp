@@ -1,4 +1,4 @@
-// The state of a client's session. Thread: I/O thread. Owned by Sessions.
+// The state of a client's session. Used on the I/O thread. Owned by Sessions.
 #pragma once
 
 #include <cstdint>
@@ -27,8 +27,8 @@ class ClientEnd {
   virtual void session_ended(bh_session session, std::string_view reason) = 0;
 };
 
-// clientInfo.name of initialize. Nothing verifies it. Records share it, so that a call copies none.
-// Null: absent.
+// clientInfo.name of initialize, which is not verified. Records share the string, so a call does
+// not copy it. Null if absent.
 using ClaimedName = std::shared_ptr<const std::string>;
 inline std::string_view text_of(const ClaimedName &name) noexcept {
   return name == nullptr ? std::string_view{} : std::string_view(*name);
@@ -42,22 +42,22 @@ struct Session {
   std::string transport, address, principal, process_name;
   static constexpr std::size_t max_claimed_name = 128;  // bytes; a longer name is cut
   ClaimedName claimed_name;
-  std::string
-      trace_id;  // 32 hex digits, for records without a trace of their own; empty: no telemetry
+  // 32 hex digits, for records without their own trace; empty if there is no telemetry.
+  std::string trace_id;
 
-  bool handshake_optional = false;      // the client may omit and repeat initialize
-  std::uint64_t max_message_bytes = 0;  // limit of its transport; 0: none
+  bool handshake_optional = false;      // the client may omit or repeat initialize
+  std::uint64_t max_message_bytes = 0;  // limit of its transport; 0 if there is none
   bool answers_only = false;            // receives no events and no asks
   bool initialized = false;
-  bool ready = false;  // notifications/initialized was received, by this or an earlier process
+  bool ready = false;  // notifications/initialized was received, by this process or an earlier one
   bool input_ended = false;
   bool closing = false;
   std::uint8_t revision = 0;
   ClientCaps caps = 0;
   int log_level = -1;          // -1: never set
   std::uint64_t start_ns = 0;  // in this process
-  std::uint64_t calls = 0;     // requests to servers, refused ones included
-  std::uint8_t listed = 0;     // bit per ItemKind: the client has received that list
+  std::uint64_t calls = 0;     // requests to servers, including refused ones
+  std::uint8_t listed = 0;     // bit per ItemKind: the client has received the list
   View *view = nullptr;        // set by initialize
 
   // The session of a single sessionless message ends with the answer.
@@ -68,7 +68,7 @@ struct Session {
 
   SessionCalls open_calls;
   std::uint32_t open_asks = 0;
-  std::size_t batched_bytes = 0;  // answers that wait in incomplete batches
+  std::size_t batched_bytes = 0;  // answers that are waiting in incomplete batches
 
   struct Subscription {
     Lane *lane = nullptr;
@@ -76,11 +76,11 @@ struct Session {
   };
   std::map<std::string, Subscription> subscriptions;  // by the client's URI token
 
-  // The place of the session in the Ledger.
+  // The slot of the session in the Ledger.
   Ledger::Slot slot = Ledger::none;
   std::string resume_id;  // the transport's id
   SealTime sealed;        // when resume_id was sealed
-  // Of a restored session: what remains to be set up.
+  // For a restored session: the state that still has to be set up.
   std::vector<std::string> to_subscribe;  // URI tokens
   bool to_tell_lists = false;             // notify the client that lists may have changed
 };

@@ -17,7 +17,7 @@ ClaimedName claimed_name(const Message &initialize) {
   if (!token.starts_with('"')) return {};
   std::string_view name = mcp::unquote(token, &scratch);
   if (name.size() > Session::max_claimed_name) {
-    // Cut before the character that does not fit.
+    // Cut before the first character that does not fit.
     std::size_t end = Session::max_claimed_name;
     while (end > 0 && (static_cast<unsigned char>(name[end]) & 0xc0) == 0x80) --end;
     name = name.substr(0, end);
@@ -32,7 +32,8 @@ void SessionEdge::request(Session &s, Incoming &request) {
   if (scan.method == mcp::Method::ping) return needs_.answers.result(request, "{}");
   if (scan.method == mcp::Method::initialize) return initialize(s, request);
   if (scan.method == mcp::Method::server_discover || scan.modern) {
-    // A client of the stateless revision falls back to initialize on any error but its own codes.
+    // A client of the stateless revision falls back to initialize on any error except the codes of
+    // that revision.
     return needs_.answers.error(request, code::method_not_found,
                                 "this server speaks MCP 2024-11-05 to 2025-11-25; send initialize",
                                 400);
@@ -75,9 +76,10 @@ void SessionEdge::initialize(Session &s, Incoming &request) {
   needs_.answers.result(request, initialize_result(s, needs_.profile));
 }
 
-// The first handshake, or one that starts a session anew: then calls in flight continue, and what
-// the client had asked for ends. A session with servers of its own keeps its capabilities: others
-// would start those servers anew, under its calls and as often as it likes.
+// The first handshake, or a handshake that restarts a session. Calls in flight continue; all other
+// state that the client had set up is discarded. A session with its own servers keeps its
+// capabilities: otherwise, a client could restart these servers as often as it likes, even while
+// they handle its calls.
 void SessionEdge::begin_session(Session &s, std::uint8_t revision, ClientCaps caps) {
   const bool own = s.view != nullptr && s.view->session != 0;
   const bool stays = own || (s.view != nullptr && s.caps == caps);
@@ -128,11 +130,11 @@ void SessionEdge::notification(Session &s, const Message &message) {
     case mcp::Method::notifications_roots_list_changed:
       return pass_roots_changed(s, message);
     default:
-      return;  // what this gateway does not know: nothing to answer
+      return;  // unknown to this gateway: no answer is needed
   }
 }
 
-// Of an ask: under the upstream's own token.
+// Forwards the progress of an ask under the server's own token.
 void SessionEdge::pass_progress(Session &s, const Message &message) {
   const Asks::Progress progress = needs_.asks.progress_of(s, message);
   if (progress.lane == nullptr) return;
@@ -155,8 +157,8 @@ void SessionEdge::pass_roots_changed(Session &s, const Message &message) {
   }
 }
 
-// The client has given a request up: it ends here, and the upstream is notified with the client's
-// own words. The place that waited for the answer is released without one.
+// The client has cancelled a request: the call ends here, and the server receives the client's
+// reason. The slot that waited for the answer is released without an answer.
 void SessionEdge::cancel(Session &s, std::string_view message, const mcp::Scan &scan) {
   const std::string_view id = scan.request_id.in(message);
   if (id.empty()) return;

@@ -5,7 +5,7 @@
 namespace bulkhead {
 namespace {
 
-constexpr std::uint64_t steady_ms = 1'000;  // a process that lives so long is harmed by nothing
+constexpr std::uint64_t steady_ms = 1'000;  // after this time, the contents count as harmless
 
 }  // namespace
 

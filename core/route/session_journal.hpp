@@ -1,7 +1,7 @@
-// What outlives a session's end in this process: its record in the ledger, for the next process,
-// and the ids of evicted sessions, whose clients may come back. Owner: the Router. Thread: [io].
+// The data that outlives a session in this process: its record in the ledger, for the next process,
+// and the ids of evicted sessions, which their clients may resume.
 //
-// Bounds: those of Ledger and of Evicted.
+// Runs on the I/O thread. Owned by the Router. Limits: those of Ledger and Reopening.
 #pragma once
 
 #include <cstdint>
@@ -25,50 +25,53 @@ class SessionJournal {
   SessionJournal(const SessionJournal &) = delete;
   SessionJournal &operator=(const SessionJournal &) = delete;
 
-  // Before any session is open. Borrowed; null: no session continues in another process.
+  // Call it before any session is open. Borrowed. If null, no session continues in another process.
   void use(Ledger *ledger);
   Ledger *ledger() noexcept { return ledger_; }
 
-  // ---- sessions that their clients name ----
-  // The session has been sealed. `id`: what the transport will find it by.
+  // ---- sessions that clients identify by an id ----
+  // The session id has been sealed. `id` is the key under which the transport will find the
+  // session.
   void remember(bh_session session, std::string_view id, SealTime sealed);
-  // What the record holds has changed.
+  // The recorded data of the session has changed.
   void save(const Session &session);
-  // The session ends, and its record with it.
+  // The session ends together with its record.
   void forget(Session &session);
-  // The session ends so that its client can take it up again. Its record stays if the sealed id
-  // alone cannot bring it back. Before forget().
+  // The session ends, but its client may resume it. Its record is kept if the sealed id alone is
+  // not sufficient to restore it. Call it before forget().
   void evict(Session &session);
-  // The session ends for good.
+  // The session ends permanently.
   void end(const Session &session);
-  // Whether it has not ended for good, and its seal has not expired. See Reopening.
+  // Returns true if the session has not ended permanently and its seal has not expired. See
+  // Reopening.
   bool may_reopen(std::string_view id, SealTime sealed, bool takes_earlier) const {
     return reopening_.allows(id, sealed, reactor_.now_ns(), idle_ns(), takes_earlier);
   }
-  // It has been taken up again: finds what was recorded of it.
+  // The session was resumed: finds its record.
   void reopened(Session &session, std::string_view id, SealTime sealed);
-  // Ids of sessions of earlier processes no longer mean anything.
+  // Ids of sessions of earlier processes are no longer valid.
   void too_old();
 
-  // ---- the session of the client that comes with the process; see Ledger ----
-  // Whether carry() can succeed.
+  // ---- the session of the client that is connected to the process itself; see Ledger ----
+  // Returns true if carry() can succeed.
   bool carries() const noexcept { return ledger_ != nullptr && carried_ == 0; }
   void carry(Session &session);
   bh_session carried() const noexcept { return carried_; }
   bool is_carried(bh_session session) const noexcept {
     return carried_ != 0 && session == carried_;
   }
-  // Its request is about to be handled, which may end this process, and must not end the next one.
+  // The carried session's request is about to be handled. Registers it, because handling it may end
+  // this process and must not end the next one.
   void request(const ReplyTo &reply, const Message &request) {
     if (is_carried(reply.session)) add_request(reply.stream, request);
   }
-  // What it has sent has been looked at.
+  // The messages that the carried client has sent have been inspected.
   void commit(bh_session session) noexcept {
     if (is_carried(session)) ledger_->commit();
   }
   void note(bh_session session, std::uint64_t note);
   void settle(bh_session session, std::uint64_t stream);
-  // BH_E_LIMIT if false.
+  // Returns false if there are too many bytes (BH_E_LIMIT).
   bool keep(bh_session session, std::string_view bytes, bool more);
   void taken(bh_session session, std::uint64_t n);
 

@@ -1,4 +1,4 @@
-// What is kept of a session for later processes, and for clients that come back to this one.
+// The session data that is stored for later processes, and for clients that resume in this process.
 #include "route/session_journal.hpp"
 
 #include <catch2/catch.hpp>
@@ -20,7 +20,7 @@ struct World {
   Session &session = open_session(sessions, client);
   const SealTime now{loop->now_ns(), false};
 
-  // A session that its client knows by this id.
+  // A session that its client identifies by this id.
   void remember(const char *id) {
     session.initialized = true;
     session.log_level = 3;
@@ -57,7 +57,7 @@ TEST_CASE("a session's record follows it, and goes with it") {
   w.journal.save(w.session);
   CHECK(w.ledger->read(slot)->log_level == 5);
   CHECK(w.ledger->read(slot)->subscriptions == std::vector<std::string>{"\"note:///1\""});
-  w.journal.remember(w.session.handle, "b", w.now);  // it has its id
+  w.journal.remember(w.session.handle, "b", w.now);  // it already has an id
   CHECK(w.session.resume_id == "a");
   w.journal.forget(w.session);
   CHECK(w.session.slot == Ledger::none);
@@ -102,7 +102,7 @@ TEST_CASE("one session is carried, with its requests and unread bytes") {
   CHECK(w.journal.is_carried(w.session.handle));
   const Scanned request(R"({"jsonrpc":"2.0","id":"x","method":"tools/list"})");
   w.journal.request({w.session.handle, 4, 0}, request.get());
-  w.journal.request({w.session.handle + 1, 5, 0}, request.get());  // of another session
+  w.journal.request({w.session.handle + 1, 5, 0}, request.get());  // belongs to another session
   REQUIRE(w.ledger->requests().size() == 1);
   CHECK(w.ledger->requests()[0].id == "\"x\"");
   CHECK(w.ledger->last_stream() == 4);

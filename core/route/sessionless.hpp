@@ -1,6 +1,6 @@
-// Open sessionless streams: requests without a session that are not answered yet.
+// Open sessionless streams: requests without a session that have not been answered yet.
 //
-// Thread: I/O thread. Owned by Clients. Limit: limits.sessions.
+// Used on the I/O thread. Owned by Clients. Limit: limits.sessions.
 #pragma once
 
 #include <cstdint>
@@ -15,14 +15,14 @@ class ClientEnd;
 
 class SessionlessStreams {
  public:
-  // False: the transport has this stream open.
+  // Returns false if the transport already has this stream open.
   bool add(const ClientEnd &end, std::uint64_t stream, bh_session handle) {
     return open_.emplace(std::pair{&end, stream}, handle).second;
   }
   bool holds(const ClientEnd &end, std::uint64_t stream) const {
     return open_.contains({&end, stream});
   }
-  // Removes a stream and returns its session; 0: it is not open.
+  // Removes a stream and returns its session; 0 if the stream is not open.
   bh_session take(const ClientEnd &end, std::uint64_t stream) {
     const auto node = open_.extract({&end, stream});
     return node.empty() ? 0 : node.mapped();

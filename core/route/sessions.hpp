@@ -1,4 +1,4 @@
-// The open sessions by handle. Thread: I/O thread. Owned by the Router.
+// The open sessions by handle. Used on the I/O thread. Owned by the Router.
 #pragma once
 
 #include <cstddef>
@@ -12,19 +12,20 @@
 
 namespace bulkhead {
 
-// A random first generation for handles that leave the process, so that a handle of another or an
-// earlier process is not valid in this one. `otherwise` is used if the kernel returns no random
-// number.
+// Returns a random first generation for handles that leave the process, so that a handle of another
+// or earlier process is not valid in this one. If the kernel returns no random number, returns
+// `otherwise`.
 std::uint32_t random_generation(std::uint64_t otherwise);
 
 class Sessions {
  public:
-  // `first_generation`: of the handles; see Slots.
+  // `first_generation` is the first generation of the handles; see Slots.
   explicit Sessions(std::uint32_t first_generation) : table_(first_generation) {}
 
   // Opens a session of this peer. The peer is copied; `end`, which receives messages, is borrowed.
   Session &open(ClientEnd &end, const bh_peer &peer, std::uint64_t now_ns);
-  // Null: unknown or erased. The result is valid until the session is erased.
+  // Returns null if the handle is unknown or erased. The result is valid until the session is
+  // erased.
   Session *find(bh_session handle) noexcept;
   void erase(bh_session handle) { table_.erase(handle); }
   std::size_t size() const noexcept { return table_.size(); }

@@ -21,19 +21,20 @@ constexpr unsigned max_layers = 8;  // of JSON in strings, and of percent-encodi
 
 constexpr std::string_view private_key = "-----BEGIN ";
 constexpr std::string_view spaces = " \t\r\n";
-// What a token stands between, inside a word.
+// Characters that delimit a token inside a word.
 constexpr std::string_view delimiters = "\"'`=:,;&?()<>[]{}|";
 
 bool is_scheme(std::string_view word) {
   return bh::equal_ignoring_case(word, "bearer") || bh::equal_ignoring_case(word, "basic");
 }
 
-// Words of prose begin as these do, too ("Basically"); what counts is the word behind the scheme.
+// Words of prose may also begin with these prefixes ("Basically"); then only the word after the
+// scheme counts.
 bool token_shape(std::string_view part) {
   return credential_value(part) && !part.starts_with("Basi") && !part.starts_with("Bearer");
 }
 
-// A word without spaces, maybe "https://user:password@host/?token=x" or "--api-key=x".
+// A word without spaces, possibly "https://user:password@host/?token=x" or "--api-key=x".
 void add_plain_word(std::string *out, std::string_view word) {
   const std::size_t scheme = word.find("://");
   if (scheme != std::string_view::npos) {
@@ -45,7 +46,7 @@ void add_plain_word(std::string *out, std::string_view word) {
       word.remove_prefix(at);
     }
   }
-  std::string_view name;  // before an '='
+  std::string_view name;  // the text before an '='
   while (!word.empty()) {
     const std::size_t end = word.find_first_of(delimiters);
     const std::string_view part = word.substr(0, end);
@@ -62,7 +63,7 @@ void add_plain_word(std::string *out, std::string_view word) {
   }
 }
 
-// One that hides something by percent-encoding is shown without it.
+// If percent-encoding hides a credential in the word, the decoded word is used.
 void add_word(std::string *out, std::string_view word) {
   std::string plain(word);
   for (unsigned layer = 0; layer < max_layers; ++layer) {
@@ -92,7 +93,7 @@ void add_character(std::string *out, char32_t c, std::string_view bytes) {
   }
 }
 
-// As it stands in JSON, so that hidden characters can be written as escapes.
+// Quotes the text as in JSON, so that hidden characters can be written as escapes.
 std::string quoted_visible(std::string_view text) {
   const std::string quoted = bh::json::quoted(text);
   std::string out;
@@ -105,7 +106,7 @@ std::string quoted_visible(std::string_view text) {
   return out;
 }
 
-// One walk over a validated text. A value that is hidden is skipped, not copied.
+// Walks once over a validated text. A hidden value is skipped, not copied.
 class Walk {
  public:
   Walk(std::string_view json, std::size_t max_bytes, unsigned layer)
@@ -139,7 +140,7 @@ class Walk {
 
   void string() {
     if (hides_ && !key_next_) return hidden(string_end(at_, json_.size()));
-    // Of a huge one only what has room is looked at; no escape has more than six bytes.
+    // Only the part of a huge string that fits is inspected; an escape has at most six bytes.
     const std::size_t end = string_end(at_, 6 * max_);
     std::string token(json_.substr(at_, end - at_)), scratch;
     const bool all = token.size() > 1 && token.back() == '"' && end - at_ <= 6 * max_;
@@ -181,7 +182,8 @@ class Walk {
     at_ = end;
   }
 
-  // Behind the closing quote, or between two characters not far behind `most` bytes.
+  // Returns the position after the closing quote, or between two characters shortly after `most`
+  // bytes.
   std::size_t string_end(std::size_t begin, std::size_t most) const {
     std::size_t at = begin + 1;
     for (; json_[at] != '"'; ++at) {
@@ -207,13 +209,13 @@ class Walk {
 
   const std::string_view json_;
   const std::size_t max_;
-  const unsigned layer_;  // how many strings this is in
+  const unsigned layer_;  // the number of strings that enclose this text
   std::size_t at_ = 0;
   std::string out_, objects_;  // objects_: a '1' for each open object, '0' for an array
   bool key_next_ = false;
-  bool masked_ = false;      // something was
-  bool inside_cut_ = false;  // JSON in a string had no room
-  bool hides_ = false;       // the name of the value that comes is that of a credential
+  bool masked_ = false;      // a value was masked
+  bool inside_cut_ = false;  // JSON in a string did not fit
+  bool hides_ = false;       // the name of the next value is that of a credential
 };
 
 }  // namespace
@@ -251,7 +253,7 @@ std::string masked_text(std::string_view text) {
     } else {
       add_word(&out, word);
     }
-    // "Authorization:Bearer" is one word, too.
+    // "Authorization:Bearer" is also one word.
     const std::size_t last = plain.find_last_of(delimiters);
     behind_scheme = is_scheme(last == std::string::npos ? plain : plain.substr(last + 1));
     text.remove_prefix(end);

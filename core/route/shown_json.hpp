@@ -1,7 +1,7 @@
-// Arguments of a call for the eyes of a person: secrets masked, what would not be seen made
-// visible.
+// Formats the arguments of a call for display to a human approver: masks secrets and makes hidden
+// characters visible.
 //
-// Thread: any; allocates.
+// Thread-safe; allocates.
 #pragma once
 
 #include <cstddef>
@@ -12,23 +12,25 @@ namespace bulkhead {
 
 struct ShownJson {
   std::string text;
-  bool cut = false;  // cut to max_bytes; the text is not valid JSON then
+  bool cut = false;  // cut to max_bytes, so the text is not valid JSON
 };
 
-// A validated JSON text in one pass: it stops when max_bytes of output are there. Values of members
-// whose name is that of a credential become "***" (but numbers and booleans under such a name), and
-// in every other text what has the shape of a credential does: the prefixes of well-known tokens,
-// user:password@ of a URL, NAME=VALUE with such a name, what follows "Bearer" or "Basic", private
-// keys. Names and texts count as what escapes in them stand for, percent-encoding included, and
-// JSON that is itself a string is masked as JSON, up to 8 layers. Hidden characters (marks of
-// direction, zero-width ones) are written as \u escapes. A mask is a courtesy to who looks over a
-// shoulder: it knows shapes, not secrets.
+// Formats a validated JSON text in one pass, which stops after max_bytes of output.
+//
+// The value of a member with the name of a credential is replaced with "***", unless it is a number
+// or a boolean. In all other texts, the parts that look like a credential are masked: the prefixes
+// of well-known tokens, user:password@ in a URL, NAME=VALUE with such a name, the text after
+// "Bearer" or "Basic", and private keys. Escapes and percent-encoding are decoded before the
+// comparison. A string that contains JSON is masked as JSON, up to 8 levels deep. Hidden characters
+// (direction marks, zero-width characters) are written as \u escapes.
+//
+// Masking protects against shoulder surfing only: it recognizes shapes, not secrets.
 ShownJson shown_json(std::string_view json, std::size_t max_bytes);
 
-// The same for one text that is not JSON.
+// The same for a single text that is not JSON.
 std::string masked_text(std::string_view text);
 
-// At most max_bytes, whole characters, hidden ones as \u escapes.
+// Returns at most max_bytes, in whole characters, with hidden characters as \u escapes.
 std::string visible_text(std::string_view text, std::size_t max_bytes);
 
 }  // namespace bulkhead

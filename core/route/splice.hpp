@@ -1,5 +1,5 @@
-// A message with a few byte ranges replaced, removed or inserted, as parts for a gathering write:
-// nothing is copied.
+// A message with a few byte ranges replaced, removed or inserted, as parts for a gathering write,
+// without copying.
 #pragma once
 
 #include <array>
@@ -12,7 +12,7 @@
 
 namespace bulkhead {
 
-// Decimal digits of a number, kept in place.
+// The decimal digits of a number, stored inline.
 class Digits {
  public:
   explicit Digits(std::uint64_t value) noexcept {
@@ -26,10 +26,10 @@ class Digits {
   std::size_t n_ = 0;
 };
 
-// Edits of one message: ranges that are replaced or removed, texts that are inserted. Up to
-// max_edits of them, in any order. An edit that cannot be kept (one too many, one that overlaps
-// another or lies outside of the message) makes the whole splice fail: a message without one of its
-// edits must never be sent. Borrows the message and the texts. Thread: one. Never allocates.
+// Edits of one message: replaced or removed ranges and inserted texts. Limited to max_edits, in any
+// order. An edit that cannot be stored (too many edits, an overlap, or a range outside the message)
+// makes the whole splice fail, because a message must never be sent with an edit missing. Borrows
+// the message and the texts. Used on one thread. Never allocates.
 class Splice {
  public:
   static constexpr std::uint32_t max_edits = 8;
@@ -39,21 +39,22 @@ class Splice {
 
   explicit Splice(std::string_view message) noexcept : message_(message) {}
 
-  // An empty range stands for an absent member: nothing is replaced.
+  // An empty range means an absent member: nothing is replaced.
   void replace(mcp::Range range, std::string_view with) noexcept {
     if (!range.empty()) edit(range, with);
   }
   void remove(mcp::Range range) noexcept { replace(range, {}); }
-  // Before the byte at `at`; at the message's size: behind it. Texts for one place stand in the
-  // order of the calls, and before what replaces a range that begins there.
+  // Inserts the text before the byte at `at`, or at the end if `at` is the message's size. Texts at
+  // the same position are inserted in the order of the calls, and before the replacement of a range
+  // that begins there.
   void insert(std::uint32_t at, std::string_view text) noexcept {
     if (!text.empty()) edit({at, at}, text);
   }
 
-  // False: an edit was not kept; parts() gives nothing.
+  // Returns false if an edit could not be stored; parts() then returns null.
   bool ok() const noexcept { return ok_; }
 
-  // The parts, in order; valid as long as this object and its texts. Null if !ok().
+  // Returns the parts, in order; valid as long as this object and its texts. Null if !ok().
   const bh_str *parts() noexcept {
     count_ = 0;
     if (!ok_) return nullptr;
@@ -104,7 +105,7 @@ class Splice {
   std::uint32_t count_ = 0;
 };
 
-// Decimal digits (also as a JSON string) to a number; 0 if it is none.
+// Converts decimal digits (also in a JSON string) to a number; 0 if the token is not a number.
 inline std::uint64_t parse_number(std::string_view token) noexcept {
   if (token.size() >= 2 && token.front() == '"') token = token.substr(1, token.size() - 2);
   std::uint64_t value = 0;

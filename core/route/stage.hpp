@@ -1,4 +1,4 @@
-// The stages of a request: what it waits for, and how long. Thread: any.
+// The stages of a request: what the request waits for, and for how long. Thread-safe.
 #pragma once
 
 #include <cstddef>
@@ -11,29 +11,29 @@ namespace bulkhead {
 
 // See Calls for the steps between them.
 enum class Stage : std::uint8_t {
-  open,             // nothing: a step is running
+  open,             // not waiting: a step is running
   awaiting_list,    // the lists of servers; there is no call yet, see View::Waiter
-  checking,         // the pool, which looks for duplicate members
+  checking,         // the pool, which checks for duplicate members
   deciding,         // the policy
-  approving,        // a person
-  recording,        // its intent's record
+  approving,        // a human approver
+  recording,        // the intent record
   queued,           // its turn in a lane
   at_server,        // the server
-  suspended,        // its client's answer to a server-initiated request
+  suspended,        // the client's answer to a server-initiated request
   answer_checking,  // the pool
   answer_deciding   // the policy
 };
 
-// The policy was asked about the call, or is about to be.
+// Returns true if the policy was asked about the call or is about to be asked.
 constexpr bool is_before_policy(Stage stage) noexcept {
   return stage == Stage::checking || stage == Stage::deciding || stage == Stage::answer_checking ||
          stage == Stage::answer_deciding;
 }
 
-// The time-out of a stage for a message of this size; 0: the stage has none of its own. In queued
-// and at_server the time-out of the server runs, which is armed when the call begins and after
-// each wait. In suspended it is stopped, and limits.ask_timeout_ms applies to each request of the
-// server.
+// Returns the time-out of a stage for a message of this size; 0 if the stage has no time-out of its
+// own. In `queued` and `at_server`, the server's time-out applies; it is armed when the call starts
+// and after each wait. In `suspended`, it is stopped, and limits.ask_timeout_ms applies to each
+// request of the server.
 constexpr std::uint64_t stage_time_ms(const Limits &limits, Stage stage, std::size_t bytes) {
   constexpr std::size_t bytes_per_ms = 8'192;
   switch (stage) {

@@ -41,13 +41,13 @@ bool Subscriptions::begin(Call &call, Lane &lane, const std::string &token) {
   return lane.watches.contains(call.name);
 }
 
-// True: the server has agreed to it before.
+// Returns true if the server has already accepted the subscription.
 bool Subscriptions::subscribe(Call &call, Lane &lane, const std::string &token) {
   Session &s = *call.session;
   const auto former_use = s.subscriptions.find(token);
   if (former_use != s.subscriptions.end() &&
       (former_use->second.lane != &lane || former_use->second.original != call.name)) {
-    forget(s, token);  // of the same spelling when names were others
+    forget(s, token);  // the spelling was used before names changed
   }
   Lane::Watch &watch = lane.watches[call.name];
   const auto [at, fresh] = watch.clients.try_emplace(s.handle);
@@ -83,7 +83,7 @@ void Subscriptions::unsubscribe(Lane &lane, const std::string &uri) {
 
 // ---- ends ------------------------------------------------------------------------------------
 
-// Also of the session's own list.
+// Also removes it from the session's own list.
 void Subscriptions::remove_watcher(Lane &lane, const std::string &uri, Session &s) {
   const auto at = lane.watches.find(uri);
   if (at == lane.watches.end()) return;
@@ -151,14 +151,15 @@ void Subscriptions::lane_ready(Lane &lane) {
   }
 }
 
-// ---- changes of resources --------------------------------------------------------------------
+// ---- updates of resources --------------------------------------------------------------------
 
-// Those who watch `uri`, or what it is a part of: a server may report a part of what is watched.
-// Each with the spelling of the URI that it receives.
+// Returns the clients that watch `uri` or a resource of which it is a part, because a server may
+// report a part of a watched resource. Each client is returned with the spelling of the URI that it
+// receives.
 std::vector<std::pair<bh_session, std::string>> Subscriptions::watchers_of(
     const Lane &lane, std::string_view uri) const {
   std::vector<std::pair<bh_session, std::string>> found;
-  std::string_view head = uri;  // nothing that is watched lies between its prefixes behind this
+  std::string_view head = uri;  // no prefix of `uri` that is longer than this is watched
   for (auto at = lane.watches.upper_bound(head); at != lane.watches.begin();) {
     const auto &[original, watch] = *--at;
     std::size_t same = 0;
@@ -190,7 +191,7 @@ void Subscriptions::updated(Lane &lane, const Message &message) {
   if (range.empty() || lane.watches.empty()) return;
   std::string scratch;
   const std::string_view uri = mcp::unquote(message[range], &scratch);
-  // All of them first: a client may do anything while it is notified.
+  // The clients are collected first, because a client may do anything while it is notified.
   for (const auto &[client, token] : watchers_of(lane, uri)) {
     Splice splice(message.bytes);
     splice.replace(range, token);
@@ -223,7 +224,7 @@ void Subscriptions::judge_again(bh_session handle) {
   }
 }
 
-// Its client may have replaced it while the policy decided.
+// The client may have replaced the subscription while the policy was deciding.
 void Subscriptions::refused(const JudgedEvent &event) {
   Session *s = needs_.sessions.find(event.to.session);
   if (s == nullptr) return;

@@ -1,12 +1,12 @@
-// Resource subscriptions. Several clients of a lane may watch one resource; the server receives the
-// first subscribe and the last unsubscribe request. Until the server has accepted one, the request
-// of each client is forwarded, so that no client relies on a subscription that was refused or
-// cancelled by another client.
+// Resource subscriptions. Several clients of a lane may watch the same resource; the server
+// receives the first subscribe and the last unsubscribe request. Until the server has accepted a
+// subscription, the request of each client is forwarded, so that no client relies on a subscription
+// that was refused or that another client cancelled.
 //
 // A watch is identified by (lane, the server's own URI). A client may spell the URI in several
-// ways; it is notified under the spelling that it used last.
+// ways; notifications to it contain the spelling that it used last.
 //
-// Thread: I/O thread. Owned by the Router. Limit: limits.subscriptions_per_session.
+// Runs on the I/O thread. Owned by the Router. Limit: limits.subscriptions_per_session.
 #pragma once
 
 #include <cstdint>
@@ -41,31 +41,32 @@ class Subscriptions {
   };
   explicit Subscriptions(Needs needs) : needs_(std::move(needs)) {}
 
-  // The reason why the session cannot subscribe or unsubscribe at this lane; error_code 0: it can.
+  // The reason why the session cannot subscribe or unsubscribe at this lane; error_code is 0 if it
+  // can.
   struct Refusal {
     std::int32_t error_code = 0;
     std::string text;
   };
   Refusal refusal(const Session &session, const Lane &lane, mcp::Method method) const;
 
-  // Begins a call that the policy has allowed. `token`: the URI as the client spelled it. True: the
-  // gateway answers it with {}; false: it is sent to the server.
+  // Starts a call that the policy has allowed. `token` is the URI as the client spelled it. Returns
+  // true if the gateway answers the call with {}, and false if the call is sent to the server.
   bool begin(Call &call, Lane &lane, const std::string &token);
-  // The subscribe request of a client has ended. True: the server may have accepted a subscription
-  // that no client needs; call unsubscribe() after the call was freed.
+  // A client's subscribe request has ended. Returns true if the server may have accepted a
+  // subscription that no client needs; call unsubscribe() after the call was freed.
   bool ended(Call &call, std::uint32_t outcome);
   static void unsubscribe(Lane &lane, const std::string &uri);
 
   // Removes the subscription with this spelling, if there is one.
   void forget(Session &session, const std::string &token);
   void forget_all(Session &session);
-  // The lane ends.
+  // The lane is ending.
   void forget_lane(Lane &lane);
-  // Moves a subscription to the replacement of its lane, which subscribes when it is ready, or ends
-  // it if there is none (null).
+  // Moves a subscription to the replacement of its lane, which subscribes when it is ready. If `to`
+  // is null, the subscription ends.
   void move(Session &session, const std::string &token, Lane *to);
   // A connection of the lane is ready: subscribes again to accepted watches. Requests that the
-  // server has not answered are sent again by their calls.
+  // server has not answered are retried by their calls.
   static void lane_ready(Lane &lane);
 
   // A server reports that a resource has changed.

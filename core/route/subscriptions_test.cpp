@@ -1,4 +1,5 @@
-// Resource subscriptions: who watches what, and what the server hears of it.
+// Resource subscriptions: which clients watch which resource, and which requests the server
+// receives.
 #include "route/subscriptions.hpp"
 
 #include <catch2/catch.hpp>
@@ -12,7 +13,7 @@ namespace {
 using Texts = std::vector<std::string>;
 
 struct World : MessageWorld {
-  // A call that the policy has allowed; true: answered by the gateway.
+  // A call that the policy has allowed. Returns true if the gateway answers it.
   bool begin(Session &s, mcp::Method method, const std::string &uri, const std::string &token) {
     call = &call_of(s, method);
     call->name = uri;
@@ -44,7 +45,7 @@ struct World : MessageWorld {
 TEST_CASE("the server gets the first subscription and the last unsubscription") {
   World w;
   CHECK_FALSE(w.subscribe(w.first));
-  CHECK_FALSE(w.subscribe(w.second));  // not accepted yet: it is sent, too
+  CHECK_FALSE(w.subscribe(w.second));  // not accepted yet, so this request is also sent
   CHECK_FALSE(w.ended());
   CHECK(w.subscribe(w.second));
   CHECK(w.updated("note:///1", w.first) == "\"note:///1\"");
@@ -135,7 +136,7 @@ TEST_CASE("who cannot subscribe is refused before a call begins") {
     return w.subscriptions.refusal(w.first, w.lane, method).error_code;
   };
   using enum mcp::Method;
-  CHECK(refusal(resources_subscribe) == 0);  // it may turn out to have them
+  CHECK(refusal(resources_subscribe) == 0);  // the server may turn out to support them
   w.lane.set_state(LaneState::ready);
   CHECK(refusal(resources_subscribe) == code::method_not_found);
   ServerCaps caps;
@@ -162,6 +163,6 @@ TEST_CASE("changed rules end the subscriptions that they refuse") {
   w.subscriptions.refused(w.refusals[0]);
   CHECK(w.first.subscriptions.empty());
   CHECK(w.lane.quiet == Texts{R"(resources/unsubscribe {"uri":"note:///1"})"});
-  w.subscriptions.refused(w.refusals[0]);  // once more is nothing
+  w.subscriptions.refused(w.refusals[0]);  // a second refusal has no effect
   CHECK(w.lane.quiet.size() == 1);
 }

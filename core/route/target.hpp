@@ -1,4 +1,4 @@
-// The target of a call, and the state of a call that waits.
+// The target of a call, and the state of a waiting call.
 #pragma once
 
 #include <cstdint>
@@ -12,8 +12,8 @@ namespace bulkhead {
 
 class Lane;
 
-// The result of resolving a name, once: the policy evaluates this target and the lane sends to it.
-// The name is not resolved again.
+// The result of resolving a name. The name is resolved once: the policy evaluates this target and
+// the lane sends to it.
 struct Target {
   Lane *lane = nullptr;
   Resolved resolved;
@@ -24,22 +24,22 @@ struct Target {
 struct CallInHand {
   Message message;
   Target target;
-  std::string arguments;     // replacement of `arguments` by a policy; empty: none
-  ParkedMessage kept;        // of a call that has waited: the owner of `message`
-  std::uint32_t judged = 0;  // how often the policy was asked since the call has waited
+  std::string arguments;     // replacement of `arguments` by a policy; empty if there is none
+  ParkedMessage kept;        // for a call that has waited: the owner of `message`
+  std::uint32_t judged = 0;  // number of policy evaluations since the call last waited
 };
 
 // A parked call, or a server's parked answer.
 struct ParkedCall {
   ParkedMessage message;
-  Target target;          // not of an answer
+  Target target;          // unused for an answer
   std::string arguments;  // as in CallInHand
-  std::size_t bytes = 0;  // counted in WaitingBytes; 0: not counted
+  std::size_t bytes = 0;  // counted in WaitingBytes; 0 if not counted
 
   CallInHand in_hand() const { return {message.get(), target, arguments, message, 0}; }
 };
 
-// Parks a call; the message is copied unless it was parked before.
+// Parks a call; the message is copied unless it is already parked.
 inline ParkedCall parked(const CallInHand &hand) {
   return {hand.kept.empty() ? ParkedMessage(hand.message) : hand.kept, hand.target, hand.arguments,
           0};

@@ -8,7 +8,7 @@
 namespace bulkhead {
 namespace {
 
-// Which member names the target, and what it names.
+// The member that names the target, and the kind of item that it names.
 struct Named {
   mcp::Range range;
   ItemKind kind;
@@ -22,7 +22,8 @@ Named naming_of(const mcp::Scan &scan, std::string_view message) {
     case mcp::Method::prompts_get:
       return {scan.name, ItemKind::prompt, "prompts/get needs params.name (a string)"};
     case mcp::Method::completion_complete: {
-      // Unescaped, as the server will read it: what is judged here must be what it completes.
+      // Unescaped, as the server will read it: the judged target must be the target that the server
+      // completes.
       std::string scratch;
       const std::string_view type =
           scan.ref_type.empty() ? "" : mcp::unquote(scan.ref_type.in(message), &scratch);
@@ -49,7 +50,7 @@ bool Targets::find(Session &s, Incoming &request, Target *out) {
   std::string scratch;
   std::string_view name = mcp::unquote(request.message[naming.range], &scratch);
   View &view = *s.view;
-  // Without prefix the server of a name is unknown until every server has answered or failed.
+  // Without prefixes, the server of a name is unknown until every server has responded or failed.
   if (!needs_.names.naming().prefix && view.lanes.size() > 1 && !Views::is_ready(view)) {
     needs_.views.wait(view, request);
     return false;
@@ -66,7 +67,7 @@ bool Targets::find(Session &s, Incoming &request, Target *out) {
     found = true;
   }
   if (!found) {
-    // Says what is missing: the tool, or the name itself where it is an alias that is not used.
+    // Names what is missing: the tool, or the name itself if it is an unused alias.
     const std::string_view tool = needs_.names.aliased(name);
     if (naming.kind == ItemKind::tool && !merged.resolve(naming.kind, tool)) name = tool;
     const auto holders = merged.holders(naming.kind, name);
@@ -86,7 +87,7 @@ bool Targets::find(Session &s, Incoming &request, Target *out) {
   return true;
 }
 
-// Of a name without prefix: several servers have it, or the only one is down.
+// For a name without a prefix that several servers list, or whose only server is down.
 void Targets::refuse_held(Session &s, Incoming &request, ItemKind kind, std::string_view name,
                           const std::vector<std::string_view> &holders) {
   if (holders.size() == 1 && answer_unavailable(s, request, holders.front())) return;
@@ -96,7 +97,8 @@ void Targets::refuse_held(Session &s, Incoming &request, ItemKind kind, std::str
                            " have the same name (naming.prefix = \"always\" tells them apart)");
 }
 
-// Answers with why this server cannot be called. False: it can, or there is none.
+// Answers with the reason why this server cannot be called. Returns false if it can be called or
+// does not exist.
 bool Targets::answer_unavailable(const Session &s, Incoming &request, std::string_view server) {
   for (const auto &upstream : needs_.upstreams.all()) {
     if (server.empty() || upstream->name() != server) continue;
@@ -118,7 +120,7 @@ bool Targets::answer_unavailable(const Session &s, Incoming &request, std::strin
   return false;
 }
 
-// The reason may be the server's own words in part, which a policy that reads results has not seen.
+// The reason may contain text from the server, which a policy that reads results has not evaluated.
 std::string Targets::why_not(const Lane &lane) const {
   if (lane.reason().empty()) return "still connecting";
   return needs_.gate.observes() ? "`bulkhead status` says why" : lane.reason();

@@ -1,7 +1,7 @@
 // Resolves the name that a client calls, once, to a lane and the server's own name. The policy
 // evaluates this target, and the lane sends to it.
 //
-// Thread: I/O thread. Owned by the Router.
+// Runs on the I/O thread. Owned by the Router.
 #pragma once
 
 #include <string>
@@ -28,8 +28,8 @@ class Targets {
   };
   explicit Targets(Needs needs) : needs_(needs) {}
 
-  // False: the request was answered with an error, or it waits until servers that may offer the
-  // name have answered or failed.
+  // Returns false if the request was answered with an error, or waits for servers that may offer
+  // the name.
   bool find(Session &session, Incoming &request, Target *out);
 
  private:

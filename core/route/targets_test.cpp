@@ -1,5 +1,5 @@
-// From the name that a client calls to the lane and the server's own name, or to an error that says
-// what is wrong.
+// Resolves the name that a client calls to the lane and the server's own name, or to an error that
+// states the cause.
 #include "route/targets.hpp"
 
 #include <catch2/catch.hpp>
@@ -29,7 +29,7 @@ struct World : ListWorld {
   bool find_tool(const std::string &name) {
     return find("tools/call", R"({"name":")" + name + R"("})");
   }
-  // "code text" of the error that was sent; empty: none.
+  // Returns "code text" of the error that was sent; empty if there was none.
   std::string error() const {
     if (client.sent.empty()) return {};
     const std::string_view error = mcp::member(client.sent[0].text, "error");
@@ -49,7 +49,7 @@ TEST_CASE("a listed name has a lane and an original name") {
   CHECK(w.found.lane == w.session->view->lanes[1]);
   CHECK(w.found.resolved.original_token == "\"x\"");
   CHECK(w.error().empty());
-  REQUIRE(w.find_tool("a_\\u005fx"));  // spelled in another way
+  REQUIRE(w.find_tool("a_\\u005fx"));  // another spelling of the same name
   CHECK(w.found.lane == w.session->view->lanes[0]);
 }
 

@@ -12,8 +12,8 @@
 namespace bulkhead {
 namespace {
 
-// `member`, found in a message that was made around `json`, is all of it: one object, and no more
-// members of the message behind it.
+// Returns true if `member`, found in a message that was built around `json`, is all of `json`: one
+// object, without additional members of the message after it.
 bool is_whole(std::string_view member, std::string_view json) {
   const std::string_view found = json.substr(0, json.find_last_not_of(" \t\r\n") + 1);
   return member.starts_with('{') && member == found;
@@ -28,7 +28,7 @@ bh_status ToolsEdge::complete(bh_call call, std::uint32_t kind, std::string_view
     needs_.ends.drop(*e);  // no client waits for it
     return BH_OK;
   }
-  // The same message that a server behind a wire would have sent, through the same door.
+  // Handled like the same message from a server behind a connector.
   const bool ok = kind == BH_RESULT_OK;
   std::string text = R"({"jsonrpc":"2.0","id":)" + std::to_string(call);
   text.append(ok ? R"(,"result":)" : R"(,"error":)").append(json).append("}");
@@ -40,7 +40,7 @@ bh_status ToolsEdge::complete(bh_call call, std::uint32_t kind, std::string_view
       is_whole(message[ok ? scan.result : scan.error], json)) {
     needs_.call_answers.answered(*e->call, message, &text);
   } else if (!scanned && mcp::valid_json(json) && json.starts_with('{')) {
-    // Nested as deep as a message may be, before it was wrapped.
+    // The JSON text already has the maximum nesting depth of a message before it is wrapped.
     needs_.call_answers.fail_by_server(*e->call, code::internal_error, error.what,
                                        BH_OUTCOME_ERROR);
   } else {
@@ -69,8 +69,8 @@ void ToolsEdge::refused(bh_call call, const Error &error) {
   needs_.call_answers.fail_by_server(*e->call, error_code, error.text, BH_OUTCOME_ERROR);
 }
 
-// What another thread has completed is posted, and comes before this. A result that a policy looks
-// at is not missing.
+// A completion from another thread is posted and handled before this function. A result that a
+// policy is still evaluating does not count as missing.
 void ToolsEdge::expect_completed(bh_call call) {
   if (needs_.exchanges.get(call) == nullptr) return;
   post_owned(needs_.reactor, this, [this, call] {
@@ -132,7 +132,7 @@ void ToolsEdge::event(bh_call call, std::uint32_t kind, std::string_view detail)
 
 void ToolsEdge::list_changed(Upstream &upstream, std::uint32_t abi_kind) {
   if (abi_kind < BH_LIST_TOOLS || abi_kind > BH_LIST_PROMPTS) return;
-  // The ABI's numbers are those of ItemKind plus one.
+  // The ABI's numbers are the values of ItemKind plus one.
   const auto kind = static_cast<ItemKind>(abi_kind - 1);
   for (const auto &lane : upstream.lanes()) static_cast<ToolsLane &>(*lane).list_changed(kind);
 }
@@ -148,7 +148,7 @@ void ToolsEdge::resource_updated(Upstream &upstream, std::string_view uri) {
   text.append("}}");
   mcp::Scan scan;
   mcp::ScanError error;
-  if (!mcp::scan(text, &scan, &error)) return;  // it is not UTF-8
+  if (!mcp::scan(text, &scan, &error)) return;  // the URI is not valid UTF-8
   for (const auto &lane : upstream.lanes()) needs_.subscriptions.updated(*lane, {text, &scan});
 }
 

@@ -1,7 +1,7 @@
 // The messages of tools plugins: results and progress of calls, changed lists, updated resources.
 // The counterpart of WireEdge.
 //
-// Thread: I/O thread. Owned by the Router.
+// Runs on the I/O thread. Owned by the Router.
 #pragma once
 
 #include <cstdint>
@@ -44,20 +44,20 @@ class ToolsEdge {
   ToolsEdge &operator=(const ToolsEdge &) = delete;
 
   // ---- about a call ----
-  // The result or the JSON-RPC error (BH_RESULT_*) of a call. BH_STALE: the call is unknown or has
-  // ended.
+  // The result or the JSON-RPC error (BH_RESULT_*) of a call. Returns BH_STALE if the call is
+  // unknown or has ended.
   bh_status complete(bh_call call, std::uint32_t kind, std::string_view json);
   // The call was not executed, or its plugin has ended; no result follows.
   void refused(bh_call call, const Error &error);
-  // The plugin returned BH_OK, so it must have called complete(): if not, the call fails in a later
-  // turn.
+  // The plugin returned BH_OK, so it must have called complete(). If it has not, the call fails in
+  // a later turn.
   void expect_completed(bh_call call);
   void progress(bh_call call, double progress, double total, std::string_view message);
   // An event for the record of the call; see bh_host_event.
   void event(bh_call call, std::uint32_t kind, std::string_view detail);
 
   // ---- about the plugin ----
-  // abi_kind: BH_LIST_*; others are ignored.
+  // abi_kind is BH_LIST_*; other values are ignored.
   static void list_changed(Upstream &upstream, std::uint32_t abi_kind);
   // The plugin has started in another process: subscriptions are requested again.
   static void began(Upstream &upstream);

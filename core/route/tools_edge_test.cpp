@@ -1,4 +1,5 @@
-// What tools plugins send: a plugin cannot answer for another server, or with more than a result.
+// Messages of tools plugins: a plugin cannot answer for another server, or with anything but a
+// result.
 #include "route/tools_edge.hpp"
 
 #include <catch2/catch.hpp>
@@ -22,7 +23,7 @@ struct ToolsWorld : World {
     upstream.tools = &tools_table;
     recorder.add_sink(&archive_table, &archive);
   }
-  // A call that the plugin has; its number there.
+  // A call that the plugin has received. Returns its number at the plugin.
   bh_call called() {
     begin(1);
     return table.get(id)->exchange->id;
@@ -122,7 +123,7 @@ TEST_CASE("progress is sent to a client that wants it, with finite numbers only"
     return out;
   };
   w.tools.progress(call, 1, 2, {});
-  CHECK(sent().empty());  // it has given no token
+  CHECK(sent().empty());  // the client has sent no progress token
   w.table.get(w.id)->request.progress_token = "\"p\"";
   constexpr double nan = std::numeric_limits<double>::quiet_NaN();
   constexpr double infinite = std::numeric_limits<double>::infinity();

@@ -19,7 +19,7 @@ void add_counts(const Lane &lane, ServerStatus *status) {
   status->prompts = static_cast<std::uint32_t>(lane.items(ItemKind::prompt).items.size());
 }
 
-// Is it in this lane's list, or may one of the templates there make it?
+// Returns true if this lane lists the URI, or lists a template that may produce it.
 bool may_list(const Lane &lane, std::string_view uri) {
   std::string scratch;
   for (const ItemKind kind : {ItemKind::resource, ItemKind::resource_template}) {
@@ -80,8 +80,8 @@ Lane *Upstream::lane_for(ClientCaps caps, std::uint64_t session) {
   return lanes_.back().get();
 }
 
-// From the lane for the same clients, else from any: what a server lists differs little between
-// them, and the new connection's own list follows.
+// Inherits from the lane for the same clients, otherwise from any lane: the lists of a server
+// differ little between lanes, and the list of the new connection follows.
 void Upstream::inherit(Lane &lane) const {
   const Lane *from = nullptr;
   for (const auto &candidate : former->lanes()) {
@@ -166,8 +166,9 @@ std::uint64_t Upstream::timeout_ms(mcp::Method method, std::string_view tool) co
   return std::min(timeout, limits.timeout_ceiling_ms);
 }
 
-// The lane for clients without capabilities comes first; it is there as long as the gateway. A lazy
-// server may run for other clients only. Null: there is no lane.
+// Returns the lane for clients without capabilities, which comes first and exists as long as the
+// gateway. If a lazy server runs only for other clients, returns their lane. Returns null if there
+// is no lane.
 const Lane *Upstream::shown_lane() const noexcept {
   if (lanes_.empty()) return nullptr;
   const auto runs = [](const auto &lane) {

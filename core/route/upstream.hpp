@@ -1,4 +1,6 @@
-// A server of the profile and its lanes. Thread: I/O thread. Owned by Upstreams, then by Draining.
+// A server of the profile and its lanes.
+//
+// Used on the I/O thread. Owned by Upstreams, then by Draining.
 #pragma once
 
 #include <cstdint>
@@ -24,7 +26,8 @@ class Upstream {
   void redefine(ServerDef definition);
   const std::string &name() const noexcept { return def_.name; }
 
-  // The connector or the tools plugin of the server. Neither: `unusable` has the reason.
+  // The connector or the tools plugin of the server. If both are null, `unusable` contains the
+  // reason.
   const bh_connector *connector = nullptr;
   const bh_tools *tools = nullptr;
   void *self = nullptr;
@@ -32,7 +35,7 @@ class Upstream {
   // The edge of the protocol generation that the server speaks.
   const ServerEdge *edge = &session_server_edge();
 
-  // During a reload: the upstream that this one replaces, and from whose lanes new ones inherit.
+  // During a reload: the upstream that this one replaces. New lanes inherit from its lanes.
   const Upstream *former = nullptr;
   std::uint64_t drain_until_ns = 0;  // while it is draining
   bool requested_roots = false;      // sent roots/list although the profile declares none to it
@@ -42,27 +45,28 @@ class Upstream {
   // The lane for a client with these capabilities (of a session of its own, if the definition says
   // so), made and started if there is none. Null: disabled or unusable.
   Lane *lane_for(ClientCaps caps, std::uint64_t session);
-  // Closes and removes a lane with the others of its pool. Its calls have ended before. Does
-  // nothing for a lane that was removed.
+  // Closes and removes a lane and the other lanes of its pool. Their calls must have ended. Does
+  // nothing for a lane that was already removed.
   void remove(Lane *lane);
-  // Starts the other connections of the pool that this lane is the first of, as far as they are
-  // not there.
+  // Starts the missing additional connections of the pool whose first lane this is.
   void fill_pool(Lane &first);
-  // The lane that a call of this tool goes to: `first`, or, if the tool is safe for that, the next
-  // of its pool that is ready.
+  // Returns the lane to which a call of this tool is sent: `first`, or, if the tool is pool-safe,
+  // the next ready lane of its pool.
   Lane *share(Lane &first, std::string_view tool);
   const std::vector<std::unique_ptr<Lane>> &lanes() const noexcept { return lanes_; }
 
-  // The time-out of a request in milliseconds, limited to the maximum.
+  // Returns the time-out of a request in milliseconds, limited to the maximum.
   std::uint64_t timeout_ms(mcp::Method method, std::string_view tool) const;
 
-  // May the server have this URI of its own? By the lists of all of its lanes, remembered ones
-  // included; true while none of them has listed.
+  // Returns true if the server may have this URI as its own, according to the lists of all of its
+  // lanes, including remembered ones. Also true while none of the lanes has a list.
   bool may_have(std::string_view uri) const;
 
-  // The remembered list of a lazy server for clients with these capabilities. Null: unknown.
+  // Returns the remembered list of a lazy server for clients with these capabilities, or null if it
+  // is unknown.
   const std::string *kept_list(ClientCaps caps) const noexcept;
-  // Stores the list; empty: too long. False: lists are not stored, or this one is stored already.
+  // Stores the list; empty if it is too long. Returns false if lists are not stored, or this list
+  // is already stored.
   bool keep_list(ClientCaps caps, const std::string &text);
 
   ServerStatus status() const;
@@ -75,7 +79,7 @@ class Upstream {
   LaneHost &host_;
   ServerDef def_;
   std::vector<std::unique_ptr<Lane>> lanes_;
-  std::uint32_t shared_calls_ = 0;  // gone round the pools
+  std::uint32_t shared_calls_ = 0;  // selects the lanes of pools in rotation
 };
 
 }  // namespace bulkhead

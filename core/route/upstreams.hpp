@@ -1,4 +1,4 @@
-// The servers of the profile, in its order. Thread: I/O thread. Owned by the Router.
+// The servers of the profile, in the same order. Used on the I/O thread. Owned by the Router.
 #pragma once
 
 #include <algorithm>
@@ -17,10 +17,10 @@ class Upstreams {
 
   const List &all() const noexcept { return list_; }
   void add(std::unique_ptr<Upstream> upstream) { list_.push_back(std::move(upstream)); }
-  // Removes and returns all servers, to build a new list from them.
+  // Removes and returns all servers, so that a new list can be built from them.
   List take_all() noexcept { return std::exchange(list_, {}); }
 
-  // Null: the profile has no server of this name.
+  // Returns null if the profile has no server of this name.
   const Upstream *find(std::string_view name) const noexcept {
     const auto at = std::find_if(list_.begin(), list_.end(),
                                  [name](const auto &one) { return one->name() == name; });

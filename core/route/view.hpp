@@ -1,7 +1,7 @@
-// A view: what one group of clients sees. It merges the lanes for the clients' capabilities, and
-// for their session where a server runs per client, into one catalogue.
+// A view: what one group of clients sees. It merges the lanes for the clients' capabilities into
+// one catalogue. If a server runs per client, the view also depends on the session.
 //
-// Thread: I/O thread. Owned by Views.
+// Used on the I/O thread. Owned by Views.
 #pragma once
 
 #include <cstdint>
@@ -23,42 +23,45 @@ class Views;
 struct Session;
 struct View;
 
-// The part of a view that one principal may see, if a policy filters lists. Kept by FilteredLists.
+// The part of a view that one principal may see, if a policy filters lists. Managed by
+// FilteredLists.
 struct FilteredList {
   FilteredLists *owner = nullptr;
   View *view = nullptr;
-  std::shared_ptr<const Catalogue> catalogue;  // null: not decided, or not completely
-  // A round of questions to the policy: one per item, in the order in which the catalogue is built.
-  std::uint32_t round = 0;         // number of the open round; 0: none
-  std::vector<std::int8_t> shown;  // 1, 0, or -1: not decided
+  std::shared_ptr<const Catalogue> catalogue;  // null if not completely decided
+  // A round of questions to the policy: one for each item, in the order in which the catalogue is
+  // built.
+  std::uint32_t round = 0;         // number of the open round; 0 if there is none
+  std::vector<std::int8_t> shown;  // 1, 0, or -1 if not decided
   std::uint32_t open = 0;          // undecided items
-  std::uint64_t timer = 0;         // starts with the first question, may span several rounds
+  std::uint64_t timer = 0;         // starts with the first question; may span several rounds
   bool late = false;               // a decision timed out: valid for waiting requests only
 };
 
 struct View {
   Views *owner = nullptr;
   ClientCaps caps = 0;
-  std::uint64_t session = 0;  // 0: shared by all clients with these capabilities
-  bool pinned = false;        // kept without clients
+  std::uint64_t session = 0;  // 0 if shared by all clients with these capabilities
+  bool pinned = false;        // kept even without clients
 
   std::vector<Lane *> lanes;  // in the order of the profile
   std::vector<Session *> clients;
 
-  // Built on the first use after a change. `filtered`: by principal, if a policy filters lists.
+  // Built on first use after a change. `filtered` is indexed by principal and used if a policy
+  // filters lists.
   std::shared_ptr<const Catalogue> catalogue;
   std::map<std::string, FilteredList> filtered;
-  // The catalogue that clients know: a later difference is announced.
+  // The catalogue that clients know; differences from it are announced.
   std::shared_ptr<const Catalogue> shown;
   std::uint64_t version = 1;  // of the catalogue; part of cursors
   bool announcing = false;
 
-  // A request that waits until every server has answered or failed, or the policy has decided about
-  // its list.
+  // A request that waits until every server has responded or failed, or until the policy has
+  // decided about its list.
   struct Waiter {
     ReplyTo reply;
     ParkedMessage message;
-    std::string process_name;  // of the client's process that sent it
+    std::string process_name;  // of the client process that sent it
     std::uint64_t start_ns = 0;
   };
   std::vector<Waiter> waiters;
@@ -67,9 +70,10 @@ struct View {
   std::uint64_t idle_timer = 0;
 };
 
-// Each server of the view has answered or failed, or is shown with its remembered list.
+// Returns true if each server of the view has responded or failed, or is shown with its remembered
+// list.
 bool is_settled(const View &view);
-// Merges the lists of the view's lanes. `keep` selects items; empty: all.
+// Merges the lists of the view's lanes. `keep` selects items; if it is empty, all are kept.
 std::shared_ptr<const Catalogue> build_catalogue(const View &view, const Names &names,
                                                  const Catalogue::Keep &keep);
 

@@ -17,7 +17,8 @@ std::shared_ptr<const Catalogue> build_catalogue(const View &view, const Names &
                                                  const Catalogue::Keep &keep) {
   std::vector<CatalogueSource> sources;
   for (const Lane *lane : view.lanes) {
-    // One that is down keeps its names: where they have no prefix, and before aliases.
+    // A server that is down keeps its names: other servers (without prefixes) and aliases cannot
+    // take them.
     CatalogueSource source{lane->upstream().name(), {}, lane->listed()};
     for (const ItemKind kind : all_item_kinds) {
       source.lists[static_cast<std::size_t>(kind)] = &lane->items(kind);
@@ -73,8 +74,8 @@ void Views::fill(View &view) {
   start_lanes(view);
 }
 
-// After all of them are there: a lane may settle at once, and the view must know all of its lanes
-// by then.
+// Called after all lanes were added: a lane may settle immediately, and by then the view must know
+// all of its lanes.
 void Views::start_lanes(View &view) {
   for (Lane *lane : std::vector<Lane *>(view.lanes)) {
     if (lane->state() != LaneState::idle) continue;
@@ -105,8 +106,8 @@ void Views::left(View &view) {
                                                }));
 }
 
-// Lanes that no other view uses end with it; shared ones of a view for one session stay a while for
-// the next client.
+// Lanes that no other view uses end with the view. Shared lanes of a view for one session are kept
+// for a while, for the next client.
 void Views::drop(View &view) {
   needs_.reactor.timer_cancel(view.deadline_timer);
   needs_.reactor.timer_cancel(view.idle_timer);
@@ -158,7 +159,7 @@ void Views::remove_idle_lanes() {
   needs_.on_status();
 }
 
-// A reader (status) must not see a lane that has gone.
+// The views are cleared so that a reader (status) does not see a lane that no longer exists.
 void Views::end_all() {
   ending_ = true;
   for (const auto &view : views_) {
@@ -177,8 +178,8 @@ const Catalogue &Views::catalogue(View &view) {
   return *view.catalogue;
 }
 
-// With a filtering policy the list is the principal's; names still resolve through the whole one,
-// since calls are judged by themselves.
+// With a filtering policy, the list is specific to the principal. Names are still resolved through
+// the whole catalogue, because each call is judged individually.
 const Catalogue *Views::listed_to(View &view, const Session &s) {
   return needs_.filters.any() ? needs_.filters.of(view, s) : &catalogue(view);
 }
@@ -190,8 +191,8 @@ bool Views::all_settled() const {
   });
 }
 
-// Not made for the question alone while servers still arrive: each of them would have the lists of
-// all put together once more, and names that meet are known only with the last.
+// While servers are still arriving, the catalogue is not built just for this query: all lists would
+// be merged again for each server, and collisions are complete only after the last one.
 std::vector<std::string> Views::collisions() {
   if (views_.empty()) return {};
   View &view = *views_.front();
@@ -201,7 +202,7 @@ std::vector<std::string> Views::collisions() {
 
 // ---- waiting for the first answers of all servers ----------------------------------------------
 
-// A first list waits from now on until every server has answered or failed.
+// From now on, requests wait until every server has responded or failed.
 void Views::open_first_list(View &view) {
   needs_.reactor.timer_cancel(view.deadline_timer);
   view.deadline_passed = false;
@@ -214,7 +215,7 @@ void Views::open_first_list(View &view) {
       }));
 }
 
-// Requests wait no longer than for the last server.
+// Serves the waiting requests as soon as the last server has responded or failed.
 void Views::close_first_list(View &view) {
   if (view.deadline_timer == 0 || !is_settled(view)) return;
   needs_.reactor.timer_cancel(std::exchange(view.deadline_timer, 0));
@@ -266,7 +267,7 @@ bool Views::anybody_waits() const {
                      [](const auto &view) { return !view->waiters.empty(); });
 }
 
-// A request that waits for the servers' first answers has not gone anywhere yet.
+// A request that waits for the servers' first responses has not been forwarded yet.
 std::optional<ReplyTo> Views::cancel_waiting(Session &s, std::string_view id) {
   if (s.view == nullptr) return std::nullopt;
   auto &waiters = s.view->waiters;
@@ -326,7 +327,7 @@ void Views::wake_holders(View &view, ItemKind kind, std::string_view name) {
   std::vector<Lane *> unlisted;
   for (Lane *lane : view.lanes) {
     if (!lane->unknown() || !may_hold(*lane, kind, name)) continue;
-    // A URI of a server's own has no prefix that names one server.
+    // A server's own URI has no prefix that names the server.
     const bool original = kind == ItemKind::resource && !needs_.names.split_uri(name).has_value();
     if (!original || lane->upstream().may_have(name)) unlisted.push_back(lane);
   }
@@ -336,7 +337,8 @@ void Views::wake_holders(View &view, ItemKind kind, std::string_view name) {
 void Views::wake(View &view, const std::vector<Lane *> &unlisted) {
   if (unlisted.empty()) return;
   open_first_list(view);
-  // All are expected before one is started: that one may fail at once.
+  // All lanes are marked as expected before the first one is started, because it may fail
+  // immediately.
   for (Lane *lane : unlisted) lane->expect();
   for (Lane *lane : unlisted) lane->start();
 }
@@ -359,7 +361,7 @@ bool Views::awaits_holder(View &view, ItemKind kind, std::string_view name,
   return awaited;
 }
 
-// ---- what happens to lanes -------------------------------------------------------------------
+// ---- lane events -----------------------------------------------------------------------------
 
 void Views::lane_changed(Lane &lane) {
   needs_.on_status();
@@ -384,7 +386,7 @@ void Views::update_log_level(Lane &lane) {
                        "{\"level\":\"" + std::string(log_level_text(level)) + "\"}");
 }
 
-// ---- another profile -------------------------------------------------------------------------
+// ---- hot reload ------------------------------------------------------------------------------
 
 void Views::names_changed() {
   for (const auto &view : views_) changed(*view);
@@ -416,7 +418,7 @@ void Views::place_all() {
   for (const auto &view : views_) place_lanes(*view);
 }
 
-// The lanes of new servers, and all of them in the profile's order.
+// Adds the lanes of new servers and sorts all lanes in the profile's order.
 void Views::place_lanes(View &view) {
   std::vector<Lane *> lanes;
   for (const auto &upstream : needs_.upstreams.all()) {
@@ -433,12 +435,12 @@ void Views::place_lanes(View &view) {
   if (!is_settled(view)) open_first_list(view);
 }
 
-// Starting a lane may end others; the list of views stays as it is.
+// Starting a lane may end others, but the list of views does not change.
 void Views::start_all() {
   for (std::size_t i = 0; i < views_.size(); ++i) start_lanes(*views_[i]);
   for (std::size_t i = 0; i < views_.size(); ++i) {
     if (views_[i]->deadline_passed && !views_[i]->waiters.empty()) serve(*views_[i]);
-    close_first_list(*views_[i]);  // the last server that was waited for may have gone
+    close_first_list(*views_[i]);  // the last awaited server may be gone
   }
 }
 
@@ -476,7 +478,7 @@ View &Views::split_off(Session &s) {
   return own;
 }
 
-// ---- telling clients of changes --------------------------------------------------------------
+// ---- notifying clients of changes ------------------------------------------------------------
 
 void Views::changed(View &view) {
   view.catalogue = nullptr;
@@ -495,7 +497,7 @@ void Views::announce_all() {
   for (auto at = next(); at != views_.end(); at = next()) announce(**at);
 }
 
-// A pending announcement is still owed to those who saw the list before.
+// A pending announcement must still be sent to the clients that have seen the previous list.
 void Views::mark_shown(View &view) {
   if (view.announcing && view.shown != nullptr) return;
   catalogue(view);

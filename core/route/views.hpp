@@ -1,9 +1,9 @@
-// The views of clients: the lanes that a client sees, their merged catalogue, notifications of its
-// changes, and requests that wait for the first answers of servers.
+// The views of clients: the lanes that a client sees, their merged catalogue, notifications about
+// its changes, and requests that wait for the first responses of servers.
 //
-// Thread: I/O thread. Owned by the Router. Limits: limits.first_list_wait_ms, limits.idle_view_ms;
-// max_waiters requests wait per view, limits.in_flight_per_session of each session, with
-// limits.message_bytes in total.
+// Runs on the I/O thread. Owned by the Router. Limits: limits.first_list_wait_ms,
+// limits.idle_view_ms. At most max_waiters requests wait per view, and limits.in_flight_per_session
+// per session, with limits.message_bytes in total.
 #pragma once
 
 #include <cstdint>
@@ -43,10 +43,10 @@ class Views {
     std::function<void(Session &session, Incoming &request)> handle_again;
     // The lists of the view are complete or have changed: restored clients can be set up.
     std::function<void(View &view)> on_lists;
-    // The lane is about to end: calls that are on the way to it fail.
+    // Called when the lane is about to end: calls that have not reached it yet fail.
     std::function<void(Lane &lane)> on_lane_goes;
     std::function<void()> on_status;
-    std::function<void()> on_idle;  // a request that waited has been handled
+    std::function<void()> on_idle;  // a request that was waiting has been handled
   };
   explicit Views(Needs needs) : needs_(std::move(needs)) {}
   ~Views();
@@ -56,53 +56,54 @@ class Views {
   // ---- clients ----
   // Adds the session to the view for its capabilities. Creates and starts the view if necessary.
   View &join(Session &session);
-  // A view without clients is kept for limits.idle_view_ms; the view of a single session ends at
-  // once.
+  // A view without clients is kept for limits.idle_view_ms; the view of a single session ends
+  // immediately.
   void leave(Session &session);
   // Creates the view for clients without capabilities before the first client connects.
   void start_pinned();
-  // Ends all views and keeps the lanes. No function may be called afterwards.
+  // Ends all views and keeps the lanes. No other function may be called afterwards.
   void end_all();
 
   // ---- lists ----
-  // The unfiltered catalogue, through which names are resolved.
+  // Returns the unfiltered catalogue, which is used to resolve names.
   const Catalogue &catalogue(View &view);
-  // The catalogue that the session's principal may see. Null: the policy has not decided about all
-  // items yet.
+  // Returns the catalogue that the session's principal may see, or null if the policy has not
+  // decided about all items yet.
   const Catalogue *listed_to(View &view, const Session &session);
-  // The first answers of the view's servers have arrived, or are no longer awaited.
+  // Returns true if the view's servers have sent their first responses, or are no longer awaited.
   static bool is_ready(const View &view) { return view.deadline_passed || is_settled(view); }
   // A client has listed the catalogue; see announce().
   void mark_shown(View &view);
   bool all_settled() const;
-  // Names that several servers offer, as far as their lists are known.
+  // Returns messages about names that several servers offer, as far as their lists are known.
   std::vector<std::string> collisions();
 
   // ---- waiting for servers ----
   void wait(View &view, Incoming &request);
-  // Removes the waiting request with this id, which its client has cancelled. Empty: there is none.
+  // Removes the waiting request with this id, which its client has cancelled. Returns nullopt if
+  // there is none.
   std::optional<ReplyTo> cancel_waiting(Session &session, std::string_view id);
   // Discards the waiting requests of a client that has disconnected.
   void drop_waiters(Session &session);
-  // The waiting requests of a session that changes its view.
+  // Removes and returns the waiting requests of a session that moves to another view.
   static std::vector<View::Waiter> take_waiters(Session &session);
   void put_waiters(View &view, std::vector<View::Waiter> waiters);
   bool anybody_waits() const;
-  // Handles all waiting requests of the view again.
+  // Handles all waiting requests of the view.
   void serve(View &view);
-  // Likewise for each view that is ready.
+  // Calls serve() for each view that is ready.
   void serve_ready();
 
   // ---- lazy servers ----
-  // A client lists: starts the lazy servers whose lists are unknown, once.
+  // A client requests a list: starts the lazy servers whose lists are unknown, once.
   void wake_unlisted(View &view);
-  // A client calls a name that is on no list: starts only the lazy servers that may offer it.
+  // A client calls an unlisted name: starts only the lazy servers that may offer it.
   void wake_holders(View &view, ItemKind kind, std::string_view name);
-  // A server that may offer the name is connecting and shows a remembered list. The request waits
-  // for the current list once, for at most limits.first_list_wait_ms.
+  // Returns true if a server that may offer the name is connecting and shows a remembered list. The
+  // request then waits once for the current list, for at most limits.first_list_wait_ms.
   bool awaits_holder(View &view, ItemKind kind, std::string_view name, const Incoming &request);
 
-  // ---- what happens to lanes ----
+  // ---- lane events ----
   void lane_changed(Lane &lane);
   void items_changed(Lane &lane);
   // Sets the server's log level to the most verbose level of the lane's clients. The level of each
@@ -112,15 +113,15 @@ class Views {
   // ---- hot reload ----
   void names_changed();
   void rules_changed();
-  // Removes the servers of `gone` from every view, then adds and starts the new ones. Calls move()
-  // when all lanes are in place, before the new ones start.
+  // Removes the servers in `gone` from every view, then adds and starts the new servers. Calls
+  // move() when all lanes are in place, before the new lanes start.
   template <class Move>
   void exchange(const Upstreams::List &gone, const Move &move);
 
   // ---- notifications ----
-  // Notifies the client if it has listed before.
+  // Notifies the client if it has already requested this list.
   void tell_list_changed(const Session &session, ItemKind kind);
-  // Calls f(View &) for each present view; f may end other views.
+  // Calls f(View &) for each existing view; f may end other views.
   template <class F>
   void for_each(const F &f);
 

@@ -1,4 +1,4 @@
-// Views: whose lanes a client sees, requests that wait for lists, and changed lists.
+// Views: the lanes that a client sees, requests that wait for lists, and changed lists.
 #include "route/views.hpp"
 
 #include <catch2/catch.hpp>
@@ -34,7 +34,7 @@ TEST_CASE("clients with the same capabilities share a view") {
   CHECK(one.view == two.view);  // roots are not declared to servers that clients share
   CHECK(one.view != three.view);
   CHECK(one.view->clients.size() == 2);
-  CHECK(one.view->lanes == three.view->lanes);  // a tools plugin asks clients nothing
+  CHECK(one.view->lanes == three.view->lanes);  // a tools plugin sends no requests to clients
 }
 
 TEST_CASE(
@@ -118,7 +118,7 @@ TEST_CASE("waiting requests are limited, in number for each client and in bytes"
     CHECK(s.view->waiters.size() == 3);
   }
   SECTION("bytes") {
-    w.profile.limits.message_bytes = 100;  // two of about 46
+    w.profile.limits.message_bytes = 100;  // enough for two messages of about 46 bytes
     for (const char *id : {"1", "2", "3"}) wait(w, s, id);
     CHECK(s.view->waiters.size() == 2);
   }
@@ -169,7 +169,7 @@ TEST_CASE("a changed list is announced once, to clients that have seen it") {
   const std::uint64_t version = seen.view->version;
   w.lists("a", R"([{"name":"x"},{"name":"y"}])");
   w.lists("a", R"([{"name":"x"},{"name":"z"}])");
-  CHECK(changes_told(w, seen) == 0);  // in a later turn
+  CHECK(changes_told(w, seen) == 0);  // announced in a later turn
   w.loop->poll(0);
   CHECK(changes_told(w, seen) == 1);
   CHECK(changes_told(w, unseen) == 0);

@@ -1,6 +1,6 @@
 // Counts the bytes of messages that wait for a policy or for their intent records.
 //
-// Thread: I/O thread. Owned by the Router.
+// Used on the I/O thread. Owned by the Router.
 #pragma once
 
 #include <cstddef>
@@ -14,7 +14,7 @@ class WaitingBytes {
  public:
   explicit WaitingBytes(const Limits &limits) : limits_(limits) {}
 
-  // False: the total would exceed limits.policy_waiting_bytes; nothing is counted.
+  // Returns false, without counting, if the total would exceed limits.policy_waiting_bytes.
   bool take(std::size_t bytes) noexcept {
     if (bytes_ + bytes > limits_.policy_waiting_bytes) return false;
     bytes_ += bytes;

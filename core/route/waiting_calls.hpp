@@ -1,5 +1,7 @@
 // The queue of a lane: calls that wait for their turn or for the server, in order, with their total
-// size. The messages are in Call::parked. Thread: I/O thread. Owned by the lane.
+// size. The messages are in Call::parked.
+//
+// Used on the I/O thread. Owned by the lane.
 #pragma once
 
 #include <cstddef>
@@ -23,7 +25,7 @@ class WaitingCalls {
     bytes_ += call.bytes;
     calls_.push_back(call);
   }
-  Call pop() {  // not of an empty queue
+  Call pop() {  // the queue must not be empty
     const Call call = calls_.front();
     calls_.pop_front();
     bytes_ -= call.bytes;

@@ -73,11 +73,11 @@ void WireEdge::take(WireLane &lane, std::uint64_t hint, std::string_view bytes, 
     case mcp::Kind::notification:
       return notification(lane, hint, message);
     case mcp::Kind::batch:
-      return;  // not in here
+      return;  // batches are handled elsewhere
   }
 }
 
-// The call that it may have been meant for fails. What was wrong, for the log.
+// Fails the call to which the message may have belonged. Returns the error for the log.
 std::string WireEdge::refuse(bh_lane handle, std::uint64_t hint, std::string_view message,
                              const mcp::ScanError &error) {
   ++needs_.counters.bad_upstream_messages;
@@ -101,7 +101,7 @@ void WireEdge::answer(WireLane &lane, std::uint64_t hint, const Message &message
   if (e == nullptr && hint != 0 && scan.kind == mcp::Kind::error) e = needs_.exchanges.get(hint);
   if (e == nullptr || e->lane != &lane) {
     ++needs_.counters.stray_answers;
-    // The server has finished what a client had given up.
+    // The server has finished a call that its client had cancelled.
     return Attribution::finished(lane, parse_number(message.id()));
   }
   if (e->purpose != Purpose::call) return lane.own_answer(*e, &scan, message.bytes, nullptr);
@@ -161,19 +161,20 @@ struct WireEdge::BatchInHand {
   }
 };
 
-// In any revision: to take them costs nothing, and servers were written against each of them.
+// Batches are accepted in every revision: it costs nothing, and servers have been written for each
+// revision.
 void WireEdge::take_batch(bh_lane handle, std::uint64_t hint, std::string_view message) {
   BatchInHand batch{*this, handle, hint};
   mcp::for_each_element(message,
                         [&](std::string_view element) { return take_element(batch, element); });
   if (batch.bad == 0) return;
-  // One line, however many there are.
+  // Logs a single line, however many messages are invalid.
   const std::string more =
       batch.bad == 1 ? "" : " (and " + std::to_string(batch.bad - 1) + " more in its batch)";
   needs_.log(BH_LOG_WARN, batch.first_bad + more);
 }
 
-// False: the rest is not looked at.
+// Returns false if the remaining messages are ignored.
 bool WireEdge::take_element(BatchInHand &batch, std::string_view element) {
   WireLane *lane = find(batch.lane);
   if (lane == nullptr) return false;

@@ -70,7 +70,8 @@ void WireLane::handshake() {
 
 void WireLane::handshake_answered(const mcp::Scan &scan, std::string_view message) {
   if (scan.kind == mcp::Kind::error) {
-    // It may repeat what it was sent with. Masked before it is cut: half a credential is unknown.
+    // The error may repeat credentials from the request. It is masked before it is cut, because a
+    // partial credential would not be recognized.
     const std::string_view error = scan.error.in(message);
     const auto said = host_.without_credentials(error.substr(0, 8'192));
     const std::string_view code = mcp::member(error, "code");
@@ -92,8 +93,9 @@ void WireLane::handshake_answered(const mcp::Scan &scan, std::string_view messag
   const bh_str confirmation = bh::str(upstream_.edge->confirmation());
   if (confirmation.n != 0) send(BH_LANE_NOTIFICATION, &confirmation, 1);
   if (handle_ != handle) return;
-  // All lists at once: one round trip, not four. What is wanted is written down first, since a
-  // connector may answer inside the call, or report a change of a list that is not asked for yet.
+  // Requests all lists at once, in one round trip instead of four. The wanted lists are registered
+  // first, because a connector may answer inside the call, or report a change of a list that was
+  // not requested yet.
   std::array<bool, item_kinds> wanted = {server_caps_.tools, server_caps_.resources,
                                          server_caps_.resources, server_caps_.prompts};
   first_lists_ = 1;
@@ -143,8 +145,8 @@ Exchange *WireLane::own_exchange(Purpose purpose, mcp::Method method, std::uint6
   return e;
 }
 
-// False: not sent, and the exchange has ended. True says nothing about the exchange: the answer may
-// have come inside.
+// Returns false if the request was not sent and the exchange has ended. If it returns true, the
+// exchange may also have ended: the answer may have arrived inside the call.
 bool WireLane::send_request(Exchange &e, const bh_str *parts, std::uint32_t count,
                             std::uint32_t flags) {
   bh_lane_message message{};
@@ -208,8 +210,8 @@ std::string WireLane::about(std::string_view text) const {
   return text.starts_with(name) ? std::string(text) : (name + ": ").append(text);
 }
 
-// Puts it into the queue. False: the bounds are reached, and it has been answered with an error.
-// One request may wait however large it is.
+// Queues the exchange. Returns false if the limits are reached and it was answered with an error. A
+// single request may wait regardless of its size.
 bool WireLane::wait(Exchange &e, const CallInHand &hand) {
   const Limits &limits = host_.limits();
   const std::uint64_t bytes = hand.message.size() + hand.arguments.size();

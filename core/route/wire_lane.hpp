@@ -1,6 +1,6 @@
 // A lane over a connector: handshake, listing, sending, reconnecting.
 //
-// Thread: I/O thread. Owned by the Upstream.
+// Runs on the I/O thread. Owned by the Upstream.
 #pragma once
 
 #include <optional>
@@ -36,7 +36,7 @@ class WireLane final : public Lane {
 
   // ---- from the connector ----
   void down(const Error &error, std::uint32_t retry_after_ms);
-  // The answer to an exchange of the lane's own. `error`: set if there is no answer.
+  // The answer to one of the lane's own exchanges. `error` is set if there is no answer.
   void own_answer(Exchange &exchange, const mcp::Scan *scan, std::string_view message,
                   const Error *error);
   // The server reports that a list has changed.
@@ -49,7 +49,7 @@ class WireLane final : public Lane {
   std::string about(std::string_view text) const;
   struct Listing {
     bool running = false;
-    bool first = false;  // part of becoming ready
+    bool first = false;  // must finish before the lane is ready
     bool again = false;
     ItemList incoming;
     std::string cursor;       // JSON token of the requested page
@@ -87,12 +87,12 @@ class WireLane final : public Lane {
                     std::uint32_t flags);
 
   RequestMeta meta_;      // of this connection's requests
-  bh_lane handle_ = 0;    // of the present connection; 0: none
+  bh_lane handle_ = 0;    // of the current connection; 0 if there is none
   void *wire_ = nullptr;  // the connector's pointer
   bool handshaken_ = false;
   bool pumping_ = false;
   bool losing_ = false;            // the connection was lost; regain() has not decided yet
-  std::uint32_t first_lists_ = 0;  // open list requests of this connection's start
+  std::uint32_t first_lists_ = 0;  // pending first list requests of this connection
   std::uint32_t list_failures_ = 0;
   std::uint32_t failures_ = 0;
   std::uint64_t ready_since_ns_ = 0;

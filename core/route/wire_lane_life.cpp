@@ -1,4 +1,4 @@
-// When a connection is made, let go, lost and made again.
+// The life cycle of a connection: start, stop, loss and reconnection.
 #include <algorithm>
 #include <random>
 
@@ -9,9 +9,10 @@
 namespace bulkhead {
 namespace {
 
-// A server that was lost or did not start so often in a row is not started for a call any more.
+// After this many consecutive losses or failed starts, a call no longer starts the server.
 constexpr std::uint32_t max_crashes = 3;
-// A connection that stood this long ends a series of failures: the next loss is retried at once.
+// A connection that lasted this long ends a series of failures: after the next loss, it is retried
+// immediately.
 constexpr std::uint64_t steady_ns = 10'000'000'000u;
 
 std::uint64_t jitter(std::uint64_t ms) {
@@ -21,7 +22,7 @@ std::uint64_t jitter(std::uint64_t ms) {
 
 }  // namespace
 
-// ---- lazily ------------------------------------------------------------------------------------
+// ---- lazy servers ------------------------------------------------------------------------------
 
 bool WireLane::lazy() const {
   return upstream_.def().lazy;
@@ -31,8 +32,9 @@ bool WireLane::unknown() const {
   return lazy() && !listed_ && may_start_for_call();
 }
 
-// Without a connection: lazy and not needed so far, or lost a moment ago. After some losses in a
-// row it is not the call that wants it back, but the call that kills it.
+// Returns true if there is no connection because the server is lazy and was not needed, or because
+// the connection was lost recently. After several consecutive losses, a call no longer starts the
+// server, because the call itself may be the cause.
 bool WireLane::may_start_for_call() const {
   if (handle_ != 0 || draining_ || failures_ >= max_crashes) return false;
   return sleeps() || (state_ == LaneState::waiting && (lazy() || restarts_ > 0));
@@ -54,7 +56,7 @@ void WireLane::watch_idleness() {
                                             }));
 }
 
-// What it lists stays listed, so that nobody sees that it has gone.
+// The listed items stay listed, so clients do not notice that the server has stopped.
 void WireLane::stop_if_idle() {
   if (state_ != LaneState::ready || !lazy()) return;
   const std::uint64_t bound = upstream_.def().idle_stop_ms * 1'000'000u;
@@ -74,14 +76,14 @@ void WireLane::stop_if_idle() {
   host_.lane_changed(*this);
 }
 
-// ---- losing and regaining ----------------------------------------------------------------------
+// ---- loss and reconnection ---------------------------------------------------------------------
 
 void WireLane::down(const Error &error, std::uint32_t retry_after_ms) {
   if (state_ == LaneState::closed) return;
   attempt_failed(error, retry_after_ms);
 }
 
-// This connection is over: because it never got ready, or because it was lost.
+// This connection has ended, because it never became ready or because it was lost.
 void WireLane::attempt_failed(const Error &error, std::uint32_t retry_after_ms) {
   const bool was_ready = state_ == LaneState::ready;
   const std::uint64_t now = host_.reactor().now_ns();
@@ -95,9 +97,9 @@ void WireLane::attempt_failed(const Error &error, std::uint32_t retry_after_ms) 
   settled_ = true;
   reason_ = host_.without_credentials(error.text).value_or(error.text);
   host_.log(BH_LOG_WARN, about(reason_));
-  // What was sent may have run and is never repeated; what was not sent waits for the retry, but
-  // only where the connection stood before. A client may call again inside of this: such calls are
-  // queued, and what is decided below is decided for them too.
+  // Requests that were sent may have been executed and are never repeated. Unsent requests wait for
+  // the retry, but only if the connection was ready before. A client may call again inside this
+  // function; such calls are queued, and the decision below also applies to them.
   losing_ = true;
   drop_wire();
   fail_exchanges(error, !was_ready || draining_);
@@ -113,7 +115,7 @@ void WireLane::regain(bool was_ready, std::uint32_t retry_after_ms) {
     if (listed_) start_grace();
     return fail_exchanges({BH_E_UNAVAILABLE, reason_}, true);
   }
-  if (!lazy() && listed_) start_grace();  // also what was listed of an earlier life only
+  if (!lazy() && listed_) start_grace();  // includes lists that are only remembered
   const bool wanted = !queue_.empty() && may_start_for_call();
   const bool at_once = !lazy() && was_ready && failures_ == 1;
   if (wanted || at_once) return start_for_call();
@@ -137,7 +139,7 @@ void WireLane::fail_exchanges(const Error &error, bool also_queued) {
   for (Exchange *e = exchanges.head; e != nullptr; e = e->lane_next) {
     if (e->purpose != Purpose::call || e->sent || also_queued) ids.push_back(e->id);
   }
-  pumping_ = true;  // nothing is sent while the lane is between connections
+  pumping_ = true;  // nothing is sent while the lane has no connection
   for (const std::uint64_t id : ids) {
     Exchange *e = host_.exchanges().get(id);
     if (e == nullptr) continue;
@@ -170,8 +172,8 @@ void WireLane::schedule_retry(std::uint32_t retry_after_ms) {
                                              }));
 }
 
-// The tools of a lost server stay listed for a moment: most come back within it, and every client
-// would otherwise fetch its list twice.
+// The tools of a lost server stay listed for a while: most servers return within this time, and
+// otherwise every client would fetch its list twice.
 void WireLane::start_grace() {
   if (grace_timer_ != 0) return;
   grace_timer_ = host_.reactor().timer_start(this, host_.limits().grace_ms,

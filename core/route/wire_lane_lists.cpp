@@ -1,4 +1,4 @@
-// What a connection's server lists: pages, changes, and what is inherited from a former definition.
+// The lists of a connection's server: pages, changes, and lists inherited from a former definition.
 #include <utility>
 
 #include "route/kept_list.hpp"
@@ -13,7 +13,7 @@ namespace {
 constexpr std::uint32_t max_pages = 10'000;
 constexpr std::uint32_t max_list_failures = 5;  // of a connection's first tools/list
 
-// Takes the page that begins at item `second` off again if it is the same as the one at `first`.
+// Removes the page that begins at item `second` if it is identical to the page at `first`.
 void drop_repeated_page(ItemList *list, std::size_t first, std::size_t second) {
   const auto bytes_from = [list](std::size_t item) {
     return item < list->items.size() ? list->items[item].raw.begin
@@ -31,7 +31,7 @@ void drop_repeated_page(ItemList *list, std::size_t first, std::size_t second) {
 void WireLane::start_listing(ItemKind kind) {
   Listing &listing = listings_[static_cast<std::size_t>(kind)];
   if (listing.running) {
-    listing.again = true;  // one more afterwards, however many changes were reported
+    listing.again = true;  // one more listing afterwards, however many changes were reported
     return;
   }
   const bool first = listing.first;
@@ -72,7 +72,7 @@ void WireLane::page_answered(ItemKind kind, const mcp::Scan *scan, std::string_v
     const std::size_t page_at = listing.incoming.items.size();
     auto next = append_page(kind, scan->result.in(message), upstream_.def(), host_.limits(),
                             &listing.incoming);
-    // A server that ignores cursors would send its one page for ever.
+    // A server that ignores cursors would send its only page forever.
     const bool again =
         next.has_value() && next->has_value() && listing.pages != 0 && **next == listing.cursor;
     if (again) drop_repeated_page(&listing.incoming, listing.page_at, page_at);
@@ -84,9 +84,9 @@ void WireLane::page_answered(ItemKind kind, const mcp::Scan *scan, std::string_v
   }
   if (!failure.empty()) {
     host_.log(BH_LOG_WARN, about(failure));
-    // Without its tools a server is not there: better a visible failure that is retried than a
-    // server that is "ready" with nothing. It is asked again first, since a new connection would
-    // begin its warm-up anew.
+    // A server without its tools is unusable: a visible failure that is retried is better than a
+    // "ready" server without tools. The list is first requested again, because a new connection
+    // would restart the server's warm-up.
     if (kind == ItemKind::tool && listing.first) {
       if (list_failures_++ < max_list_failures) return retry_list(failure);
       return attempt_failed({BH_E_PROTOCOL, failure}, 0);
@@ -129,7 +129,7 @@ void WireLane::listing_done(ItemKind kind, bool ok) {
   if (listing.again && handle_ != 0) start_listing(kind);
 }
 
-// The status has all of them ("not offered").
+// The status contains all of them ("not offered").
 void WireLane::report_left_out(ItemKind kind, const ItemList &list) const {
   if (list.left_out.empty()) return;
   host_.log(BH_LOG_WARN, about(std::string(facts(kind).noun) + " \"" + list.left_out.front() +
@@ -154,11 +154,11 @@ void WireLane::inherit(const Lane &former) {
   start_grace();
 }
 
-// A list of the server's earlier life, here or in another process.
+// Shows the list that the server sent earlier, to this process or another one.
 void WireLane::recall() {
   if (listed_ || session_ != 0) return;
   const std::string *text = upstream_.kept_list(caps_);
-  // One that is started anyway soon says itself what it has for these clients.
+  // A server that is started anyway will soon report its list for these clients.
   if (text == nullptr && !lazy()) text = upstream_.kept_list(0);
   ListedItems kept;
   if (text == nullptr || !read_kept_list(*text, upstream_.def(), host_.limits(), &kept)) return;
@@ -170,7 +170,7 @@ void WireLane::recall() {
   host_.items_changed(*this);
 }
 
-// Lists of a client's own connection are that client's.
+// Lists of a client's own connection belong to that client and are not stored.
 void WireLane::keep_list() {
   if (session_ != 0 || pool_of != nullptr || state_ != LaneState::ready) return;
   const std::string text = kept_list_text(server_caps_, instructions_, items_);
@@ -179,8 +179,8 @@ void WireLane::keep_list() {
   }
 }
 
-// What is hidden now goes at once, also out of a list that is just coming; what is no longer hidden
-// comes with a new list.
+// Newly hidden tools are removed immediately, also from a list that is being received. Tools that
+// are no longer hidden appear with a new list.
 void WireLane::redefined() {
   const auto tools = static_cast<std::size_t>(ItemKind::tool);
   Listing &listing = listings_[tools];

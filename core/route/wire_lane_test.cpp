@@ -1,4 +1,4 @@
-// A lane over a connector, without the rest of the route: opening, queueing, losing.
+// A lane over a connector, without the rest of the route: opening, queueing, connection loss.
 #include "route/wire_lane.hpp"
 
 #include <catch2/catch.hpp>
@@ -18,7 +18,7 @@ struct World : FakeLaneHost {
   Texts notified;
   std::vector<std::uint64_t> abandoned;
   std::uint32_t closed = 0;
-  std::function<void()> inside;  // the next message that is sent
+  std::function<void()> inside;  // called inside the next send
   CallTable calls;
   ServerDef def = server_named("s");
   std::unique_ptr<Upstream> upstream;
@@ -58,7 +58,7 @@ struct World : FakeLaneHost {
     REQUIRE(lane->state() == LaneState::ready);
     sent.clear();
   }
-  // A call; the id that it was sent with, or empty.
+  // Makes a call. Returns the id under which it was sent, or an empty string.
   std::string call(const std::string &arguments = "{}", const std::string &method = "tools/call") {
     const std::size_t before = sent.size();
     const Scanned m(R"({"jsonrpc":"2.0","id":"c","method":")" + method +
@@ -170,7 +170,7 @@ TEST_CASE("calls beyond the server's bound wait in order, and beyond the queue's
   CHECK(w.sent.size() == 2);
   CHECK(second->stage == Stage::at_server);
   CHECK(second->parked == nullptr);
-  w.may_send = false;  // its rules have changed: it is submitted again by the pipeline
+  w.may_send = false;  // the rules have changed: the pipeline submits the call again
   w.finish(*second);
   CHECK(w.sent.size() == 2);
   w.finish(*third);
@@ -199,9 +199,9 @@ TEST_CASE("a lost connection fails what was sent, and is made again") {
   CHECK(w.failures[0].text == "server \"s\": it has crashed");
   CHECK(w.count("lost") == 1);
   CHECK(w.closed == 1);
-  CHECK(w.lane->state() == LaneState::connecting);  // the first time at once
-  CHECK(w.lane->listed());                          // its tools stay for a moment
-  CHECK(w.call().empty());                          // and calls wait
+  CHECK(w.lane->state() == LaneState::connecting);  // the first retry is immediate
+  CHECK(w.lane->listed());                          // its tools stay listed for a while
+  CHECK(w.call().empty());                          // and calls are queued
   CHECK(w.failures.size() == 1);
   w.initialize();
   w.answer("tools/list", R"({"tools":[]})");
@@ -214,7 +214,7 @@ TEST_CASE("a connector that loses the connection inside of sending") {
   w.inside = [&] { w.lane->down({BH_E_UNAVAILABLE, "gone"}, 0); };
   w.call();
   CHECK(w.failures.size() == 1);
-  CHECK(w.lane->in_flight == 1);  // of the new handshake
+  CHECK(w.lane->in_flight == 1);  // for the new handshake
 }
 
 TEST_CASE("a message that the connector does not take fails its call at once") {
