@@ -1,10 +1,10 @@
-// The embeddable host: loads a profile's plugins and routes MCP between them.
+// The embeddable host: loads the plugins of a profile and routes MCP between them.
 //
 //   auto host = bulkhead::Host::create(profile, options);
 //   (*host)->start();  (*host)->run();
 //
-// Thread: everything on one thread, except request_stop(). The library never prints, never calls
-// exit(), installs no signal handler.
+// All functions run on one thread, except request_stop(). The library never prints, never calls
+// exit(), and installs no signal handlers.
 #pragma once
 
 #include <cstdint>
@@ -38,34 +38,33 @@ struct HostStatus {
   std::vector<ServerStatus> servers;
   std::vector<PluginStatus> plugins;
   std::vector<std::string> endpoints;
-  std::vector<std::string> collisions;  // names that are not offered, with the reason
-  // Missing parts of the sandboxes of servers started here, see Spawner::missing().
+  std::vector<std::string> collisions;  // names that are not offered, each with a reason
+  // Missing parts of the sandboxes of servers started here; see Spawner::missing().
   std::vector<std::string> servers_missing;
   std::vector<std::pair<std::string, std::uint64_t>> counters;
   std::vector<ClientStatus> clients;
   std::uint64_t sessions = 0, in_flight = 0, calls = 0;
-  // See Host. settled: in addition, each policy in another process can decide or has failed.
+  // See Host. `settled` also requires that each policy in another process can decide or has failed.
   bool settled = false, drained = false;
   PolicyMark policy_mark;  // of the current policies and rules
 };
 
 // The result of Host::apply().
 struct ApplyReport {
-  std::vector<std::string> added, changed, removed;  // servers, by name, in order
-  std::vector<std::string>
-      adjusted;                 // servers whose tool lists or bounds changed, not connected anew
-  std::uint32_t unchanged = 0;  // servers
+  std::vector<std::string> added, changed, removed;  // server names, in order
+  std::vector<std::string> adjusted;       // with changed tool lists or limits, not reconnected
+  std::uint32_t unchanged = 0;             // servers
   std::vector<std::string> policy;         // changes of rules and policies that were applied
   std::vector<std::string> settings;       // "naming", "limits.call_timeout_ms": applied
   std::vector<std::string> files;          // "tools.X: file changed; new version runs"
   std::vector<std::string> needs_restart;  // "transports.http: needs a restart"
   PolicyMark policy_mark;                  // of the current policies and rules
 
-  // True if no server changed; policies and settings are separate.
+  // Returns true if no server changed; policies and settings are checked separately.
   bool nothing_changed() const noexcept {
     return added.empty() && changed.empty() && removed.empty() && adjusted.empty();
   }
-  // True if no server, policy or setting changed.
+  // Returns true if no server, policy or setting changed.
   bool nothing_applied() const noexcept {
     return nothing_changed() && policy.empty() && settings.empty();
   }
@@ -73,58 +72,61 @@ struct ApplyReport {
 
 class Host {
  public:
-  // Loads the plugins; nothing is started. On failure the error names the plugin.
+  // Loads the plugins but does not start anything. On failure, the error names the plugin.
   static Result<std::unique_ptr<Host>> create(Profile profile, HostOptions options);
   virtual ~Host() = default;
 
   // Starts plugins, transports and (eager) upstreams.
   virtual Result<void> start() = 0;
-  // Runs until request_stop(), or until all transports have finished and answers are sent; then
-  // ends sessions, lanes and plugins within the profile's limits.
+  // Runs until request_stop(), or until all transports have finished and all answers have been
+  // sent. Then ends sessions, lanes and plugins within the profile's limits.
   virtual void run() = 0;
-  // Any thread, or a signal handler (async-signal-safe).
+  // May be called on any thread or in a signal handler (async-signal-safe).
   virtual void request_stop() noexcept = 0;
 
-  // Hot reload: makes `next` the profile. Unchanged servers and tools plugins keep their
-  // connections and new ones are connected. Removed and changed ones leave the lists immediately,
-  // and end when their in-flight calls have ended, at the latest after limits.drain_ms. New calls
-  // of a changed server use its new connection. Clients stay connected and are notified of changed
+  // Hot reload: makes `next` the current profile. Unchanged servers and tools plugins keep their
+  // connections; new ones are connected. Removed and changed ones leave the lists immediately, and
+  // end when their in-flight calls have ended, at the latest after limits.drain_ms. New calls to a
+  // changed server use its new connection. Clients stay connected and are notified of changed
   // lists. Naming, expose and most limits are applied; other settings are kept and named in the
-  // report. On an error (a new required tools plugin does not load) nothing has changed. Thread:
-  // the loop's, from on_status or a posted function, never inside a callback of a plugin or client.
+  // report. If an error is returned (a new required tools plugin cannot be loaded), nothing has
+  // changed. Called on the reactor thread, from on_status or a posted function, but never inside a
+  // callback of a plugin or client.
   virtual Result<ApplyReport> apply(Profile next) = 0;
   // The same, with changed servers and tools plugins in other processes. Policies and telemetry
-  // plugins stay where they are.
+  // plugins are not moved.
   virtual Result<ApplyReport> apply(Profile next, std::map<std::string, RemoteUse> remote) = 0;
-  // True once all that apply() has removed has ended, including child processes.
+  // Returns true once everything that apply() removed has ended, including child processes.
   virtual bool drained() const = 0;
   // Connects the started or restarted process of a compartment through the socket `trunk`. Until
-  // then, and during a restart, its servers are in the state "connecting".
+  // then, and during a restart, its servers are in the "connecting" state.
   virtual void attach(const std::string &compartment, OwnedFd trunk) = 0;
-  // The process will not be started; its servers fail with this reason.
+  // The process will not be restarted; its servers fail with this reason.
   virtual void give_up(const std::string &compartment, const std::string &reason) = 0;
   // Sets the needs (BH_TELEMETRY_...) that an earlier process of that compartment's telemetry
-  // plugin has reported. They apply until its current process reports its own. [io]
+  // plugin reported. They apply until its current process reports its own needs. Called on the
+  // reactor thread.
   virtual void telemetry_wants(const std::string &compartment, std::uint32_t needs) = 0;
 
-  // Calls that wait for approval, oldest first. watch_ms: the caller is an approval surface that
-  // will ask again within this time (at most 60,000); until then new calls wait for approval and
-  // are not refused. 0: a single query.
+  // Returns calls pending approval, oldest first. watch_ms: the caller is an approval surface that
+  // will ask again within this time (at most 60,000). Until then, new calls wait for approval
+  // instead of being refused. 0: a single query.
   virtual ApprovalList approvals(std::uint64_t watch_ms) = 0;
-  // BH_E_NOT_FOUND: that approval is not pending. BH_E_INVALID: unknown scope. Both: the loop's
-  // thread, never inside a callback of a plugin or client.
+  // Returns BH_E_NOT_FOUND if that approval is not pending, or BH_E_INVALID if the scope is
+  // unknown. Both approval functions must be called on the reactor thread, but never inside a
+  // callback of a plugin or client.
   virtual Result<void> answer_approval(const ApprovalAnswer &answer) = 0;
 
   virtual HostStatus status() const = 0;
   virtual Reactor &reactor() noexcept = 0;
-  // True once each enabled server has answered or failed.
+  // Returns true once each enabled server has answered or failed.
   virtual bool settled() const = 0;
 
-  // on_message is called inside the router: it stores the message and returns. It must not send,
-  // connect, or destroy a client.
+  // Creates a client inside the program. on_message is called inside the router, so it must only
+  // store the message and return. It must not send messages, connect clients, or destroy a client.
   virtual std::unique_ptr<LocalClient> connect(
       std::function<void(std::string_view message)> on_message) = 0;
-  // Runs the loop until the predicate holds or timeout_ms has passed; for programs without their
+  // Runs the loop until the predicate is true or timeout_ms have passed; for programs without their
   // own loop.
   virtual bool run_until(const std::function<bool()> &done, std::uint64_t timeout_ms) = 0;
 };

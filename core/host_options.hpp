@@ -1,4 +1,4 @@
-// What a program gives to its host, and the functions that the host calls.
+// The options that a program passes to its host, and the functions that the host calls.
 #pragma once
 
 #include <cstdint>
@@ -22,14 +22,14 @@ class Ledger;
 
 enum class LogLevel : std::int32_t { debug, info, warn, error };
 
-// A server or a plugin that runs in another process: which compartment has it, and the plugin's
-// name on the link there. Not its number: a reload gives the plugins of a compartment other
-// numbers.
+// A server or plugin that runs in another process: its compartment, and the plugin's name on the
+// link there. The name is used instead of the number because a reload renumbers the plugins of a
+// compartment.
 struct RemoteUse {
   std::string compartment;
   std::string plugin;
 };
-// A policy and a telemetry plugin are "policies/ID" and "telemetry/ID" among them; names have no
+// Policy and telemetry plugins are named "policies/ID" and "telemetry/ID"; other names contain no
 // '/'.
 inline std::string remote_name(std::string_view group, const std::string &id) {
   return group == "tools" ? id : std::string(group) + "/" + id;
@@ -41,43 +41,47 @@ struct HostOptions {
   LogLevel log_level = LogLevel::info;
   // Called on the reactor thread when a server's state or tool count has changed.
   std::function<void()> on_status;
-  // true: start upstreams immediately; false: when the first client has sent its capabilities.
+  // true: start upstreams immediately; false: start them when the first client has sent its
+  // capabilities.
   bool eager = true;
-  // Plugins linked into the program: entry functions by plugin name, searched before files.
+  // Plugins linked into the program: entry functions by plugin name. They take precedence over
+  // files.
   std::vector<std::pair<std::string, bh_plugin_entry_fn>> static_plugins;
-  // Files opened and checked before this process gave up the right to read them, by the plugin's
-  // name in the profile; searched before the folders.
+  // Files that were opened and checked before this process gave up permission to read them, by the
+  // plugin's name in the profile. They take precedence over the folders.
   std::map<std::string, CheckedLibrary> checked_plugins;
-  // The profile's servers and plugins behind a link, by remote_name(); see attach().
+  // The servers and plugins of the profile that are behind a link, by remote_name(); see attach().
   std::map<std::string, RemoteUse> remote;
-  // The process of that compartment is unresponsive or has violated the protocol. Called on the
-  // reactor thread.
+  // Called on the reactor thread when the process of that compartment is unresponsive or has
+  // violated the protocol.
   std::function<void(const std::string &compartment)> on_unhealthy;
-  // An approval has ended, with any outcome; this is also logged. Called on the reactor thread,
-  // inside the router: it stores the outcome and returns.
+  // Called when an approval has ended, with any outcome, which is also logged. Called on the
+  // reactor thread, inside the router, so it must only store the outcome and return.
   std::function<void(const ApprovalOutcome &)> on_approval;
-  // Appended to the refusal of a call that no surface could approve: how to approve calls, for
-  // example a command; may be empty.
+  // Appended to the refusal of a call that no surface could approve. It explains how to approve
+  // calls, for example with a command; may be empty.
   std::string approval_hint;
-  // New or changed tool definitions (see profile/pins.hpp). A program that stores them sets them in
-  // the next profile as `pinned`. Called like on_approval.
+  // Receives new or changed tool definitions (see profile/pins.hpp). A program that stores them
+  // sets them in the next profile as `pinned`. Called like on_approval.
   std::function<void(const std::vector<PinNews> &)> on_pins;
-  // A lazy server's list is new or has changed. A program that stores it sets it in the next
-  // profile as the server's `kept`, with its `definition`. Only for servers whose kept.definition
-  // is set. Called like on_approval.
+  // Called when the list of a lazy server is new or has changed. A program that stores it sets it
+  // in the next profile as the server's `kept`, with its `definition`. Only for servers whose
+  // kept.definition is set. Called like on_approval.
   std::function<void(const ListNews &)> on_list;
-  // 32 bytes, the same in every run of this gateway. With the key, clients' sessions can be resumed
-  // by the next process, and by this one if they were evicted. Empty: sessions end with the process
-  // and with their eviction. `epoch` increases with each run.
+  // The key that seals client sessions: 32 bytes, the same in every run of this gateway. With the
+  // key, client sessions can be resumed by the next process, and by this process if they were
+  // evicted. If empty, sessions end with the process or when they are evicted. `epoch` increases
+  // with each run.
   std::string sealing_key;
   std::uint32_t epoch = 0;
-  // Session state from the previous process, and for the next one. Null: a resumed session has lost
-  // its subscriptions and log level, and the client of the process (standard input) is a new one.
+  // Session state from the previous process and for the next one. If null, a resumed session has
+  // lost its subscriptions and log level, and the client of the process (standard input) is a new
+  // client.
   std::shared_ptr<Ledger> ledger;
-  // Servers without a PID namespace are always ended with all their descendants. With this option,
-  // this also holds if their watching process is killed: the program becomes a child subreaper, and
-  // when a server ends, orphaned children in sessions of their own are killed. Do not set it in a
-  // program that starts such processes itself.
+  // Servers without a PID namespace are always ended together with all their descendants. With this
+  // option, this also holds if the process that watches them is killed: the program becomes a child
+  // subreaper, and when a server ends, orphaned children in their own sessions are killed. Must not
+  // be set in a program that starts such processes itself.
   bool adopt_orphans = false;
   // Services that another process provides to this one.
   HostServices services;

@@ -4,9 +4,9 @@
 
 namespace bulkhead {
 
-// A client inside the program: messages in, messages out, through the same session, resolve, policy
-// and lanes as any other client. Destroying it closes the session; that may happen inside of its
-// own callback, which is not called again.
+// A client inside the program that sends and receives messages through the same sessions, name
+// resolution, policies and lanes as any other client. Destroying the client closes its session. It
+// may be destroyed inside its own callback, which is then not called again.
 class LocalClient {
  public:
   virtual ~LocalClient() = default;

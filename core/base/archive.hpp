@@ -1,11 +1,11 @@
-// Serialization between processes of this program, without names and versions. The input may come
-// from a compromised process, so every length is checked. After an error a reader stays failed and
-// yields empty values.
+// Serialization between processes of this program, without names or versions. The input may come
+// from a compromised process, so every length is checked. After an error, a reader stays in the
+// failed state and returns empty values.
 //
 //   template <class Ar> void archive(Ar &ar, Limits &v) { auto &[a, b] = v; ar(a, b); }
 //
-// The structured binding is required: if a member is added to the struct and missing in the
-// binding, the code does not compile.
+// The structured binding is required: if a member is added to the struct but not to the binding,
+// the code does not compile.
 #pragma once
 
 #include <array>
@@ -26,7 +26,7 @@ class ArchiveWriter {
  public:
   static constexpr bool reading = false;
   ArchiveWriter() = default;
-  explicit ArchiveWriter(std::string before) : out_(std::move(before)) {}  // appends to it
+  explicit ArchiveWriter(std::string before) : out_(std::move(before)) {}  // appends to `before`
   template <class... T>
   void operator()(const T &...values) {
     (one(values), ...);
@@ -84,7 +84,7 @@ class ArchiveReader {
   void operator()(T &...values) {
     (one(values), ...);
   }
-  // True if everything was read and nothing is left.
+  // Returns true if reading succeeded and no input is left.
   bool done() const noexcept { return !failed_ && bytes_.empty(); }
 
  private:
@@ -108,7 +108,7 @@ class ArchiveReader {
     one(text);
     value.assign(text);
   }
-  // Points into the input.
+  // The result points into the input.
   void one(std::string_view &value) {
     const std::uint32_t n = count();
     value = bytes_.substr(0, n);
@@ -143,7 +143,7 @@ class ArchiveReader {
   void one(std::pair<A, B> &value) {
     (*this)(value.first, value.second);
   }
-  // The number of elements, each of which takes at least one byte.
+  // Reads the number of elements, each of which takes at least one byte.
   std::uint32_t count() {
     std::uint32_t n = 0;
     one(n);

@@ -1,4 +1,4 @@
-// A table whose handles contain a generation, so that stale and forged handles are rejected.
+// A table whose handles contain a generation number, so stale and forged handles are rejected.
 #pragma once
 
 #include <cstdint>
@@ -6,13 +6,13 @@
 
 namespace bulkhead {
 
-// T has no special requirements. A handle is (generation << 32 | index + 1), never 0. Pointers from
-// get() are valid until the next insert().
+// T has no special requirements. A handle is (generation << 32 | index + 1) and never 0. Pointers
+// returned by get() are valid until the next insert().
 template <class T>
 class Slots {
  public:
-  // first_generation: of every slot; from 1 to 2^20 - 1. If handles leave the process, a random
-  // value prevents confusing them with handles of another process.
+  // first_generation is the initial generation of every slot, from 1 to 2^20 - 1. If handles leave
+  // the process, a random value prevents confusion with handles of another process.
   explicit Slots(std::uint32_t first_generation = 1) noexcept
       : first_generation_(first_generation) {}
 
@@ -50,7 +50,7 @@ class Slots {
     Slot &slot = slots_[index];
     slot.used = false;
     slot.value = T{};
-    // 20 bits keep a handle below 2^53: some are sent as JSON numbers.
+    // 20 bits keep a handle below 2^53 because some handles are sent as JSON numbers.
     slot.generation = (slot.generation + 1) & 0xFFFFF;
     if (slot.generation == 0) slot.generation = 1;
     free_.push_back(index);
@@ -60,7 +60,7 @@ class Slots {
 
   std::size_t size() const noexcept { return size_; }
 
-  // Calls f(handle, T&) for each entry; f may erase that entry only.
+  // Calls f(handle, T&) for each entry; f may only erase that entry.
   template <class F>
   void for_each(F &&f) {
     for (std::uint32_t i = 0; i < slots_.size(); ++i) {

@@ -1,5 +1,5 @@
-// Serialized requests of another process to the endpoint about pending approvals. Processes between
-// them forward the bytes without reading them.
+// Serialized requests from another process to the endpoint about pending approvals. Intermediate
+// processes forward the bytes without reading them.
 #pragma once
 
 #include <cstdint>
@@ -20,7 +20,8 @@ struct ApprovalWatch {
   std::uint64_t watch_ms = 0;  // see Host::approvals()
 };
 
-// Answers a request from a process that may be compromised: with its value, or an error.
+// Answers a request from a process that may be compromised. Returns the value of the answer, or an
+// error.
 Result<std::string> answer_approval_request(Host &host, std::uint32_t request,
                                             std::string_view value);
 

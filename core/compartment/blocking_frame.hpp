@@ -1,4 +1,4 @@
-// Frames of link/channel.hpp without a reactor: for the time before there is one, and for blocking
+// Frames of link/channel.hpp without a reactor. Used before the reactor exists and for blocking
 // requests.
 #pragma once
 
@@ -11,10 +11,10 @@
 
 namespace bulkhead {
 
-// False: the other end has closed.
+// Returns false if the other end has closed the socket.
 bool send_frame(int socket, link::Frame frame, std::string_view payload);
-// Reads the next frame, with at most one descriptor. False: none within timeout_ms, larger than
-// max_bytes, or the other end has closed.
+// Reads the next frame, with at most one descriptor. Returns false if no frame arrives within
+// timeout_ms, if it is larger than max_bytes, or if the other end has closed the socket.
 bool receive_frame(int socket, int timeout_ms, std::uint64_t max_bytes, link::Frame *frame,
                    std::string *payload, OwnedFd *fd);
 

@@ -29,17 +29,18 @@ namespace {
 
 constexpr int slice_timeout_ms = 10'000;
 
-// Far more than a compartment needs: limits of the resources that hostile code in one can use.
+// Far more than a compartment needs. These limits restrict the resources that hostile code in a
+// compartment can use.
 constexpr std::uint64_t most_memory = 4ULL << 30, most_threads = 512;
 
-// Environment variables for started programs, or for a library that opens connections.
+// Environment variables needed by started programs, or by a library that opens connections.
 constexpr const char *kept_variables[] = {
     "HOME",      "LANG",       "LOGNAME",    "PATH",          "SHELL",        "TERM",
     "USER",      "http_proxy", "HTTP_PROXY", "https_proxy",   "HTTPS_PROXY",  "all_proxy",
     "ALL_PROXY", "no_proxy",   "NO_PROXY",   "SSL_CERT_FILE", "SSL_CERT_DIR", "CURL_CA_BUNDLE"};
 
-// Writes one packet to a socket: completely or not at all, from any thread. If the queue is full,
-// the line is lost; the call never blocks.
+// Writes one packet to a socket, either completely or not at all. If the queue is full, the line is
+// lost. Never blocks. Thread-safe.
 void send_log(std::int32_t level, std::string_view component, std::string_view text) {
   control::LogLine line{level, std::string(component.substr(0, 256)),
                         std::string(text.substr(0, control::max_log_bytes - 1024))};
@@ -53,21 +54,22 @@ void send_failure(std::string_view text) {
   send_frame(control::control_fd, frame, text);
 }
 
-// Killed with the supervisor. A change of user clears this setting, so it is set again afterwards.
+// Makes the kernel kill this process when the supervisor ends. A change of user clears this
+// setting, so it is set again afterwards.
 bool die_with_parent(pid_t parent) {
   ::prctl(PR_SET_PDEATHSIG, SIGKILL);
   return ::getppid() == parent;
 }
 
-// Opens files that a library finds by an environment variable's path, and sets the variable to the
-// descriptor's path. This also works for another user who cannot traverse the folders.
+// Opens files whose paths a library reads from environment variables, and sets each variable to the
+// descriptor's path. This also works after switching to a user who cannot traverse the folders.
 std::vector<OwnedFd> open_certificates() {
   std::vector<OwnedFd> opened;
   for (const char *name : {"SSL_CERT_FILE", "SSL_CERT_DIR", "CURL_CA_BUNDLE"}) {
     const char *path = std::getenv(name);
     if (path == nullptr) continue;
     OwnedFd fd(::open(path, O_RDONLY | O_CLOEXEC));
-    if (!fd) continue;  // the library reports the error with the path
+    if (!fd) continue;  // the library reports the error together with the path
     ::setenv(name, ("/proc/self/fd/" + std::to_string(fd.get())).c_str(), 1);
     opened.push_back(std::move(fd));
   }
@@ -99,9 +101,9 @@ Confinement confinement_of(const Slice &slice, const std::map<std::string, Check
   if (may.uid != 0) wish.ids = {may.uid, may.gid};
   if (may.exec) return wish;  // its children get their own file rules and limits
   wish.memory_bytes = most_memory;
-  // Root's limit of threads is not enforced by the kernel.
+  // The kernel does not enforce the thread limit for root.
   if (wish.ids || ::geteuid() != 0) wish.processes = most_threads;
-  if (slice.service) return wish;  // maps no library: it opens nothing
+  if (slice.service) return wish;  // maps no library, so it opens no files
   wish.paths = library_paths();
   if (may.network) {
     for (PathRule &rule : network_config_paths()) wish.paths.push_back(std::move(rule));
@@ -121,7 +123,7 @@ Confinement confinement_of(const Slice &slice, const std::map<std::string, Check
   return wish;
 }
 
-// A plugin that cannot be opened fails later, where its `required` is known.
+// If a plugin cannot be opened, the error is reported later, where its `required` setting is known.
 std::map<std::string, CheckedLibrary> open_plugins(const Slice &slice) {
   std::map<std::string, CheckedLibrary> checked;
   const auto open = [&](const PluginUse &use) {
@@ -147,8 +149,8 @@ std::map<std::string, CheckedLibrary> open_plugins(const Slice &slice) {
   return checked;
 }
 
-// Creates a telemetry plugin's storage folder while that is possible; afterwards it may write only
-// there.
+// Creates a telemetry plugin's storage folder before the confinement; afterwards the plugin may
+// write only there.
 Result<std::map<std::string, std::string>> make_folders(Slice *slice) {
   std::map<std::string, std::string> folders;
   for (const SlicePlugin &plugin : slice->plugins) {
@@ -208,7 +210,7 @@ class Runner final : public link::Channel::Receiver {
     frame.value = value;
     channel_->send(frame, payload);
   }
-  // Immediately, before any byte of a client is processed: from then on no file may be opened.
+  // Sent before any byte from a client is processed; no file may be opened after this.
   void report_ready() {
     send_control(control::ready, to_bytes(ready_));
     channel_->flush();
@@ -384,9 +386,9 @@ class Runner final : public link::Channel::Receiver {
   }
 
   control::Ready ready_;
-  std::shared_ptr<ServerGroups> groups_;  // until plugins_ takes it
+  std::shared_ptr<ServerGroups> groups_;  // until plugins_ takes ownership
   HostServices services_;
-  std::unique_ptr<Reactor> reactor_;  // of plugins; a Host has its own
+  std::unique_ptr<Reactor> reactor_;  // for plugins; a Host has its own
   std::unique_ptr<Host> host_;
   std::unique_ptr<PluginHost> plugins_;
   std::unique_ptr<link::Channel> channel_;
@@ -398,8 +400,8 @@ class Runner final : public link::Channel::Receiver {
 int run_compartment(const MakeService &make_service) {
   const pid_t parent = ::getppid();
   ::signal(SIGPIPE, SIG_IGN);
-  ::signal(SIGINT, SIG_IGN);  // sent to the terminal's process group; the supervisor decides when
-                              // to stop
+  // A terminal sends SIGINT to the whole process group, but the supervisor decides when to stop.
+  ::signal(SIGINT, SIG_IGN);
   ::signal(SIGHUP, SIG_IGN);
   if (!die_with_parent(parent)) return EXIT_FAILURE;
   for (const int fd : {control::control_fd, control::request_fd, control::log_fd}) {
@@ -407,8 +409,7 @@ int run_compartment(const MakeService &make_service) {
   }
   link::Frame frame;
   std::string bytes;
-  OwnedFd passed;  // of control: the service socket; of the endpoint: the resources of session
-                   // resumption
+  OwnedFd passed;  // control: service socket; endpoint: ledger
   Slice slice;
   if (!receive_frame(control::control_fd, slice_timeout_ms, control::max_frame_bytes, &frame,
                      &bytes, &passed) ||
@@ -422,7 +423,7 @@ int run_compartment(const MakeService &make_service) {
     send_failure(folders.error().text);
     return EXIT_FAILURE;
   }
-  // A launcher's programs get the variable unchanged.
+  // Programs started by a launcher get the variable unchanged.
   const bool calls_out = slice.privileges.network && !slice.privileges.exec;
   const auto certificates = calls_out ? open_certificates() : std::vector<OwnedFd>();
   std::vector<int> keep{control::control_fd, control::request_fd, control::log_fd};
@@ -437,7 +438,7 @@ int run_compartment(const MakeService &make_service) {
   }
   close_other_descriptors(keep);
   take_variables_over(slice.privileges.network || slice.privileges.exec);
-  // Afterwards even root cannot create them where it is not the owner.
+  // After the confinement, even root cannot create groups in folders that it does not own.
   auto groups = slice.privileges.exec ? std::make_shared<ServerGroups>() : nullptr;
   auto enforced = confine(confinement_of(slice, checked, certificates));
   if (!enforced) {

@@ -1,5 +1,5 @@
-// Frames between the supervisor and one compartment (link/channel.hpp), and the second socket, on
-// which a compartment requests resources from the supervisor.
+// Frames between the supervisor and one compartment (link/channel.hpp), and frames on a second
+// socket on which a compartment requests resources from the supervisor.
 #pragma once
 
 #include <cstdint>
@@ -10,65 +10,65 @@
 
 namespace bulkhead::control {
 
-// The descriptors that a compartment is started with.
+// The descriptors with which a compartment is started.
 inline constexpr int control_fd = 3;
 inline constexpr int request_fd = 4;
-// Packets, one per log line, from any thread; also standard error. See LogLine.
+// One packet per log line, from any thread; also receives standard error. See LogLine.
 inline constexpr int log_fd = 5;
 
 inline constexpr std::uint64_t max_frame_bytes = 64u << 20;
 inline constexpr std::uint64_t max_queue_bytes = 128u << 20;
-// Limits for frames of a compartment, which may be compromised.
+// Limits for frames sent by a compartment, which may be compromised.
 inline constexpr std::uint64_t max_answer_bytes = 4u << 20;
 inline constexpr std::size_t max_ready_bytes = 16u << 10, max_ready_parts = 64;
 
 enum Kind : std::uint16_t {
-  // From the supervisor.
+  // Sent by the supervisor.
   slice = 1,        // first; payload: archived Slice
-  trunk,            // fd; payload: the compartment at its other end; value: its number
+  trunk,            // fd; payload: the compartment at its other end; value: trunk number
   gave_up,          // router; payload: archived GaveUp
-  telemetry_wants,  // router; code: BH_TELEMETRY_... needs that the telemetry plugin of a
-                    // compartment has last reported; payload: the compartment. Sent before its
-                    // trunk
-  stop,             // shut down in order
-  status_wanted,    // answered with status
-  definitions,      // not router; value: a number; payload: archived map of them; answered with
-                    // definitions_taken
-  apply,            // router; value: a number; payload: archived Apply; answered with applied
-  ping,             // answered with pong by each compartment, to show that it is responsive
-  approvals,        // router; exchange: a number; code: an ApprovalRequest; payload: its value;
-                    // answered with approvals_answer
+  telemetry_wants,  // router; code: BH_TELEMETRY_... needs last reported by a compartment's
+                    // telemetry plugin; payload: the compartment. Sent before its trunk
+  stop,             // orderly shutdown
+  status_wanted,    // answered by status
+  definitions,  // not router; value: a number; payload: archived map of definitions; answered by
+                // definitions_taken
+  apply,        // router; value: a number; payload: archived Apply; answered by applied
+  ping,         // answered by pong; checks that the compartment is responsive
+  approvals,  // router; exchange: a number; code: an ApprovalRequest; payload: its value; answered
+              // by approvals_answer
 
-  // From the compartment.
+  // Sent by the compartment.
   ready = 16,         // confined, plugins started; payload: archived Ready
-  failed,             // payload: why it cannot run; it exits
-  status,             // router; payload: archived HostStatus; code: asked, if it was
-  definitions_taken,  // value: the number
-  applied,  // router; value: the number; code: status; payload: archived ApplyReport, or the reason
-            // why nothing has changed
+  failed,             // payload: the reason; the compartment exits
+  status,             // router; payload: archived HostStatus; code: `asked` if it was requested
+  definitions_taken,  // value: the number of the definitions frame
+  applied,  // router; value: the number; code: status; payload: archived ApplyReport, or why
+            // nothing has changed
   pong,
-  trunk_lost,  // not router; value: the number of the trunk that has ended
-  unhealthy,   // router; payload: a compartment that is unresponsive or violates the protocol
-  finished,    // router; no further client can connect and all requests are answered; it exits
-  approvals_answer,  // router; exchange: the number; code: status; payload: the answer's value, or
-                     // the error's text
+  trunk_lost,        // not router; value: the number of the lost trunk
+  unhealthy,         // router; payload: the unresponsive or misbehaving compartment
+  finished,          // router; no more clients can connect and all requests have been answered; the
+                     // compartment exits
+  approvals_answer,  // router; exchange: the number; code: status; payload: the value of the
+                     // answer, or the error message
   pins,              // router; payload: archived vector of at most max_pins_told PinNews
   kept_list,         // router; payload: archived ListNews
-  servers_missing    // of a compartment that starts servers; payload: archived vector of at most
-                     // max_ready_parts words: everything that their sandboxes lack so far
+  servers_missing    // a compartment that starts servers; payload: archived vector of at most
+                     // max_ready_parts identifiers: everything that their sandboxes lack so far
 };
 
 inline constexpr std::uint32_t asked = 1;
 
-// On the request socket; one request at a time, answered by a frame of the same kind with code:
-// status, payload: the value or the error's text.
+// Frames on the request socket. Only one request is sent at a time. It is answered by a frame of
+// the same type; its code is a status, and its payload is the value or the error message.
 enum Request : std::uint16_t {
-  listen = 1,  // payload: archived Listen; the answer has the fd. Only before `ready`
+  listen = 1,  // payload: archived Listen; the answer contains the fd. Only before `ready`
   get_secret,  // payload: archived Secret without a value
   put_secret,  // payload: archived Secret
   will_dial,   // payload: archived Listen. Only before `ready`
-  dial,        // payload: archived Listen announced by will_dial; the answer has the fd
-  sign         // payload: archived Secret: the statement is its value; the answer is an archived
+  dial,        // payload: archived Listen announced by will_dial; the answer contains the fd
+  sign         // payload: archived Secret whose value is the statement; the answer is an archived
                // AuditSignature
 };
 inline constexpr int request_timeout_ms = 5'000;
@@ -84,8 +84,8 @@ void archive(Ar &ar, GaveUp &v) {
 }
 
 struct Ready {
-  std::vector<std::string> in_force, missing;  // protections of the confinement
-  std::uint32_t telemetry = 0;                 // BH_TELEMETRY_... needs of a telemetry compartment
+  std::vector<std::string> in_force, missing;  // parts of the confinement
+  std::uint32_t telemetry = 0;                 // BH_TELEMETRY_... needs of a telemetry plugin
 };
 template <class Ar>
 void archive(Ar &ar, Ready &v) {
@@ -93,7 +93,8 @@ void archive(Ar &ar, Ready &v) {
   ar(in_force, missing, telemetry);
 }
 
-// On log_fd, after the byte log_mark; a packet without it is text written to standard error.
+// Sent on log_fd after the byte log_mark. A packet without log_mark is text written to standard
+// error.
 inline constexpr char log_mark = 1;
 inline constexpr std::size_t max_log_bytes = 8192;
 struct LogLine {
@@ -109,7 +110,7 @@ void archive(Ar &ar, LogLine &v) {
 struct Listen {
   std::string address;  // a sockaddr
   std::string as_configured;
-  bool for_everybody = false;  // a Unix socket's file
+  bool for_everybody = false;  // for the file of a Unix socket
 };
 template <class Ar>
 void archive(Ar &ar, Listen &v) {

@@ -149,7 +149,7 @@ Result<void> PluginHost::bring_up(Part &part) {
   return started;
 }
 
-// Returns an error if the profile requires the plugin. If a connector's plugin is missing, its
+// Returns an error if the profile requires the plugin. If a connector plugin is missing, its
 // servers fail.
 Result<void> PluginHost::note_failure(Part &part, const Error &error, const std::string &text) {
   plugins_[part.number].failure = error.text;
@@ -176,7 +176,8 @@ Result<void> PluginHost::start() {
   return {};
 }
 
-// The missing kind if the plugin is not of the kind that the profile expects; else null.
+// Returns the plugin type that the profile expects if the plugin does not have that type, otherwise
+// null.
 const char *PluginHost::find_tables(std::uint32_t number) {
   const Instance &instance = *parts_[number]->instance;
   link::ServedPlugin &plugin = plugins_[number];
@@ -199,7 +200,7 @@ const char *PluginHost::find_tables(std::uint32_t number) {
 
 const bh_http_service *PluginHost::http_service(void **self) {
   if (!services_loaded_ && !stopped_) {
-    services_loaded_ = true;  // also on failure, so that it is not repeated for each request
+    services_loaded_ = true;  // also set on failure, so loading is not retried for each request
     for (const auto &part : parts_) {
       if (slice_.plugins[part->number].kind != PluginKind::service) continue;
       if (auto up = bring_up(*part); !up) {
@@ -222,11 +223,12 @@ void PluginHost::wait_for(std::uint64_t timeout_ms, const std::function<bool()> 
 void PluginHost::stop() {
   if (stopped_) return;
   stopped_ = true;
-  // Remaining calls end here; a stopping gateway has cancelled them or closed the trunk.
+  // Remaining calls end here. A gateway that is stopping has already cancelled them or closed the
+  // trunk.
   stub_->drain();
   wait_for(slice_.profile.limits.drain_ms, [this] { return stub_->drained(); });
   stub_->close_lanes();
-  // Children get their grace period twice: for the closed stdin and for SIGTERM.
+  // Children get the grace period twice: after stdin is closed and after SIGTERM.
   wait_for(2 * slice_.profile.limits.shutdown_grace_ms + 1'000,
            [this] { return stub_->lanes() == 0; });
   PluginRuntime::stop_all(parts_);

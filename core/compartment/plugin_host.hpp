@@ -1,7 +1,7 @@
-// A process with plugins and without a router: connectors, tools and services behind the server
-// stub of a link, or one policy or telemetry plugin behind a stub of its own kind.
+// A process with plugins but no router: either connectors, tools and services behind the server
+// stub of a link, or one policy or telemetry plugin behind its own type of stub.
 //
-// Owner: the compartment. Thread: the reactor's.
+// Owner: the compartment. Runs on the reactor thread.
 #pragma once
 
 #include <map>
@@ -22,30 +22,31 @@ namespace bulkhead {
 
 class PluginHost {
  public:
-  // `options`: log, log_level, services, and this process's resources for plugins and their child
-  // programs; other members are set here.
+  // `options` contains log, log_level, services, and this process's resources for plugins and their
+  // child programs. The other members are set by PluginHost.
   PluginHost(Slice slice, Reactor &reactor, PluginRuntimeOptions options);
   ~PluginHost();
   PluginHost(const PluginHost &) = delete;
   PluginHost &operator=(const PluginHost &) = delete;
 
-  // Maps and starts the plugins. An error: a required plugin cannot start.
+  // Maps and starts the plugins. Returns an error if a required plugin cannot start.
   Result<void> start();
   // The missing parts of its servers' sandboxes so far (see Spawner::missing()), and a function
-  // that is called when that grows.
+  // that is called when the list grows.
   std::vector<std::string> servers_missing() const;
   std::function<void()> on_servers_missing;
   // See ServerStub::attach().
   void attach(OwnedFd trunk, std::function<void()> on_lost);
-  // Applies to lanes that are opened from now on.
+  // Applies to lanes opened after this call.
   void set_definitions(std::map<std::string, std::string> definitions) {
     slice_.definitions = std::move(definitions);
   }
-  // Closes lanes in order, then stops plugins. Runs the loop for at most the profile's shutdown
-  // grace period.
+  // Closes lanes in order, then stops plugins. Runs the event loop for at most the shutdown grace
+  // period of the profile.
   void stop();
 
-  // BH_TELEMETRY_... of the plugin; 0: it is not a telemetry plugin, or has failed.
+  // Returns the BH_TELEMETRY_... needs of the plugin, or 0 if it is not a telemetry plugin or has
+  // failed.
   std::uint32_t telemetry_needs() const;
 
  private:
@@ -53,7 +54,8 @@ class PluginHost {
     PluginHost *host = nullptr;
     std::uint32_t number = 0;
   };
-  // Receives calls of the plugins. This process has no clients, so it offers no transport table.
+  // Receives calls from the plugins. This process has no clients, so it does not provide a
+  // transport table.
   struct Receiver;
   using Tables = host_tables::TableSet<
       host_tables::ConnectorTable<Receiver>, host_tables::ToolsTable<Receiver>,
@@ -76,12 +78,12 @@ class PluginHost {
   const Tables tables_;
   const decltype(PluginRuntimeOptions::log) log_;
   PluginRuntime runtime_;
-  std::vector<std::unique_ptr<Part>> parts_;  // by the numbers in the slice
+  std::vector<std::unique_ptr<Part>> parts_;  // indexed by the plugin's number in the slice
   std::vector<link::ServedPlugin> plugins_;
   std::unique_ptr<link::ServerStub> stub_;
   std::unique_ptr<link::PolicyServerStub> policy_stub_;
   std::unique_ptr<link::TelemetryServerStub> telemetry_stub_;
-  bool services_loaded_ = false;  // at the first use
+  bool services_loaded_ = false;  // set at first use
   bool stopped_ = false;
 };
 

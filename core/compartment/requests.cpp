@@ -31,7 +31,7 @@ class Requests {
       return fail(BH_E_UNAVAILABLE, "the supervisor does not answer");
     }
     Answer answer;
-    do {  // drops a late answer to an earlier request
+    do {  // discards delayed answers to earlier requests
       answer = {};
       if (!receive_frame(socket_, control::request_timeout_ms, control::max_request_bytes, &frame,
                          &answer.payload, &answer.fd)) {

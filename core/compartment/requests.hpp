@@ -1,7 +1,7 @@
 // A compartment's blocking requests to its supervisor, one at a time.
 //
-// Thread: any. All except `dial` only while plugins start and configure, never on the request path;
-// `sign` never on the reactor's thread.
+// Thread-safe. All requests except `dial` are made only while plugins start and are configured,
+// never on the request path. `sign` must not be called on the reactor thread.
 #pragma once
 
 #include "compartment/control.hpp"
@@ -9,7 +9,7 @@
 
 namespace bulkhead {
 
-// `socket` must outlive the result.
+// `socket` must outlive the returned services.
 HostServices services_over(int socket);
 
 }  // namespace bulkhead

@@ -1,4 +1,4 @@
-// The slice: a compartment's part of the profile, as the supervisor sends it.
+// The slice: a compartment's part of the profile as sent by the supervisor.
 #pragma once
 
 #include <cstdint>
@@ -20,8 +20,8 @@ struct SlicePlugin {
   PluginUse use;
 };
 
-// A plugin's name on the link of its compartment. Instances of different kinds may have one id:
-// the builtin profile has a tool "http" and a service "http".
+// Returns a plugin's name on the link of its compartment. Instances of different types may have the
+// same id: the built-in profile has a tool "http" and a service "http".
 inline std::string link_name(PluginKind kind, const std::string &id) {
   if (kind == PluginKind::tools) return "tools/" + id;
   return kind == PluginKind::service ? "services/" + id : id;
@@ -39,16 +39,16 @@ void archive(Ar &ar, RemoteUse &v) {
   ar(compartment, plugin);
 }
 
-// The permissions of the compartment, converted to a Confinement.
+// The permissions of the compartment, which are converted to a Confinement.
 struct SlicePrivileges {
   bool network = false, exec = false;
-  bool required = false;          // the kernel must be able to enforce all of it
-  std::vector<std::string> dial;  // paths of Unix sockets to which the supervisor connects it
-  bool stores = false;            // its telemetry plugins have a storage folder
+  bool required = false;          // fail if the kernel cannot enforce all of it
+  std::vector<std::string> dial;  // paths of Unix sockets that the supervisor connects for it
+  bool stores = false;            // whether its telemetry plugins have a storage folder
   std::vector<std::string> read, write;
   std::vector<std::string> hide;   // with exec: hidden from the programs
   std::uint32_t uid = 0, gid = 0;  // 0: unchanged
-  // With `network`: TCP to these ports only; empty: to any.
+  // With `network`: the only TCP ports that may be connected to; empty means all ports.
   std::vector<std::uint16_t> ports;
   bool operator==(const SlicePrivileges &) const = default;
 };
@@ -59,21 +59,19 @@ void archive(Ar &ar, SlicePrivileges &v) {
 }
 
 struct Slice {
-  std::string name;      // of the compartment
-  bool router = false;   // the endpoint: it has a Host; other compartments have plugins behind a
-                         // link
-  bool service = false;  // the control compartment: no plugins and no link; its slice comes with
-                         // the service socket
+  std::string name;      // name of the compartment
+  bool router = false;   // the endpoint, which has a Host; others have plugins
+  bool service = false;  // the control compartment: no plugins, no link
   std::int32_t log_level = 1;
   bool eager = true;                        // router
   std::string sealing_key;                  // router; see HostOptions
   std::uint32_t epoch = 0;                  // router
   std::map<std::string, RemoteUse> remote;  // router: plugins and servers in other processes
-  Profile profile;                          // router: without credentials; others: limits, folders
-  std::vector<SlicePlugin> plugins;         // others
+  Profile profile;                   // router: without credentials; others: only limits and folders
+  std::vector<SlicePlugin> plugins;  // others
   std::map<std::string, std::string> definitions;  // others: server -> definition, with credentials
   SlicePrivileges privileges;
-  SecretPrints prints;  // telemetry: the credentials to mask
+  SecretPrints prints;  // telemetry: credentials to mask
 };
 template <class Ar>
 void archive(Ar &ar, Slice &v) {

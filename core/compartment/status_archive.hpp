@@ -1,4 +1,4 @@
-// Serialization of the status that the endpoint sends to the supervisor.
+// Serializes the status that the endpoint sends to the supervisor.
 #pragma once
 
 #include "base/archive.hpp"

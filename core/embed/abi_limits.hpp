@@ -1,4 +1,4 @@
-// Limits of a profile, in the ABI's form for plugins.
+// Converts the limits of a profile to the ABI structure for plugins.
 #pragma once
 
 #include "bulkhead/abi/host.h"

@@ -1,4 +1,4 @@
-// Calls that a person is asked about: who is asked, and what becomes of them.
+// Tests calls that require human approval: who is asked, and how the calls end.
 #include <algorithm>
 #include <catch2/catch.hpp>
 #include <set>
@@ -37,7 +37,7 @@ struct ApprovalWorld : JudgedWorld {
     };
     JudgedWorld::start(std::move(options));
   }
-  // Servers are connected again for clients with more capabilities than earlier ones.
+  // The host reconnects to servers for clients with more capabilities than earlier clients.
   void settle() {
     REQUIRE(turn_until([&] { return host->settled(); }));
   }
@@ -53,7 +53,7 @@ struct ApprovalWorld : JudgedWorld {
   }
   std::vector<ApprovalQuestion> pending() { return host->approvals(0).questions; }
   std::vector<ApprovalGrant> grants() { return host->approvals(0).grants; }
-  // The client's tools, as text, contain this.
+  // Returns true if the client's tool list, as text, contains `text`.
   bool lists(Client &c, std::string_view text) {
     c.got.clear();
     c.end->send(list_tools);
@@ -78,7 +78,7 @@ constexpr const char *tools_changed =
     R"({"jsonrpc":"2.0","method":"notifications/tools/list_changed"})";
 constexpr ApprovalScope tool_scope{ApprovalScope::Kind::session, 0, true};
 
-// Returns the id token of the elicitation that a client has received; empty: none.
+// Returns the id token of the elicitation that a client has received, or an empty string.
 std::string form_id(const Client &c) {
   for (const std::string &m : c.got) {
     if (m.find("elicitation/create") == std::string::npos) continue;
@@ -94,7 +94,7 @@ TEST_CASE("without an approver a call is refused immediately, with the reason") 
   ApprovalWorld w;
   w.profile.approval.api = false;
   w.start();
-  Client c(*w.host, R"({"elicitation":{}})");  // capable, but the profile does not allow it
+  Client c(*w.host, R"({"elicitation":{}})");  // capable, but not allowed by the profile
   w.settle();
   c.call("1", "a__x");
   CHECK(c.has("blocked by policy (r1): needs approval, and no approval surface is available"));
@@ -103,7 +103,7 @@ TEST_CASE("without an approver a call is refused immediately, with the reason") 
   CHECK(w.sent_calls() == 0);
   CHECK(w.record().outcome == BH_OUTCOME_REFUSED);
   CHECK(w.record().rule == "r1");
-  // A watcher counts as an approver.
+  // A program that watches approvals counts as an approver.
   c.got.clear();
   w.host->approvals(1000);
   c.call("2", "a__x");
@@ -384,7 +384,7 @@ TEST_CASE("an answer that stays is for the program that it was given for") {
   }
   next.servers[0].args = {"--new"};
   REQUIRE(w.host->apply(next).has_value());
-  if (!w.pending().empty()) {  // approved after it: the call was for the former program
+  if (!w.pending().empty()) {  // the call was for the previous program
     REQUIRE(w.answer(w.pending().at(0).id, true, scope).has_value());
     w.turn(20);
   }
@@ -392,7 +392,7 @@ TEST_CASE("an answer that stays is for the program that it was given for") {
   c.call("2", "a__x");
   CHECK(w.pending().size() == 1);
   w.turn(20);
-  CHECK(w.sent_calls() == 0);  // on the new connection
+  CHECK(w.sent_calls() == 0);  // none on the new connection
 }
 
 TEST_CASE("rules that have changed at the time of the approval are applied") {
@@ -453,7 +453,7 @@ TEST_CASE("rules that have changed at the time of the approval are applied") {
       CHECK(w.sent_calls() == 0);
     }
   }
-  // It is one call, so the second evaluation has the flag.
+  // Both evaluations belong to one call, so the second one has the flag.
   REQUIRE(w.judge.asked.size() >= 2);
   CHECK(w.judge.asked[0].flags == 0);
   CHECK(w.judge.asked[1].flags == (BH_REQUEST_APPROVED | BH_REQUEST_AGAIN));

@@ -1,5 +1,5 @@
-// Server-initiated requests on one connection: their client, their lifetime and the calls that they
-// delay.
+// Tests server-initiated requests on one connection: the client that receives them, their lifetime,
+// and the calls that they delay.
 #include <catch2/catch.hpp>
 #include <string>
 
@@ -18,7 +18,7 @@ std::string cancelled(const std::string &request) {
          "}}";
 }
 
-// A client with two in-flight calls at "a"; the first one causes a request.
+// A client with two in-flight calls to "a", the first of which causes a request.
 struct Asked : World {
   std::unique_ptr<Client> client;
   std::string first, second, question;
@@ -93,7 +93,7 @@ TEST_CASE("while a client is asked, calls that may have caused the request do no
   Asked w;
   w.profile.servers[0].tool_timeouts_ms = {{"x", 80}, {"y", 80}};
   w.begin();
-  w.client->call("3", "a__x");  // has not caused it
+  w.client->call("3", "a__x");  // cannot have caused the request
   REQUIRE(w.turn_until([&] { return w.client->has(R"("id":3,"error")"); }));
   w.turn(200);
   CHECK(w.client->got.size() == 1);
@@ -123,7 +123,7 @@ TEST_CASE("requests caused by cancelled calls never reach another client, howeve
     one.call(std::to_string(i), "a__x");
     one.end->send(cancelled(std::to_string(i)));
   }
-  // The server has finished all calls that can be remembered, except the first ones.
+  // The server has finished all calls that can be remembered, except for the first few.
   const std::vector<std::string> sent = w.up.lane("a").sent;
   std::vector<std::string> calls;
   for (const std::string &m : sent) {
@@ -137,7 +137,7 @@ TEST_CASE("requests caused by cancelled calls never reach another client, howeve
   w.up.send("a", ask);
   CHECK(two.got.empty());
   CHECK(w.up.last("a").find(R"("id":"s1","result":{"action":"cancel"})") != std::string::npos);
-  // Requests caused by its own calls still reach it.
+  // Requests caused by the second client's own calls still reach it.
   two.end->send(cancelled("1"));
   w.up.send(
       "a", R"({"jsonrpc":"2.0","id":)" + FakeUpstreams::id_of(w.up.last("a")) + R"(,"result":{}})");

@@ -1,4 +1,4 @@
-// JSON-RPC batches of clients and of servers: they do not nest, and are bounded.
+// Tests JSON-RPC batches of clients and servers: they are not nested, and their size is limited.
 #include <catch2/catch.hpp>
 #include <string>
 
@@ -92,7 +92,7 @@ TEST_CASE("answers that wait in a client's batches are bounded, over all of them
   REQUIRE(calls.size() == 6);
   answer(0, large);
   answer(3, large);
-  answer(1, large);  // too much with those of the other batch
+  answer(1, large);  // exceeds the limit together with the results of the other batch
   answer(4, "y");    // fits
   CHECK(c.got.empty());
   answer(2, "z");
@@ -101,7 +101,7 @@ TEST_CASE("answers that wait in a client's batches are bounded, over all of them
   CHECK(c.got[0].find(R"("id":11,"error":{"code":-32000)") != std::string::npos);
   CHECK(c.got[0].find("limits.write_queue_bytes") != std::string::npos);
   CHECK(c.got[0].find(R"("id":12,"result":{"t":"z"})") != std::string::npos);
-  answer(5, large);  // the first batch has gone
+  answer(5, large);  // the first batch has been sent
   REQUIRE(c.got.size() == 2);
   CHECK(count(c.got[1], large) == 2);
 }

@@ -1,5 +1,5 @@
-// bh.host.resume/1 over two processes, played one after the other: the ledger of the first one is
-// copied while it runs, as if it had been killed there.
+// Tests bh.host.resume/1 with two processes that are simulated one after the other. The ledger of
+// the first process is copied while it is running, as if it had been killed at that point.
 #define BH_STATIC_PLUGIN
 #include <sys/mman.h>
 #include <unistd.h>
@@ -21,7 +21,7 @@ struct TestTransport {
   const bh_host *host = nullptr;
   bh_session session = 0;
   bh_carried before{};
-  std::vector<std::pair<std::uint64_t, std::string>> got;  // stream, message
+  std::vector<std::pair<std::uint64_t, std::string>> got;  // (stream, message)
 
   const bh_host_transport *transport() const {
     return static_cast<const bh_host_transport *>(host->get_ext(host->ctx, BH_EXT_HOST_TRANSPORT));
@@ -55,14 +55,14 @@ struct TestTransport {
             R"({"protocolVersion":"2025-06-18","capabilities":{"sampling":{}},"clientInfo":{)"
             R"("name":"t","version":"1"}})");
   }
-  // ---- sessions that clients name by a sealed id ----
+  // ---- sessions that clients identify by a sealed id ----
   bh_session open() const {
     const bh_peer who = peer();
     bh_session out = 0;
     REQUIRE(transport()->session_open(host->ctx, &who, &out, nullptr) == BH_OK);
     return out;
   }
-  // Begins a handshake; returns the sealed session id.
+  // Starts a handshake and returns the sealed session id.
   std::string open_sealed(const std::string &id) {
     session = open();
     initialize(1);
@@ -138,7 +138,7 @@ struct Life : World {
     REQUIRE(turn_until([&] { return host->settled(); }));
     host->run_until([] { return false; }, 5);
   }
-  // The state that a process started now would find.
+  // Returns the state that a process started now would find.
   OwnedFd leave() const {
     auto copy = Ledger::make();
     REQUIRE(copy);
@@ -151,7 +151,8 @@ struct Life : World {
     ::munmap(to, size);
     return std::move(*copy);
   }
-  // A message of this method that server "a" received on its newest connection; empty: none.
+  // Returns a message of this method that server "a" received on its newest connection, or an empty
+  // string.
   std::string sent(std::string_view method) {
     for (const std::string &text : up.lane("a").sent) {
       if (text.find(method) != std::string::npos) return text;
@@ -173,7 +174,8 @@ OwnedFd nothing() {
 
 constexpr auto uri = R"({"uri":"bulkhead://a/fake://x"})";
 
-// The first process: its client has listed, set a level, subscribed, and waits for a call.
+// Runs the first process: its client has sent list requests, set a log level, subscribed, and is
+// waiting for a call.
 OwnedFd first_process() {
   Life life(nothing(), 1);
   REQUIRE(test_transport.carry() == BH_OK);
@@ -191,7 +193,7 @@ OwnedFd first_process() {
   CHECK(test_transport.count("\"id\":4") == 1);
   test_transport.resume()->settled(test_transport.host->ctx, test_transport.session, 4);
   test_transport.request(5, "\"five\"", "tools/call", R"({"name":"a__x","arguments":{}})");
-  test_transport.request(6, "6", "ping", "{}");  // answered, but the answer is not sent
+  test_transport.request(6, "6", "ping", "{}");  // answered, but the answer was not sent
   test_transport.resume()->note(test_transport.host->ctx, test_transport.session, 77);
   return life.leave();
 }
@@ -204,7 +206,7 @@ TEST_CASE("a carried session resumes without a handshake, and its pending reques
   CHECK(test_transport.before.restored == 1);
   CHECK(test_transport.before.last_stream == 6);
   CHECK(test_transport.before.note == 77);
-  CHECK(test_transport.got.empty());  // not before the transport knows the session
+  CHECK(test_transport.got.empty());  // nothing is sent before the transport knows the session
   life.settle();
   REQUIRE(life.turn_until([&] { return test_transport.count("started again") == 2; }));
   CHECK(test_transport.got[0].first == 5);
@@ -212,8 +214,8 @@ TEST_CASE("a carried session resumes without a handshake, and its pending reques
         std::string::npos);
   CHECK(test_transport.got[1].first == 6);
   CHECK(test_transport.count("tools/list_changed") == 1);
-  CHECK(test_transport.count("prompts/list_changed") == 0);  // the client has never listed them
-  // The server's state is restored.
+  CHECK(test_transport.count("prompts/list_changed") == 0);  // the client has never listed prompts
+  // The subscriptions and the log level of the server are restored.
   REQUIRE(life.turn_until([&] { return !life.sent("resources/subscribe").empty(); }));
   REQUIRE(life.turn_until([&] { return !life.sent("logging/setLevel").empty(); }));
   CHECK(life.sent("resources/subscribe").find("fake://x") != std::string::npos);
@@ -221,7 +223,7 @@ TEST_CASE("a carried session resumes without a handshake, and its pending reques
   CHECK(life.sent("tools/call").empty());
   const std::size_t before = test_transport.got.size();
   life.answer("resources/subscribe");
-  CHECK(test_transport.got.size() == before);  // the request was not the client's
+  CHECK(test_transport.got.size() == before);  // the client did not send this request
   life.up.send("a", R"({"jsonrpc":"2.0","method":"notifications/resources/updated","params":)"
                     R"({"uri":"fake://x"}})");
   CHECK(test_transport.count("resources/updated") == 1);

@@ -1,5 +1,5 @@
-// A telemetry plugin that commits: a message is sent or answered only after its record is
-// committed. Also records of other kinds than calls.
+// Tests a telemetry plugin that commits records: a message is sent or answered only after its
+// record has been committed. Also tests records of types other than calls.
 #include <catch2/catch.hpp>
 
 #include <sys/syscall.h>
@@ -16,7 +16,7 @@
 
 using namespace bulkhead;
 
-// Offset of this program's clocks from the system's.
+// Offset between this program's clocks and the system clocks.
 static std::int64_t ahead_ns = 0;
 
 extern "C" int clock_gettime(clockid_t clock, timespec *now) noexcept {
@@ -55,7 +55,7 @@ struct CommitWorld : JudgedWorld {
                      R"(,"result":)" + result + "}");
   }
   bool at_server(std::string_view text) { return up.last("a").find(text) != std::string::npos; }
-  // Returns the records of a kind so far.
+  // Returns all records of one type so far.
   std::vector<FakeJudge::Kept> of_kind(std::uint32_t kind) const {
     std::vector<FakeJudge::Kept> out;
     for (const auto &one : judge.records) {
@@ -83,7 +83,7 @@ TEST_CASE("nothing is sent or answered before its record is committed") {
   w.start();
   REQUIRE(w.has_records(BH_RECORD_CALL, 1));
   w.turn(20);
-  CHECK(w.got.empty());  // not even the handshake
+  CHECK(w.got.empty());  // not even the handshake was answered
   w.judge.commit();
   REQUIRE(w.turn_until([&] { return w.got.size() == 1; }));
 
@@ -227,7 +227,7 @@ TEST_CASE("a refused call has no intent; a rewritten call has the intent of the 
   const auto calls = w.of_kind(BH_RECORD_CALL);
   CHECK(calls[1].intent == 0);
   CHECK(calls[2].request == R"({"name":"a__y","arguments":{"card":"***"}})");
-  CHECK(calls[2].params_bytes == 43);  // length of the client's text
+  CHECK(calls[2].params_bytes == 43);  // length of the text sent by the client
   for (const auto &one : w.judge.records) CHECK(one.request.find("4111") == std::string::npos);
 }
 
@@ -247,7 +247,7 @@ TEST_CASE("the gateway's identity is recorded first, and once") {
   CHECK(w.judge.records[0].kind == BH_RECORD_IDENTITY);
   CHECK(w.judge.records[0].detail == R"({"profile":"/p.toml","user":"me"})");
   CHECK(w.of_kind(BH_RECORD_IDENTITY).size() == 1);
-  // Then the policies and rules that decide the following calls.
+  // The next record contains the policies and rules that decide the following calls.
   CHECK(w.judge.records[1].kind == BH_RECORD_POLICY);
   CHECK(w.judge.records[1].detail.starts_with(R"({"generation":1,"rules":0,"digest":")"));
   CHECK(w.of_kind(BH_RECORD_POLICY).size() == 1);

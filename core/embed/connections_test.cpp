@@ -1,4 +1,5 @@
-// Connections that fail, are lost or open during a call, and the requests that wait for them.
+// Tests connections that fail, are lost, or are still opening during a call, and the requests that
+// wait for them.
 #include <algorithm>
 #include <catch2/catch.hpp>
 #include <string>
@@ -14,7 +15,7 @@ TEST_CASE("a request that moves to other servers waits no longer than their limi
   RawClient there(*w.host), g(*w.host);
   there.initialize(R"({"elicitation":{}})");
   there.deliver(list_tools);
-  REQUIRE(w.turn_until([&] { return there.has(R"("id":9)"); }));  // without the missing server
+  REQUIRE(w.turn_until([&] { return there.has(R"("id":9)"); }));  // without the server's tools
   g.initialize(R"({"sampling":{}})");
   g.deliver(list_tools);
   CHECK_FALSE(g.has(R"("id":9)"));
@@ -53,7 +54,7 @@ TEST_CASE("a connection may be lost inside the end of its own request") {
   REQUIRE(w.turn_until([&] {
     return w.status("a").state == ServerState::ready && w.host->status().in_flight == 0;
   }));
-  // The ended request has not used the next connection.
+  // The request has ended and did not use the next connection.
   CHECK(w.up.lanes.size() == lanes + 1);
   Client c(*w.host);
   c.call("1", "a__x");
@@ -103,7 +104,7 @@ TEST_CASE("a removed server does not fill its pool for its last call") {
   const auto first = std::find_if(w.up.lanes.begin(), w.up.lanes.end(),
                                   [](const FakeLane &l) { return l.server == "a"; });
   w.up.lane_down(first->handle, bh::make_error(BH_E_UNAVAILABLE, "killed by the test"));
-  c.call("1", "a__y");  // waits for the new connection
+  c.call("1", "a__y");  // is queued until the new connection is open
   const auto list = [&]() -> std::string {
     const std::string &m = w.up.last("a");
     return m.find("tools/list") != std::string::npos ? FakeUpstreams::id_of(m) : std::string();

@@ -1,4 +1,4 @@
-// bh.host.control/1 through a transport plugin linked into the test.
+// Tests bh.host.control/1 through a transport plugin linked into the test.
 #define BH_STATIC_PLUGIN
 #include <catch2/catch.hpp>
 #include <string>
@@ -12,7 +12,7 @@ using namespace bulkhead;
 
 namespace {
 
-// The test's actions in the plugin's place.
+// The plugin; its functions are implemented by the test.
 struct Stub {
   const bh_host *host = nullptr;
   const bh_host_control *control = nullptr;
@@ -148,7 +148,7 @@ TEST_CASE("control: servers on hold by the profile's layers are refused") {
   CHECK(report.find(R"("refused":[{"name":"shell","reason":"no shells"},)"
                     R"({"name":"loose","reason":"sandboxes stay"}])") != std::string::npos);
   CHECK(stub.servers().find(R"("name":"g")") != std::string::npos);
-  // Existing ones are removed when a reload adds the hold.
+  // If a reload adds the hold, servers that are already running are removed.
   held.server_holds = {{{"mcpServers"}, false, "ours only"}};
   REQUIRE(w.host->apply(held).has_value());
   CHECK(stub.servers().find(R"("name":"g")") == std::string::npos);
@@ -164,7 +164,7 @@ TEST_CASE("control: a list of definitions replaces the previous one, and nothing
       {"name":"a","command":"taken"},{"name":"x__y","command":"c"},{"name":"","command":"c"},
       {"name":"builtin","command":"c"},{"name":"t","command":"c","enviroment":{}},
       {"name":"g","command":"twice"},{"command":"nameless"}])") == BH_PENDING);
-  CHECK(stub.reports.empty());  // never from inside the call
+  CHECK(stub.reports.empty());  // never called from inside the request
   const std::string report = w.report();
   CHECK(report.find(R"("added":2,"changed":0,"removed":0,"unchanged":2,"ready":1,"failed":[])") !=
         std::string::npos);
@@ -189,13 +189,13 @@ TEST_CASE("control: a list of definitions replaces the previous one, and nothing
                    R"("item":{"name":"say","description":"d"}})") != std::string::npos);
   CHECK(items.find(R"("server":"a","name":"a__x")") != std::string::npos);
 
-  // The same list again, with one more, with one fewer.
+  // Sends the same list again, then a list with one more server, then one with one fewer.
   const std::size_t lanes = w.up.lanes.size();
   REQUIRE(stub.replace(R"([{"name":"g","command":"fake","source":"claude"}])") == BH_PENDING);
   CHECK(w.report().find(R"("added":0,"changed":0,"removed":1,"unchanged":3,"ready":1)") !=
         std::string::npos);
   CHECK(w.up.lanes.size() == lanes);
-  // A reload of the profile keeps the added servers.
+  // A profile reload keeps the added servers.
   w.profile.servers = {server("b")};
   REQUIRE(w.host->apply(w.profile).has_value());
   CHECK(stub.servers().find(R"("name":"g")") != std::string::npos);

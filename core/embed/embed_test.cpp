@@ -1,4 +1,4 @@
-// The router from end to end in one process: the test plays a client and the servers.
+// Tests the router end to end in one process: the test acts as a client and as the servers.
 #include "host.hpp"
 
 #include <catch2/catch.hpp>
@@ -68,7 +68,7 @@ TEST_CASE("a server whose list failed is retried, and announced when it is avail
   const std::size_t lanes = w.up.lanes.size();
   w.up.tools["b"] = R"([{"name":"x"}])";
   REQUIRE(w.turn_until([&] { return c.has("notifications/tools/list_changed"); }));
-  // On the same connection: a new process would start anew.
+  // The same connection is used: a new process would start with no state.
   CHECK(w.up.lanes.size() == lanes);
   c.got.clear();
   c.end->send(list_tools);
@@ -89,7 +89,7 @@ TEST_CASE(
   CHECK(w.up.lanes.size() == lanes + 1);
   for (const std::string &m : w.up.lane("a").sent) CHECK(m.find("tools/call") == std::string::npos);
   CHECK(w.status("a").restarts == 1);
-  // Restored within the grace period: no client was notified.
+  // The connection is restored within the grace period, so no client is notified.
   w.turn(60);
   CHECK_FALSE(c.has("list_changed"));
 }
@@ -230,7 +230,7 @@ TEST_CASE("a server's request reaches only the client whose call caused it") {
   const std::string ask =
       R"({"jsonrpc":"2.0","id":"s1","method":"elicitation/create","params":{"message":"?"}})";
 
-  w.up.send("a", ask);  // no client has called
+  w.up.send("a", ask);  // no client has made a call
   CHECK(w.up.last("a").find(R"("id":"s1","result":{"action":"cancel"})") != std::string::npos);
 
   one.call("1", "a__x");
@@ -241,15 +241,14 @@ TEST_CASE("a server's request reaches only the client whose call caused it") {
   const std::string id = FakeUpstreams::id_of(one.got[0]);
   CHECK(id != "\"s1\"");
   two.end->send(R"({"jsonrpc":"2.0","id":)" + id + R"(,"result":{"action":"accept"}})");
-  CHECK(w.up.last("a").find("accept") == std::string::npos);  // not the client that received the
-                                                              // request
+  CHECK(w.up.last("a").find("accept") == std::string::npos);  // not the client that was asked
   one.end->send(R"({"jsonrpc":"2.0","id":)" + id + R"(,"result":{"action":"accept"}})");
   CHECK(w.up.last("a") == R"({"jsonrpc":"2.0","id":"s1","result":{"action":"accept"}})");
 
-  two.call("1", "a__x");  // either client could be meant
+  two.call("1", "a__x");  // the request could come from either client's call
   w.up.send("a", ask);
   CHECK(w.up.last("a").find(R"("action":"cancel")") != std::string::npos);
-  w.up.send("a", ask, std::stoull(call));  // unless the connector attributes it
+  w.up.send("a", ask, std::stoull(call));  // unless the connector attributes it to a call
   CHECK(one.got.size() == 2);
   CHECK(two.got.empty());
 }
@@ -268,7 +267,7 @@ TEST_CASE(
   CHECK(w.up.last("a").find("-32601") != std::string::npos);
   Client able(*w.host, R"({"sampling":{},"roots":{}})");
   CHECK(w.up.lanes.size() == lanes + 2);
-  // Roots belong to one client, so a shared lane does not declare them.
+  // Roots belong to a single client, so a shared lane does not declare them.
   CHECK(w.up.lane("a").sent[0].find(R"("capabilities":{"sampling":{}})") != std::string::npos);
 }
 
@@ -320,7 +319,7 @@ TEST_CASE("shared lanes beside a per-client one stay open for a while, for the n
   first.reset();
   auto second = std::make_unique<Client>(*w.host, R"({"sampling":{}})");
   CHECK(w.up.lane("a").handle == shared);
-  CHECK(w.up.lanes.size() == lanes + 1);  // the per-client one only
+  CHECK(w.up.lanes.size() == lanes + 1);  // only the per-client lane
   w.turn(100);
   CHECK(w.up.lane("a").open);
   second.reset();
@@ -531,7 +530,7 @@ TEST_CASE("a request that belongs to an ended call reaches no other client") {
   }
   CHECK(two.got.empty());
   CHECK(w.up.last("a").find(R"("id":"s","result":{"action":"cancel"})") != std::string::npos);
-  // Once the server has finished it, the other client can be asked again.
+  // Once the server has finished the first call, the other client can be asked again.
   w.up.send("a", R"({"jsonrpc":"2.0","id":)" + first + R"(,"result":{}})");
   w.up.send("a", ask);
   CHECK(two.has("elicitation/create"));

@@ -1,5 +1,5 @@
-// Errors of servers and malformed results, with a policy that reads results: an error can contain
-// as much as a result.
+// Tests server errors and malformed results with a policy that reads results. An error can contain
+// as much data as a result.
 #include <catch2/catch.hpp>
 #include <string>
 
@@ -44,7 +44,7 @@ TEST_CASE("a policy that reads results reads errors as equivalent results") {
                               R"("structuredContent":{"also":"sk-2"}})");
   CHECK(seen(R"({"code":1,"message":"m"})") ==
         R"({"isError":true,"content":[{"type":"text","text":"m"}]})");
-  // Parts without an equivalent in a result are included unchanged.
+  // Members that have no equivalent in a result are included unchanged.
   CHECK(seen(R"({"code":1,"message":"m","data":["d"]})") ==
         R"({"isError":true,"content":[{"type":"text","text":"m"}],)"
         R"("error":{"code":1,"message":"m","data":["d"]}})");
@@ -68,7 +68,7 @@ TEST_CASE("an error that a policy refuses is replaced and not recorded") {
     CHECK(w.record().response.empty());
     CHECK(w.record().error.find("sk-") == std::string::npos);
     w.turn(60);
-    CHECK(w.judge.records.size() <= 2);  // one of the handshake and one of the call
+    CHECK(w.judge.records.size() <= 2);  // one for the handshake and one for the call
     CHECK(w.host->status().in_flight == 0);
   };
   SECTION("blocked immediately") {
@@ -121,7 +121,7 @@ TEST_CASE("an error without an id is evaluated before it is quoted") {
 
 TEST_CASE("an ambiguous result is withheld from the clients of every policy") {
   ErrorWorld w;
-  w.judge.judge = nullptr;  // no verdict function: allows everything
+  w.judge.judge = nullptr;  // without a verdict function, everything is allowed
   w.start();
   Client c(*w.host);
   c.call("1", "a__x");

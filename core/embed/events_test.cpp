@@ -1,4 +1,4 @@
-// Policies evaluate server-initiated requests, client responses and notifications.
+// Tests policies that evaluate server-initiated requests, client responses and notifications.
 #include <catch2/catch.hpp>
 #include <string>
 
@@ -16,7 +16,7 @@ constexpr const char *sample =
 constexpr const char *log_line =
     R"({"jsonrpc":"2.0","method":"notifications/message","params":{"level":"error","data":"x"}})";
 
-// A call of "x" at "a" is in flight.
+// A world with an in-flight call of tool "x" at server "a".
 struct EventWorld : PolicyWorld {
   std::unique_ptr<Client> client;
 
@@ -29,7 +29,7 @@ struct EventWorld : PolicyWorld {
     REQUIRE(sent_call());
     REQUIRE(judge.asked.empty());
   }
-  // Sets the verdict that each request gets immediately.
+  // Sets the verdict that the policy returns immediately for every request.
   void set_verdict(std::uint32_t verdict) {
     judge.judge = [verdict](const FakeJudge::Asked &, bh_verdict *out) {
       out->verdict = verdict;
@@ -37,7 +37,7 @@ struct EventWorld : PolicyWorld {
       return bh_status(BH_OK);
     };
   }
-  // The record of the last refusal.
+  // Returns the record of the last refusal.
   const FakeJudge::Kept &refusal() {
     const FakeJudge::Kept *found = nullptr;
     REQUIRE(turn_until([&] {
@@ -197,11 +197,11 @@ TEST_CASE("notifications are evaluated in both directions, and late ones are dro
     const auto message = GENERATE(
         std::string(log_line), std::string(R"({"jsonrpc":"2.0","method":"notifications/mine"})"));
     w.up.send("a", message);
-    CHECK(w.judge.last().name.empty());  // the call is not known for certain
+    CHECK(w.judge.last().name.empty());  // the call is not certain
     w.up.send("a", message, std::stoull(call));
     REQUIRE(w.judge.asked.size() == 2);
     CHECK(w.judge.last().name == "x");
-    // It is forwarded if the call has ended before the decision.
+    // The message is forwarded even if the call ended before the decision.
     w.finish();
     w.client->got.clear();
     w.judge.decided(w.judge.last().number, BH_VERDICT_ALLOW);
@@ -226,7 +226,7 @@ TEST_CASE("notifications are evaluated in both directions, and late ones are dro
   SECTION("of the client, about a server-initiated request") {
     w.up.send("a", R"({"jsonrpc":"2.0","id":"s1","method":"elicitation/create","params":)"
                    R"({"message":"?","_meta":{"progressToken":"up"}}})");
-    CHECK(w.judge.asked.empty());  // the policy of this test evaluates notifications only
+    CHECK(w.judge.asked.empty());  // the policy in this test evaluates only notifications
     w.set_verdict(BH_VERDICT_BLOCK);
     const std::string progress =
         R"({"jsonrpc":"2.0","method":"notifications/progress","params":{"progressToken":)" +

@@ -15,12 +15,12 @@ struct Part;
 class HostTables {
  public:
   explicit HostTables(const bh_limits &limits);
-  // Null: not offered to this plugin.
+  // Returns null if the table is not offered to this plugin.
   const void *find(const Part &part, std::string_view id) const noexcept;
 
  private:
   struct Receiver;
-  // All tables except those of a pipe.
+  // All tables except those of pipes.
   host_tables::TableSet<host_tables::TransportTable<Receiver>,
                         host_tables::ConnectorTable<Receiver>, host_tables::ToolsTable<Receiver>,
                         host_tables::PolicyTable<Receiver>, host_tables::HttpTable<Receiver>,

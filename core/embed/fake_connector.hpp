@@ -1,4 +1,4 @@
-// A connector linked into the test, which plays the upstream servers.
+// A connector linked into the test that simulates the upstream servers.
 #pragma once
 
 #include <cstdint>
@@ -20,35 +20,36 @@ struct FakeLane {
   std::vector<std::uint64_t> abandoned;
 };
 
-// The fake's state, read and set by the test. One instance at a time.
+// The state of the fake connector, which the test reads and sets. Only one instance may exist at a
+// time.
 struct FakeUpstreams {
   static FakeUpstreams &get();
 
   std::vector<FakeLane> lanes;
-  // Tools by server; for any other server tools/list fails.
+  // Tools by server; tools/list fails for all other servers.
   std::map<std::string, std::string> tools;
   std::map<std::string, std::string> capabilities;  // default {"tools":{}}
   std::map<std::string, std::string> cursor;        // nextCursor of each tools page, by server
   bool answer_initialize = true;
   bool hold_tools = false;  // the test answers tools/list
   bool refuse_open = false;
-  std::string refused_server;  // opening its lane fails
-  // Called inside on_ready or abandon of a lane; may send messages to the gateway.
+  std::string refused_server;  // opening a lane to this server fails
+  // Called from on_ready or abandon of a lane; may send messages to the gateway.
   std::function<void(bh_lane)> on_ready, on_abandon;
 
   FakeLane &lane(std::string_view server);  // the server's newest lane
   std::string last(std::string_view server) { return lane(server).sent.back(); }
-  // The id token of a message that the gateway sent.
+  // Returns the id token of a message that the gateway sent.
   static std::string id_of(const std::string &message);
-  // Sends a message of the server to the gateway.
+  // Sends a message from the server to the gateway.
   void send(std::string_view server, const std::string &message, std::uint64_t exchange = 0);
   void fall(std::string_view server, const std::string &reason);
-  // The same for one lane.
+  // The same functions for one lane.
   void send_on(bh_lane lane, const std::string &message);
   void lane_down(bh_lane lane, const bh_error &error);
 
   const bh_host *host = nullptr;
-  // An answer on its way to the gateway; kept until the next test.
+  // An answer in transit to the gateway; kept until the next test.
   struct Answer {
     bh_lane lane;
     std::string text;

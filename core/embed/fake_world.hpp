@@ -1,4 +1,4 @@
-// A gateway inside the test. The fake connector plays its servers; its clients are local.
+// A gateway inside the test. The fake connector simulates its servers; its clients are local.
 #pragma once
 
 #include <catch2/catch.hpp>
@@ -15,7 +15,7 @@ namespace bulkhead {
 struct Client {
   std::vector<std::string> got;
   std::unique_ptr<LocalClient> end;
-  std::function<void()> on_message;  // after each
+  std::function<void()> on_message;  // called after each message
 
   explicit Client(Host &host, const std::string &capabilities = "{}",
                   const std::string &revision = "2025-06-18",

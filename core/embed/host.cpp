@@ -142,7 +142,8 @@ PluginRuntimeOptions HostImpl::plugin_options() {
   return options;
 }
 
-// A policy or telemetry plugin has a compartment, and so a trunk, of its own.
+// Creates the stub of a plugin that runs in a compartment; returns false if it runs in this
+// process. Policy and telemetry plugins have their own compartment and therefore their own trunk.
 bool HostImpl::make_stub(std::string_view group, Part &part) {
   const RemoteUse *use = remote_.find(group, part.use.id);
   if (use == nullptr) return false;
@@ -188,7 +189,7 @@ Result<void> HostImpl::listen() {
   return {};
 }
 
-// ---- operation -------------------------------------------------------------------------------
+// ---- requests of the program ----------------------------------------------------------------
 
 Result<ApplyReport> HostImpl::apply(Profile next) {
   if (!core_.started || core_.stopped) return fail(BH_E_UNAVAILABLE, "the gateway is not running");
@@ -262,7 +263,7 @@ void HostImpl::wait_until(const std::function<bool()> &done, std::uint64_t deadl
   if (now < deadline_ns) wait_for(done, (deadline_ns - now) / 1'000'000u);
 }
 
-// True if no transport has unsent answers.
+// Returns true if no transport has unsent answers.
 bool HostImpl::transports_have_sent() const {
   std::string ignored;
   const Parts &parts = plugins_.transports();
@@ -276,7 +277,7 @@ void HostImpl::request_stop() noexcept {
   core_.reactor->wake();
 }
 
-// Ends the run once no further client can connect and all requests are answered.
+// Ends the run once no more clients can connect and all requests have been answered.
 void HostImpl::check_finished() {
   const Parts &parts = plugins_.transports();
   if (parts.empty() || finish_posted_ || core_.stopped) return;
@@ -312,7 +313,7 @@ void HostImpl::shut_down() {
   route.clients.sessions.end_all("the gateway is stopping");
   wait_until([this] { return transports_have_sent(); }, deadline);
   core_.router->close_lanes();
-  // Children get their grace twice: for the closed stdin and for SIGTERM.
+  // Children get the grace period twice: after stdin is closed and after SIGTERM.
   wait_for([&route] { return route.servers.wires.closing() == 0; }, 2 * grace + 1'000);
   plugins_.stop_users();
   wait_for([this] { return sinks_.idle(); }, grace);

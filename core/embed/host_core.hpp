@@ -1,5 +1,5 @@
-// State shared by the host's classes. Owner: HostImpl. Thread: the reactor's, except log() and
-// stop_requested.
+// State shared by the host's classes. Owner: HostImpl. Used on the reactor thread, except for log()
+// and stop_requested.
 #pragma once
 
 #include <atomic>
@@ -21,24 +21,25 @@ class Router;
 struct HostCore {
   HostCore(Profile first_profile, HostOptions host_options);
 
-  // Filtered by options.log_level.
+  // Filters messages by options.log_level.
   void log(std::int32_t level, std::string_view component, std::string_view text) const;
   bool on_loop_thread() const noexcept { return std::this_thread::get_id() == thread; }
-  // While there is a router.
+  // Must only be called while the router exists.
   const RouterParts &route() const noexcept;
-  // A session that was idle for longer than the process has run would have ended anyway.
+  // Returns true if closed sessions can be reopened: a session that was idle for longer than this
+  // process has been running would have ended anyway.
   bool reopens_sessions() const noexcept;
-  // Nothing that a reload has removed is left.
+  // Returns true if everything that a reload removed has ended.
   bool drained() const;
-  // The process of that compartment is unresponsive or violates the link's protocol.
+  // Reports that the process of a compartment is unresponsive or has violated the link protocol.
   void report_unhealthy(const std::string &compartment) const;
 
   Profile profile;  // the current profile
   HostOptions options;
-  const bh_limits limits;  // of the first profile: plugins keep pointers to them
-  // Functions that the host's classes post belong to this object in the reactor.
+  const bh_limits limits;  // limits of the first profile; plugins keep pointers to them
+  // In the reactor, this object is the owner of functions that the host's classes post.
   std::unique_ptr<Reactor> reactor;
-  std::unique_ptr<Router> router;  // null after the shutdown
+  std::unique_ptr<Router> router;  // null after shutdown
   std::uint64_t created_ns = 0;
   std::thread::id thread = std::this_thread::get_id();
   std::atomic<bool> stop_requested{false};

@@ -1,5 +1,4 @@
-// What calls of plugins reach: the classes of the host behind the extension tables. Owner:
-// HostImpl.
+// The classes of the host that plugin calls reach through the extension tables. Owner: HostImpl.
 #pragma once
 
 #include <functional>
@@ -20,7 +19,7 @@ struct HostParts {
   Policies &policies;
   ServerChanges &changes;
   const Sealer &sealer;
-  std::function<void(Part &transport)> on_finished;  // no further clients can connect there
+  std::function<void(Part &transport)> on_finished;  // no more clients can connect
 };
 
 }  // namespace bulkhead

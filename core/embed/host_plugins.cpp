@@ -40,7 +40,7 @@ std::unique_ptr<Part> HostPlugins::new_part(const PluginUse &use) {
   return part;
 }
 
-// A plugin of another process is not loaded in this one.
+// A plugin that runs in another process is not loaded in this process.
 Result<std::unique_ptr<Part>> HostPlugins::make(std::string_view group, const PluginUse &use) {
   auto part = new_part(use);
   part->keeps_records = group == "telemetry";
@@ -48,7 +48,7 @@ Result<std::unique_ptr<Part>> HostPlugins::make(std::string_view group, const Pl
   return load_part(std::move(part));
 }
 
-// A part that is not required is kept with its failure, so that status can show it.
+// If a part is not required, it is kept together with its failure so that status can show it.
 Result<std::unique_ptr<Part>> HostPlugins::load_part(std::unique_ptr<Part> part) {
   auto loaded = runtime_->load(*part);
   if (loaded.has_value()) return part;
@@ -88,7 +88,7 @@ Result<Part *> HostPlugins::connector_for(const std::string &type) {
   return &made;
 }
 
-// Only the plugin that the profile names as the connector of stdio servers gets bh.host.spawn/1.
+// Only the plugin that the profile names as the connector for stdio servers gets bh.host.spawn/1.
 bool HostPlugins::connects_children(const std::string &plugin) const {
   const Profile &profile = core_.profile;
   const auto is_connector_of = [&](const std::string &type) {
@@ -102,7 +102,7 @@ bool HostPlugins::connects_children(const std::string &plugin) const {
 }
 
 void HostPlugins::load_services() {
-  services_loaded_ = true;  // also on failure, so that it is not repeated for each request
+  services_loaded_ = true;  // also set on failure, so loading is not retried for each request
   for (const PluginUse &use : core_.profile.services) {
     auto part = load_part(new_part(use));
     if (!part.has_value()) {
@@ -124,7 +124,7 @@ const bh_http_service *HostPlugins::http_service(void **self) {
 void HostPlugins::use_prints() {
   if (prints_key_.empty()) {
     prints_key_.resize(32);
-    ::randombytes_buf(prints_key_.data(), prints_key_.size());  // ends the process on failure
+    ::randombytes_buf(prints_key_.data(), prints_key_.size());  // terminates the process on failure
   }
   runtime_->set_prints(std::make_shared<const SecretPrints>(prints_of(core_.profile, prints_key_)));
 }
@@ -183,19 +183,19 @@ void HostPlugins::exchange_tools(Parts next) {
   for (auto &part : std::exchange(tools_, std::move(next))) leaving_.push_back(std::move(part));
 }
 
-// Plugins that are no longer in the profile end once no call runs in them.
+// Stops plugins that are no longer in the profile once no call is running in them.
 void HostPlugins::end_left() {
   Parts ended;
   std::erase_if(leaving_, [&](std::unique_ptr<Part> &part) {
     if (part->upstream != nullptr && core_.route().servers.draining.has(part->upstream))
       return false;
-    part->upstream = nullptr;  // it has ended, and the plugin may still report changes of its lists
+    part->upstream = nullptr;  // it has ended, but the plugin may still report list changes
     ended.push_back(std::move(part));
     return true;
   });
   if (ended.empty()) return;
   PluginRuntime::stop_all(ended);
-  // Functions that they have posted run first, and read their parts.
+  // Functions that these plugins have posted run first; they still use their parts.
   ended_.push_back(std::move(ended));
   const auto forget = bh::callback<&HostPlugins::forget_ended>(this);
   if (core_.reactor->post(&core_, forget) != BH_OK) forget_ended();

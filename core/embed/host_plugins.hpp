@@ -1,4 +1,5 @@
-// The plugins of the host, by kind: loading, starting, and the end of those that a reload removes.
+// The host's plugins by type: loading them, starting them, and stopping those that a reload
+// removes.
 #pragma once
 
 #include <deque>
@@ -17,34 +18,34 @@ class HostPlugins {
  public:
   HostPlugins(HostCore &core, HostParts &host) : core_(core), host_(host) {}
 
-  // Loads the plugins of the profile, except connectors and services; those are loaded for their
-  // first user. `make_stub` creates the stub of a part that runs in a compartment, and returns
-  // whether it does.
+  // Loads the plugins of the profile except connectors and services, which are loaded when they are
+  // first used. `make_stub` creates the stub of a part that runs in a compartment; it returns false
+  // if the part runs in this process.
   using MakeStub = std::function<bool(std::string_view group, Part &part)>;
   Result<void> load(PluginRuntimeOptions options, MakeStub make_stub);
-  // Starts the plugins. An error: a required plugin cannot start.
+  // Starts the plugins. Returns an error if a required plugin cannot start.
   Result<void> start_all();
-  // Stops plugins in reverse order of start, except telemetry and policies, since the last records
-  // come after the others have stopped.
+  // Stops plugins in reverse start order, except telemetry and policies, because the last records
+  // are created after the others have stopped.
   void stop_users();
   void stop_recorders();
   void clear();
 
   Result<std::unique_ptr<Part>> make(std::string_view group, const PluginUse &use);
   Result<void> start(Part &part);
-  // The connector for servers of this type.
+  // Returns the connector for servers of this type.
   Result<Part *> connector_for(const std::string &type);
-  // The plugin that provides bh.host.http/1, or null.
+  // Returns the plugin that provides bh.host.http/1, or null.
   const bh_http_service *http_service(void **self);
 
-  // Sets the secrets that plugins of this process mask: those of the current profile.
+  // Sets the secrets that plugins in this process mask to those of the current profile.
   void use_prints();
   std::shared_ptr<const SecretPrints> prints() const { return runtime_->prints(); }
   std::vector<std::string> servers_missing() const {
     return runtime_ ? runtime_->servers_missing() : std::vector<std::string>();
   }
 
-  // Replaces the tools plugins by `next`; removed ones end when their last call has ended.
+  // Replaces the tools plugins with `next`; removed plugins end after their last call has ended.
   void exchange_tools(Parts next);
   void end_left();
 
@@ -54,7 +55,7 @@ class HostPlugins {
   const Parts &policies() const noexcept { return policies_; }
   const Parts &telemetry() const noexcept { return telemetry_; }
   const Parts &services() const noexcept { return services_; }
-  // Removes a tools plugin and returns it, for exchange_tools().
+  // Removes a tools plugin and returns it, for use with exchange_tools().
   std::unique_ptr<Part> take_tools(const Part *part);
 
  private:
@@ -72,7 +73,7 @@ class HostPlugins {
   MakeStub make_stub_;
   std::optional<PluginRuntime> runtime_;  // outlives the parts
   Parts transports_, connectors_, tools_, policies_, telemetry_, services_;
-  Parts leaving_;            // tools plugins that a reload removed and that still run calls
+  Parts leaving_;            // tools plugins that a reload removed but that still run calls
   std::deque<Parts> ended_;  // stopped plugins, kept until their posted functions have run
   bool services_loaded_ = false;
 };

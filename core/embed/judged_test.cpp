@@ -1,4 +1,5 @@
-// A policy evaluates what is executed, and its verdicts on lists stay with these lists.
+// Tests that a policy evaluates exactly what is executed, and that its verdicts on a list apply
+// only to that list.
 #include <catch2/catch.hpp>
 #include <string>
 
@@ -60,7 +61,7 @@ TEST_CASE("a cursor of a filtered list is not valid for the whole list") {
   REQUIRE(at != std::string::npos);
   const std::string cursor = c.got[0].substr(at + 14, 24);
   c.got.clear();
-  w.judge.judge = nullptr;  // lists everything
+  w.judge.judge = nullptr;  // the policy lists all items
   c.end->send(R"({"jsonrpc":"2.0","id":1,"method":"tools/list","params":{"cursor":")" + cursor +
               R"("}})");
   REQUIRE(w.turn_until([&] { return !c.got.empty(); }));

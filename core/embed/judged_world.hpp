@@ -1,4 +1,4 @@
-// A gateway inside the test, which plays its policy and its telemetry.
+// A gateway inside the test, which provides its policy and telemetry plugins.
 #pragma once
 
 #include <catch2/catch.hpp>

@@ -1,4 +1,4 @@
-// Lanes to servers behind a connector: their queues, and late starts.
+// Tests lanes to servers behind a connector: their queues, and late starts.
 #include <algorithm>
 #include <catch2/catch.hpp>
 #include <string>
@@ -48,7 +48,7 @@ TEST_CASE("the bytes of queued calls have a limit; an empty queue takes any call
   CHECK(c.has(R"(\"a\" is busy: 1 calls of 5)"));
   c.got.clear();
 
-  // Sent and cancelled calls free capacity.
+  // Capacity is released when calls are sent or cancelled.
   answer_last(w, "a");
   CHECK(w.up.last("a").size() > 5000);
   c.got.clear();

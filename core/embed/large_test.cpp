@@ -1,5 +1,5 @@
-// Messages too large for an immediate check for duplicate members: they are checked in a later
-// turn, before a policy is asked or an answer is sent.
+// Tests messages that are too large for an immediate check for duplicate members. They are checked
+// in a later turn, before a policy is asked or an answer is sent.
 #include <catch2/catch.hpp>
 #include <string>
 
@@ -173,11 +173,11 @@ TEST_CASE("messages that wait for the check count towards the limit for policies
   REQUIRE(w.turn_until([&] { return w.judge.asked.size() == 2; }));
 }
 
-// ---- rewrites of policies --------------------------------------------------------------------
+// ---- policy rewrites ------------------------------------------------------------------------
 
 namespace {
 
-// Rewrites everything to this text.
+// Replaces every text with this text.
 auto rewriting(std::string text) {
   return [text = std::move(text)](const FakeJudge::Asked &, bh_verdict *out) -> bh_status {
     out->verdict = BH_VERDICT_REWRITE;

@@ -55,11 +55,11 @@ Result<void> Policies::use() {
   return {};
 }
 
-// The stack and the watch have copies of their limits.
+// The stack and the watch have their own copies of the limits.
 void Policies::use_limits() {
   stack_.watch_with(nullptr);
   watch_.reset();
-  static_cast<void>(use());  // succeeded before
+  static_cast<void>(use());  // cannot fail, because it succeeded before
 }
 
 void Policies::record(const std::vector<std::string> &changes) const {
@@ -77,10 +77,9 @@ void Policies::record(const std::vector<std::string> &changes) const {
   core_.route().records.recorder.policy(detail + '}');
 }
 
-// The watch has a thread, so it is created only if a policy decides.
+// The watch has its own thread, so it is created only if a policy decides.
 void Policies::watch(bool wanted) {
-  constexpr std::uint64_t least_ms = 1'000;  // a shorter limit would report a busy machine as a
-                                             // hanging policy
+  constexpr std::uint64_t least_ms = 1'000;  // with less, a busy machine would look like a hang
   if (!wanted || watch_ != nullptr || !policy_hang_handler()) return;
   watch_ = std::make_unique<PolicyWatch>(std::max(core_.profile.limits.policy_timeout_ms, least_ms),
                                          policy_hang_handler());
@@ -162,7 +161,7 @@ Result<bool> Policies::reconfigure(const std::vector<PluginUse> &uses) {
 
 void Policies::rules_changed() {
   stack_.rules_changed();
-  static_cast<void>(use());  // what they need may have changed
+  static_cast<void>(use());  // their needs may have changed
   core_.route().servers.reload.policy_changed();
 }
 

@@ -1,4 +1,4 @@
-// The policies of the host: which of them decide, their reload and their answers.
+// The policies of the host: which of them decide, how they are reloaded, and their answers.
 #pragma once
 
 #include <cstdint>
@@ -16,34 +16,36 @@ namespace bulkhead {
 
 class Policies final : public link::PolicyEvents {
  public:
-  // `parts`: the policy plugins, in the order of the profile.
+  // `parts` contains the policy plugins in the order of the profile.
   Policies(HostCore &core, const Parts &parts);
 
-  // Connects the router's gate with the stack. Call it once, after the router is created.
+  // Connects the router's gate to the stack. Called once, after the router has been created.
   void connect();
-  // Makes the started policies decide. Call it again if their needs have changed.
+  // Makes the started policies decide. Called again if their needs have changed.
   Result<void> use();
-  // Applies the limits of a changed profile.
+  // Applies the limits after the profile has changed.
   void use_limits();
-  // Records which policies decide from now on. `changes`: differences from the previous ones.
+  // Records which policies decide from now on. `changes` lists the differences from the previous
+  // policies.
   void record(const std::vector<std::string> &changes) const;
 
-  // Removes from *next the policies that can be reconfigured while they run and whose configuration
-  // alone has changed. *next keeps their current configuration; the wanted ones are returned. A
-  // changed or unknown plugin file does not prevent this: the running code takes the rules, and
-  // keep_fixed() names the file.
+  // Removes from *next the policies that can be reconfigured at run time if nothing but their
+  // configuration has changed. *next keeps their current configuration; their new configurations
+  // are returned. A changed or unknown plugin file does not prevent this: the running code applies
+  // the new rules, and keep_fixed() reports the file.
   std::vector<PluginUse> extract_reloadable(Profile *next) const;
-  // Configures the running policies. True: the rules have changed. On an error all of them keep
-  // their configuration.
+  // Reconfigures the running policies. Returns true if the rules have changed. On an error, all
+  // policies keep their configuration.
   Result<bool> reconfigure(const std::vector<PluginUse> &uses);
   void rules_changed();
 
-  // Receives a later answer of a policy. `policy`: its self; null: the policy that was asked last.
+  // Receives a delayed answer of a policy. `policy` is its self, or null for the policy that was
+  // asked last.
   void answered(std::uint64_t exchange, Gate::Decision decision, const void *policy = nullptr);
   void filtered(std::uint64_t question, bool listed, const void *policy);
   // See RouterHooks::on_unanswered.
   void unanswered(std::uint64_t number, bool late);
-  // True if each policy in another process can decide or has failed.
+  // Returns true if each policy in another process either can decide or has failed.
   bool settled() const;
 
  private:
@@ -60,7 +62,7 @@ class Policies final : public link::PolicyEvents {
   const Parts &parts_;
   std::unique_ptr<PolicyWatch> watch_;
   std::unique_ptr<RewriteChecks> rewrite_checks_;
-  PolicyStack stack_;  // asked by the router's gate
+  PolicyStack stack_;  // used by the router's gate
 };
 
 }  // namespace bulkhead

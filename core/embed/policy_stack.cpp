@@ -33,7 +33,7 @@ void join(std::string *all, std::string_view one) {
   *all += one;
 }
 
-// A decision to require approval, without further data.
+// Returns a decision to require approval, without additional data.
 PolicyStack::Decision asking(bool warned) {
   PolicyStack::Decision decision;
   decision.verdict = PolicyStack::Verdict::refuse;
@@ -59,7 +59,7 @@ void PolicyStack::rules_changed() noexcept {
   for (auto &[exchange, kept] : kept_) kept.progress.stale = true;
 }
 
-// The bit of needs() that selects such requests.
+// Returns the bit of needs() that selects requests of this type.
 std::uint32_t PolicyStack::wanted_bit(Look look, std::uint32_t event) noexcept {
   if (look == Look::observe) return BH_POLICY_READS_RESULTS;
   if (look == Look::filter) return BH_POLICY_FILTERS_LISTS;
@@ -76,7 +76,7 @@ PolicyStack::Decision PolicyStack::begin(const bh_policy_request &request, Look 
   progress.look = look;
   progress.call = look != Look::decide || request.event == BH_EVENT_CALL;
   bh_policy_request rest = request;
-  rest.arguments = {};  // the text
+  rest.arguments = {};  // the text is passed separately
   if ((request.flags & BH_REQUEST_APPROVED) != 0) {
     const auto at = askers_.find(request.exchange);
     if (at != askers_.end()) progress.approved = at->second;
@@ -93,7 +93,7 @@ PolicyStack::Decision PolicyStack::run(const bh_policy_request &request, std::st
     const Engine &engine = engines_[progress.next++];
     if ((engine.needs & wanted) == 0) continue;
     const std::string_view now = progress.rewritten ? progress.so_far.replacement : text;
-    // Kept before it is asked: later policies need the data of the request.
+    // The request is stored before the policy is asked because later policies need its data.
     if (!has_room(request, now)) {
       return Gate::failed("too much waits for the policies (limits.policy_waiting_bytes)");
     }
@@ -110,7 +110,7 @@ PolicyStack::Decision PolicyStack::run(const bh_policy_request &request, std::st
   return conclude(request.exchange, std::move(progress));
 }
 
-// Validates a replacement before later policies are asked about it.
+// Validates a replacement before later policies receive it.
 PolicyStack::Decision PolicyStack::read(std::uint64_t exchange, Decision rewrite,
                                         const void *who) const {
   if (read_later_) return read_later_(exchange, std::move(rewrite), who);
@@ -125,7 +125,7 @@ PolicyStack::Decision PolicyStack::conclude(std::uint64_t exchange, Progress pro
   return std::move(progress.so_far);
 }
 
-// Asks one engine, with the parts of the request that it reads.
+// Asks one engine, passing only the parts of the request that it reads.
 PolicyStack::Decision PolicyStack::ask(const Engine &engine, Look look, bh_policy_request request,
                                        std::string_view text) const {
   const bool reads_text = (engine.needs & BH_POLICY_READS_ARGUMENTS) != 0;
@@ -150,14 +150,15 @@ PolicyStack::Decision PolicyStack::ask(const Engine &engine, Look look, bh_polic
   return Gate::from(verdict);
 }
 
-// Merges one engine's decision into those of earlier ones. False: the decision is final.
+// Merges one engine's decision into the decisions of earlier engines. Returns false if the result
+// is final.
 bool PolicyStack::merge(Progress *progress, Decision decision) {
   Decision &so_far = progress->so_far;
   const auto end = [&](Decision last) {
     so_far = std::move(last);
     return false;
   };
-  // An event other than a call is allowed or refused; a result cannot wait for approval.
+  // An event other than a call can only be allowed or refused; a result cannot wait for approval.
   if (!progress->call && decision.verdict != Verdict::allow) return end(std::move(decision));
   const bool asks = decision.asks && progress->look == Look::decide;
   if (decision.verdict == Verdict::refuse && !asks) return end(std::move(decision));
@@ -185,7 +186,7 @@ bool PolicyStack::merge(Progress *progress, Decision decision) {
   return true;
 }
 
-// ---- later answers ---------------------------------------------------------------------------
+// ---- delayed answers -------------------------------------------------------------------------
 
 bool PolicyStack::has_room(const bh_policy_request &request, std::string_view text) const noexcept {
   return kept_bytes_ + size_of(request) + text.size() <= max_kept_bytes_;
@@ -215,8 +216,8 @@ PolicyStack::Decision PolicyStack::answered(std::uint64_t exchange, Decision dec
   kept_.erase(at);
   kept_bytes_ -= kept.cost;
   if (kept.progress.stale) {
-    // Earlier policies decided by rules that may have changed, and asking them again would count
-    // the call twice.
+    // Earlier policies made their decisions under rules that may have changed. Asking them again
+    // would count the call twice.
     if (kept.progress.look != Look::filter)
       return Gate::failed("its rules were replaced while it was being judged; try again");
     decision = {};
@@ -249,7 +250,7 @@ void PolicyStack::forget(std::uint64_t number) {
 
 // ---- the table -------------------------------------------------------------------------------
 
-// Reports a failure as an error, in the form in which the policy reported it.
+// Reports a failure as an error with the same text that the policy reported.
 bh_status PolicyStack::fill_verdict(Decision decision, bh_verdict *out, bh_error *error) {
   last_decision_ = std::move(decision);
   if (last_decision_.verdict == Verdict::pending) return BH_PENDING;
@@ -274,7 +275,7 @@ bh_status PolicyStack::fill_verdict(Decision decision, bh_verdict *out, bh_error
 struct PolicyStackFunctions {
   using Look = PolicyStack::Look;
   static PolicyStack &stack(void *self) { return *static_cast<PolicyStack *>(self); }
-  // Null: there are several policies.
+  // Returns null if there are several policies.
   static const PolicyStack::Engine *only(void *self) {
     return stack(self).engines_.size() == 1 ? &stack(self).engines_.front() : nullptr;
   }

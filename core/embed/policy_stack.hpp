@@ -1,12 +1,12 @@
 // Combines several policies into one. They are asked in the order of the profile, and the first
-// refusal is final: later policies are not asked and cannot lift it. Each policy receives only what
-// it reads, as rewritten by earlier policies. If some require approval and none refuses, the
-// approval names the rules of all of them. Once the call is approved, only the policies that
-// required approval see BH_REQUEST_APPROVED.
+// refusal is final: later policies are not asked and cannot override it. Each policy receives only
+// the parts that it reads, as rewritten by earlier policies. If some policies require approval and
+// none refuses, the approval names the rules of all policies that require it. Once the call is
+// approved, only these policies see BH_REQUEST_APPROVED.
 //
-// A single policy is asked directly. Policies of this process are watched for hanging.
+// A single policy is asked directly. Policies in this process are monitored for hangs.
 //
-// Owner: the Host. Thread: [io].
+// Owner: the Host. Runs on the reactor thread.
 #pragma once
 
 #include <cstdint>
@@ -31,57 +31,58 @@ class PolicyStack {
   struct Engine {
     const bh_policy *table = nullptr;
     void *self = nullptr;
-    const std::string *name = nullptr;  // of a policy in this process, which is watched
+    const std::string *name = nullptr;  // of a policy in this process, for hang detection
     std::uint32_t needs = 0;            // filled by use()
   };
 
-  // kept_bytes: limit of the requests kept while one of several policies answers later. May be
-  // called again with the same engines if their needs have changed.
+  // `kept_bytes` limits the size of stored requests for which one of several policies answers
+  // later. May be called again with the same engines if their needs have changed.
   void use(std::vector<Engine> engines, std::uint64_t kept_bytes);
-  // The rules have changed, and pending requests were begun under the former ones. When their
-  // answer arrives, a call or result is refused, and an item is evaluated anew.
+  // Called when the rules have changed. Pending requests were started under the previous rules:
+  // when their answers arrive, calls and results are refused, and list items are evaluated again.
   void rules_changed() noexcept;
-  // Null: policies are not watched. Outlives the stack.
+  // `watch` must outlive the stack. If it is null, policies are not monitored for hangs.
   void watch_with(PolicyWatch *watch) noexcept { watch_ = watch; }
 
-  // Validates large replacements; the result arrives through answered().
+  // Sets the function that validates large replacements. The result arrives through answered().
   void read_with(Gate::ReadLater later) { read_later_ = std::move(later); }
 
   std::size_t size() const noexcept { return engines_.size(); }
 
-  // The table for the gate; its `self` is the PolicyStack.
+  // Returns the table for the gate; its `self` is the PolicyStack.
   static const bh_policy &table() noexcept;
 
-  // Receives the answer of one policy to a pending request; the policies after it are asked next.
-  // `who`: its self, or null if it is known to be the policy that was asked. Returns pending if
-  // another policy answers later, or if no such request is pending.
+  // Receives the answer of one policy to a pending request; then the policies after it are asked.
+  // `who` is the self of that policy, or null if the answer is known to come from the policy that
+  // was asked. Returns pending if another policy answers later or if there is no such pending
+  // request.
   Decision answered(std::uint64_t exchange, Decision decision, const void *who = nullptr);
   Shown filtered(std::uint64_t question, bool listed, const void *who = nullptr);
-  // The answer is no longer needed, or the call has ended.
+  // Called when the answer is no longer needed or the call has ended.
   void forget(std::uint64_t number);
 
  private:
   friend struct PolicyStackFunctions;
 
-  using EngineBits = std::uint32_t;  // by index in engines_, as many as a profile may have
+  using EngineBits = std::uint32_t;  // bit n: engines_[n]; has room for all policies of a profile
   enum class Look : std::uint8_t { decide, observe, filter };
   // The progress of one request through the policies.
   struct Progress {
     Look look = Look::decide;
     bool call = true;             // false: an event other than a call
-    std::size_t next = 0;         // the engine after the one that was asked last
+    std::size_t next = 0;         // the engine after the last one that was asked
     const void *asked = nullptr;  // self of that engine
-    EngineBits askers = 0;        // those that require approval
-    EngineBits approved = 0;      // those whose required approval was given
+    EngineBits askers = 0;        // engines that require approval
+    EngineBits approved = 0;      // engines whose required approval was given
     Decision so_far;
     bool rewritten = false;  // so_far.replacement replaces the text
-    bool stale = false;      // the rules have changed since it began
+    bool stale = false;      // the rules have changed since the request started
   };
-  // A pending request, with the data that the remaining engines need.
+  // A pending request with the data that the remaining engines need.
   struct Kept {
     Progress progress;
     bh_policy_request request{};
-    std::string bytes;  // the data of the request, then the text
+    std::string bytes;  // the data of the request, followed by the text
     std::size_t text_at = 0;
     std::uint64_t cost = 0;
   };
@@ -101,13 +102,13 @@ class PolicyStack {
   PolicyWatch *watch_ = nullptr;
   Gate::ReadLater read_later_;
   std::vector<Engine> engines_;
-  std::uint32_t needs_ = 0;                       // of all engines
-  std::unordered_map<std::uint64_t, Kept> kept_;  // empty with one engine
-  // Calls that require approval, until forget(): the engines that required it. Empty with one
-  // engine.
+  std::uint32_t needs_ = 0;                       // the combined needs of all engines
+  std::unordered_map<std::uint64_t, Kept> kept_;  // empty if there is only one engine
+  // Calls that require approval, with the engines that required it. Kept until forget(); empty if
+  // there is only one engine.
   std::unordered_map<std::uint64_t, EngineBits> askers_;
   std::uint64_t kept_bytes_ = 0, max_kept_bytes_ = 0;
-  Decision last_decision_;  // its texts are borrowed until the next question
+  Decision last_decision_;  // its texts stay valid until the next request
 };
 
 }  // namespace bulkhead

@@ -1,4 +1,4 @@
-// Several policies, asked one after the other.
+// Tests several policies that are asked one after another.
 #include "embed/policy_stack.hpp"
 
 #include <catch2/catch.hpp>
@@ -14,7 +14,7 @@ namespace {
 constexpr std::uint32_t all = BH_POLICY_DECIDES | BH_POLICY_READS_ARGUMENTS |
                               BH_POLICY_READS_RESULTS | BH_POLICY_FILTERS_LISTS;
 
-// A policy played by the test.
+// A policy implemented by the test.
 struct Engine {
   std::uint32_t needs = all;
   bh_status status = BH_OK;
@@ -79,7 +79,7 @@ struct Stack {
     stack.use(std::move(all_of_them), kept_bytes_);
     gate.use(&PolicyStack::table(), &stack);
   }
-  // The texts are destroyed on return, as those of messages are.
+  // The texts are destroyed on return, like the texts of messages.
   Gate::Decision decide(std::uint64_t exchange = 1, std::uint32_t flags = 0) {
     std::string server = "s", arguments = R"({"n":1})", definition = R"({"name":"t"})";
     bh_policy_request request{};
@@ -368,7 +368,7 @@ TEST_CASE("requests kept for later policies have a limit; above it calls are ref
 }
 
 TEST_CASE("one policy alone is asked without a detour") {
-  Stack s(1, 0);  // nothing may be kept
+  Stack s(1, 0);  // no requests may be stored
   s.engines[0].status = BH_PENDING;
   REQUIRE(s.decide().verdict == Gate::Verdict::pending);
   CHECK(s.engines[0].asked[0] == Engine::Asked{"s", R"({"n":1})", R"({"name":"t"})", ""});

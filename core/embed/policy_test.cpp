@@ -1,4 +1,4 @@
-// Calls, results and lists that a policy decides later.
+// Tests calls, results and lists that a policy decides later.
 #include <catch2/catch.hpp>
 #include <string>
 
@@ -64,7 +64,7 @@ TEST_CASE("a call that is refused later is never sent, and recorded with its rul
   CHECK_FALSE(w.sent_call());
   CHECK(w.record().outcome == BH_OUTCOME_REFUSED);
   CHECK(w.record().server == "a");
-  // A second verdict is dropped.
+  // A second verdict for the same request is dropped.
   w.judge.decided(number, BH_VERDICT_ALLOW);
   w.turn(20);
   CHECK_FALSE(w.sent_call());
@@ -156,7 +156,7 @@ TEST_CASE("a result waits for its verdict, and other calls do not") {
   const FakeJudge::Asked first = w.judge.last();
   CHECK(first.text == R"({"secret":1})");
   CHECK(c.got.empty());
-  // The server's slot is free again.
+  // The server's call slot is free again.
   REQUIRE(w.up.last("a").find(R"("name":"y")") != std::string::npos);
   w.judge.judge = nullptr;
   w.answer(R"({"two":2})");
@@ -251,7 +251,7 @@ TEST_CASE("data that waits for a policy is limited") {
   c.call("2", "a__x", large);
   CHECK(c.has("limits.policy_waiting_bytes"));
   c.got.clear();
-  // Ended requests use no capacity.
+  // Requests that have ended use no capacity.
   w.judge.decided(w.judge.asked.front().number, BH_VERDICT_BLOCK);
   REQUIRE(w.turn_until([&] { return c.has(R"("id":1)"); }));
   c.got.clear();
@@ -283,12 +283,12 @@ TEST_CASE("a list waits until each of its items has a verdict") {
     CHECK(c.has("a__x"));
     CHECK_FALSE(c.has("a__y"));
     CHECK(c.has("b__x"));
-    // Once per list, not once per request.
+    // Items are evaluated once per list, not once per request.
     c.got.clear();
     c.end->send(list_tools);
     CHECK(c.has("a__x"));
     CHECK(w.judge.asked.size() == 3);
-    // The rules have changed, so all items are evaluated anew.
+    // The rules have changed, so all items are evaluated again.
     c.got.clear();
     w.judge.judge = nullptr;
     w.judge.changed();
@@ -300,7 +300,7 @@ TEST_CASE("a list waits until each of its items has a verdict") {
     w.judge.filtered(asked[0].number, true);
     w.judge.changed();
     REQUIRE(w.turn_until([&] { return w.judge.asked.size() == 6; }));
-    for (const auto &one : asked) w.judge.filtered(one.number, true);  // for the former rules
+    for (const auto &one : asked) w.judge.filtered(one.number, true);  // under the previous rules
     w.turn(20);
     CHECK(c.got.empty());
     for (std::size_t i = 3; i < 6; ++i) w.judge.filtered(w.judge.asked[i].number, i == 4);
@@ -374,7 +374,7 @@ TEST_CASE("a call whose server is released before the decision ends") {
   g.call_x();
   REQUIRE(w.judge.asked.size() == 1);
   const std::uint64_t number = w.judge.last().number;
-  g.initialize("{}");  // other lanes; the former ones are released
+  g.initialize("{}");  // uses other lanes; the previous lanes are released
   REQUIRE(w.turn_until([&] { return g.has("it has not run"); }));
   w.judge.decided(number, BH_VERDICT_ALLOW);
   w.turn(20);

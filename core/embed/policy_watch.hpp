@@ -1,7 +1,7 @@
-// Detects a policy of this process that does not return. The process cannot recover, since the
-// policy blocks the loop's thread: the handler ends the process.
+// Detects a policy in this process that does not return. The process cannot recover because the
+// policy blocks the reactor thread, so the handler terminates the process.
 //
-// A thread checks a few times per limit; the overhead per request is two stores.
+// A thread checks several times per time limit. The overhead is two stores per request.
 #pragma once
 
 #include <atomic>
@@ -17,14 +17,15 @@ namespace bulkhead {
 
 class PolicyWatch {
  public:
-  // Called once, from the watch's thread, after limit_ms to 1.25 * limit_ms inside one request.
+  // Called once, on the watch's thread, after one request has lasted between limit_ms and 1.25 *
+  // limit_ms.
   using OnHang = std::function<void(std::string_view policy, std::uint64_t limit_ms)>;
 
-  // The state that the thread keeps from check to check.
+  // The state that the thread keeps between checks.
   class Looks {
    public:
-    // `steps` grows by one when a request begins and when it ends. True: the same request was in
-    // progress at `most` earlier checks.
+    // `steps` is incremented when a request begins and when it ends. Returns true if the same
+    // request was already in progress at `most` earlier checks.
     bool hangs(std::uint64_t steps) noexcept {
       same_ = steps == seen_ && steps % 2 == 1 ? same_ + 1 : 0;
       seen_ = steps;
@@ -42,7 +43,8 @@ class PolicyWatch {
   PolicyWatch(const PolicyWatch &) = delete;
   PolicyWatch &operator=(const PolicyWatch &) = delete;
 
-  // Encloses each request, on the loop's thread. `watch` may be null. `policy` outlives the watch.
+  // Constructed at the start of each request and destroyed at its end, on the reactor thread.
+  // `watch` may be null. `policy` must outlive the watch.
   class Question {
    public:
     Question(PolicyWatch *watch, const std::string *policy) noexcept
@@ -69,7 +71,7 @@ class PolicyWatch {
 
   const std::uint64_t limit_ms_;
   const OnHang on_hang_;
-  std::atomic<std::uint64_t> steps_{0};  // odd: inside a request
+  std::atomic<std::uint64_t> steps_{0};  // odd while a request is in progress
   std::atomic<const std::string *> policy_{nullptr};
   std::mutex mutex_;
   std::condition_variable ended_;
@@ -77,15 +79,16 @@ class PolicyWatch {
   std::thread thread_;
 };
 
-// Sets the function that ends this process when one of its policies hangs; null: policies are not
-// watched. It applies to the whole process: set it once, before the first Host is created.
+// Sets the function that terminates this process when one of its policies hangs. If it is null,
+// policies are not monitored. The handler applies to the whole process and must be set once, before
+// the first Host is created.
 void set_policy_hang_handler(PolicyWatch::OnHang handler);
 const PolicyWatch::OnHang &policy_hang_handler() noexcept;
 
-// The exit code of a compartment that ended because a policy hangs; its log names the policy.
+// The exit code of a compartment that ended because a policy hung; its log names the policy.
 inline constexpr int exit_policy_hangs = 70;
 
-// The log message of the process that ends for this reason.
+// Returns the log message of a process that ends for this reason.
 std::string hang_text(std::string_view policy, std::uint64_t limit_ms);
 
 }  // namespace bulkhead

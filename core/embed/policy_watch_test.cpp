@@ -1,4 +1,4 @@
-// A policy that does not return is detected, and others are not reported.
+// Tests that a policy that does not return is detected, and that others are not reported.
 #include "embed/policy_watch.hpp"
 
 #include <catch2/catch.hpp>
@@ -19,11 +19,11 @@ TEST_CASE("a request that does not return is reported with its policy") {
 
 TEST_CASE("only one request in progress at all checks counts") {
   PolicyWatch::Looks looks;
-  for (int i = 0; i < 100; ++i) CHECK_FALSE(looks.hangs(0));  // no request
+  for (int i = 0; i < 100; ++i) CHECK_FALSE(looks.hangs(0));  // no request in progress
   for (std::uint64_t steps = 1; steps < 100; ++steps) CHECK_FALSE(looks.hangs(steps));
-  for (int i = 0; i < 100; ++i) CHECK_FALSE(looks.hangs(100));  // between requests
+  for (int i = 0; i < 100; ++i) CHECK_FALSE(looks.hangs(100));  // no request in progress
   for (int i = 0; i < PolicyWatch::Looks::most; ++i) CHECK_FALSE(looks.hangs(101));
-  // another request
+  // Another request.
   for (int i = 0; i < PolicyWatch::Looks::most; ++i) CHECK_FALSE(looks.hangs(103));
   CHECK(looks.hangs(103));
 }

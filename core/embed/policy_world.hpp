@@ -1,4 +1,4 @@
-// A gateway inside the test, which plays its policy, and a client that may repeat its handshake.
+// A gateway inside the test, which provides its policy, and a client that may repeat its handshake.
 #pragma once
 
 #include <catch2/catch.hpp>
@@ -24,7 +24,7 @@ struct PolicyWorld : JudgedWorld {
     up.send("a", R"({"jsonrpc":"2.0","id":)" + FakeUpstreams::id_of(up.last("a")) +
                      R"(,"result":)" + result + "}");
   }
-  // The record of the last call.
+  // Returns the record of the last call.
   const FakeJudge::Kept &record() {
     const FakeJudge::Kept *found = nullptr;
     REQUIRE(turn_until([&] {

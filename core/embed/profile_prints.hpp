@@ -1,5 +1,5 @@
-// Fingerprints of the credentials that a profile gives its servers, to mask them without storing
-// them.
+// Fingerprints of the credentials that a profile gives its servers. They allow masking without
+// storing the credentials.
 #pragma once
 
 #include <string>
@@ -9,7 +9,8 @@
 
 namespace bulkhead {
 
-// Covers headers, variables and passwords in URLs, by their names and shapes. key: 32 bytes.
+// Fingerprints headers, variables and passwords in URLs, selected by name and shape. `key` is 32
+// bytes long.
 SecretPrints prints_of(const Profile &profile, std::string key);
 
 }  // namespace bulkhead

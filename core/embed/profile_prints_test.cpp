@@ -8,7 +8,7 @@ using namespace bulkhead;
 
 namespace {
 
-// Returns how many of these values are known for that server.
+// Returns whether this value is known for the server.
 bool known(const ServerDef &def, const std::string &value) {
   Profile profile;
   profile.servers.push_back(def);

@@ -1,4 +1,4 @@
-// What telemetry is told of each request and notification of a client.
+// Tests the telemetry records of each request and notification of a client.
 #include <algorithm>
 #include <catch2/catch.hpp>
 #include <memory>
@@ -22,7 +22,7 @@ struct RecordWorld : JudgedWorld {
     up.send("a", R"({"jsonrpc":"2.0","id":)" + FakeUpstreams::id_of(up.last("a")) + ",\"" + member +
                      "\":" + json + "}");
   }
-  // Returns the records, once there are n.
+  // Waits for n records and returns them.
   const std::vector<FakeJudge::Kept> &records(std::size_t n) {
     turn_until([&] { return judge.records.size() >= n; });
     REQUIRE(judge.records.size() == n);
@@ -82,7 +82,7 @@ TEST_CASE("one record for each request and notification") {
   CHECK(r[5].request_id == "\"four\"");
   CHECK(r[5].outcome == BH_OUTCOME_ERROR);
   CHECK(r[5].response == R"({"code":-32000,"message":"no"})");
-  CHECK(r[5].error == "no");  // the rest is text, which not every plugin wants
+  CHECK(r[5].error == "no");  // the rest is text, which not every plugin needs
 
   CHECK(r[6].method == "tools/call");
   CHECK(r[6].server.empty());
@@ -111,7 +111,7 @@ TEST_CASE("records and the status have the name that each client claims, cut and
     if (one.method == "tools/call") names.push_back(one.claimed_name);
   }
   CHECK(names == std::vector<std::string>{"Claude Code", hostile, ""});
-  CHECK(w.records(6)[0].claimed_name == "Claude Code");  // of initialize itself
+  CHECK(w.records(6)[0].claimed_name == "Claude Code");  // the name sent in initialize itself
   std::vector<std::string> listed;
   for (const ClientStatus &one : w.host->status().clients) {
     CHECK(one.sessions == 1);
@@ -210,7 +210,7 @@ TEST_CASE("what a rule removes from a call is not recorded if the call is refuse
   Client c(*w.host);
   w.judge.judge = [](const FakeJudge::Asked &, bh_verdict *) { return bh_status{BH_PENDING}; };
   c.call("1", "a__x", R"(,"arguments":{"secret":"canary"})");
-  Profile next = w.profile;  // in which another definition is approved
+  Profile next = w.profile;  // this profile approves a different definition
   ToolPin &pin = next.pinned.emplace_back();
   pin.server = "a";
   pin.tool = "x";
@@ -301,7 +301,7 @@ TEST_CASE("a result that a policy withholds or replaces is not recorded") {
   const auto &r = w.records(3);
   CHECK(r[1].outcome == BH_OUTCOME_REFUSED);
   CHECK(r[1].response.find("secret") == std::string::npos);
-  CHECK(r[1].request.find(R"({"n":1})") != std::string::npos);  // the arguments had passed
+  CHECK(r[1].request.find(R"({"n":1})") != std::string::npos);  // the arguments had been allowed
   CHECK(r[2].response == R"({"public":1})");
   CHECK(r[2].action == BH_VERDICT_REWRITE);
 }
@@ -317,7 +317,7 @@ TEST_CASE("calls are refused when the record queue is full, if a plugin requires
     c.end->send(R"({"jsonrpc":"2.0","id":1,"method":"ping"})");
   }
   CHECK(c.has("cannot record calls"));
-  // The in-flight call has a reserved place.
+  // The in-flight call has a reserved slot in the queue.
   w.answer("result", "{}");
   const auto counter = [&](std::string_view name) -> std::uint64_t {
     for (const auto &[key, value] : w.host->status().counters) {

@@ -1,5 +1,5 @@
-// Hot reload of servers: unchanged ones are not disturbed, and each call at a removed one is
-// answered.
+// Tests hot reload of servers: unchanged servers are not disturbed, and every call to a removed
+// server is answered.
 #include <algorithm>
 #include <catch2/catch.hpp>
 #include <random>
@@ -92,7 +92,7 @@ TEST_CASE("reload: the same profile again changes nothing and sends no notificat
   w.turn(20);
   CHECK(w.up.lanes.size() == lanes);
   CHECK(c.got.empty());
-  // Another order changes the list's order, and still needs no new connection.
+  // Reordering the servers changes the order of the list but requires no new connection.
   std::swap(w.profile.servers[0], w.profile.servers[1]);
   CHECK(apply(w).nothing_changed());
   w.turn(20);
@@ -157,7 +157,7 @@ TEST_CASE("reload: a changed server is replaced without a gap") {
   CHECK(report.changed == Names{"a"});
   CHECK(report.unchanged == 1);
   CHECK(open_lanes(w, "a") == 2);
-  // Immediately: the list is unchanged, and a call waits for the new connection.
+  // The list is available immediately because it is unchanged. A call waits for the new connection.
   c.end->send(list_tools);
   CHECK(c.has("a__x"));
   c.got.clear();
@@ -169,7 +169,7 @@ TEST_CASE("reload: a changed server is replaced without a gap") {
   CHECK(fresh.sent.back().find(R"("name":"y")") != std::string::npos);
   answer(w, "a", FakeUpstreams::id_of(fresh.sent.back()));
   CHECK(c.has(R"("id":2,"result")"));
-  // The old call still gets the old server's answer.
+  // The old call still receives the old server's answer.
   const FakeLane &old = *std::find_if(w.up.lanes.begin(), w.up.lanes.end(),
                                       [&](const FakeLane &l) { return l.handle == old_lane; });
   CHECK(old.open);
@@ -177,7 +177,7 @@ TEST_CASE("reload: a changed server is replaced without a gap") {
   CHECK(c.has(R"("id":1,"result")"));
   REQUIRE(drained(w));
   CHECK(open_lanes(w, "a") == 1);
-  CHECK_FALSE(c.has("list_changed"));  // the list has not changed
+  CHECK_FALSE(c.has("list_changed"));  // the tools are the same
 }
 
 TEST_CASE("reload: a changed server that does not start leaves the list after the grace period") {
@@ -195,7 +195,7 @@ TEST_CASE("reload: a changed server that does not start leaves the list after th
   c.end->send(list_tools);
   CHECK_FALSE(c.has("a__x"));
   CHECK(c.has("b__x"));
-  // The next profile restores it.
+  // The next profile restores the server.
   w.up.refuse_open = false;
   w.profile.servers[0].args = {};
   CHECK(apply(w).changed == Names{"a"});
@@ -245,7 +245,7 @@ TEST_CASE("reload: a changed server does not inherit a denied tool") {
   REQUIRE(c.got.size() == 1);
   CHECK(c.got[0].find("still connecting") != std::string::npos);
   c.call("2", "a__x");
-  CHECK(c.got.size() == 1);  // waits
+  CHECK(c.got.size() == 1);  // the call is pending
 }
 
 TEST_CASE("reload: a server becomes per-client, and clients that shared it are separated") {
@@ -273,7 +273,7 @@ TEST_CASE("reload: a server becomes per-client, and clients that shared it are s
     if (lane.server == "b" && all.find("tools/call") != std::string::npos) ++calls;
   }
   CHECK(calls == 2);
-  // Shared again: new clients use one connection.
+  // When the server is shared again, new clients use one connection.
   w.profile.servers[1].session = SessionScope::shared;
   w.profile.limits.drain_ms = 20;
   apply(w);
@@ -306,7 +306,7 @@ TEST_CASE("reload: subscriptions move to a changed server, and end with a remove
   w.up.send("a", R"({"jsonrpc":"2.0","method":"notifications/resources/updated",)"
                  R"("params":{"uri":"file:///x"}})");
   CHECK(c.has("bulkhead://a/file:///x"));
-  c.end.reset();  // unsubscribes only where there is a server
+  c.end.reset();  // unsubscribes only where a server exists
   CHECK(w.up.last("a").find("resources/unsubscribe") != std::string::npos);
 }
 
@@ -341,7 +341,7 @@ TEST_CASE("reload: a lost and removed server is not connected again") {
   w.turn(60);
   CHECK(w.up.lanes.size() == lanes);
   CHECK(w.host->drained());
-  // A server that is lost while it drains ends its calls.
+  // If a server is lost while it is draining, its calls end.
   c.call("1", "a__x");
   w.profile.servers = {server("b")};
   apply(w);
@@ -474,7 +474,7 @@ TEST_CASE("reload: under load every call gets exactly one answer") {
     }
     w.turn(pick(3));
   }
-  // All servers are removed: calls that still run end at the limit.
+  // All servers are removed. Calls that are still running end at the time limit.
   w.profile.servers.clear();
   apply(w);
   REQUIRE(drained(w));
@@ -512,7 +512,7 @@ TEST_CASE("reload: the first list of a server remains the approved definition") 
     w.up.tools["a"] = R"([{"name":"x","description":"other"},{"name":"y"}])";
     w.up.send("a", R"({"jsonrpc":"2.0","method":"notifications/tools/list_changed"})");
     REQUIRE(w.turn_until([&] { return c.has("list_changed"); }));
-    // The profile is unchanged first; then a limit changes.
+    // First the profile is unchanged; then a limit changes.
     for (int i = 0; i < 2; ++i) {
       c.got.clear();
       c.end->send(list_tools);

@@ -58,7 +58,7 @@ link::ClientStub &RemotePlugins::stub(const std::string &compartment) {
   return *stub;
 }
 
-// A policy or telemetry plugin has a compartment, and so a trunk, of its own.
+// Policy and telemetry plugins have their own compartment and therefore their own trunk.
 link::PolicyClientStub *RemotePlugins::find_policy(const std::string &compartment) const {
   for (const auto &part : policies_) {
     if (part->compartment == compartment) return part->policy_stub.get();

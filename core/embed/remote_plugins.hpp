@@ -1,5 +1,5 @@
-// Servers and plugins that run in other processes (compartments): their stubs, and the stubs'
-// events for the router.
+// Servers and plugins that run in other processes (compartments): their stubs, and the events of
+// these stubs for the router.
 #pragma once
 
 #include <map>
@@ -16,25 +16,25 @@ namespace bulkhead {
 
 class RemotePlugins final : private link::ClientStubEvents {
  public:
-  using Uses = std::map<std::string, RemoteUse>;  // by remote_name()
+  using Uses = std::map<std::string, RemoteUse>;  // keyed by remote_name()
 
-  // `policies`, `telemetry` and `tools` are the host's plugins of these kinds.
+  // `policies`, `telemetry` and `tools` are the host's plugins of these types.
   RemotePlugins(HostCore &core, const Parts &policies, const Parts &telemetry, const Parts &tools);
 
   const Uses &uses() const noexcept { return uses_; }
   Uses exchange_uses(Uses next) { return std::exchange(uses_, std::move(next)); }
-  // Null: the plugin runs in this process.
+  // Returns null if the plugin runs in this process.
   const RemoteUse *find(std::string_view group, const std::string &id) const;
 
-  // Connects the upstream to the stub of its compartment. False: it runs in this process.
+  // Connects the upstream to the stub of its compartment. Returns false if it runs in this process.
   bool connect_upstream(Upstream &upstream, bool tools);
   // Connects the started or restarted process of a compartment; see Host::attach().
   void attach(const std::string &compartment, OwnedFd trunk);
   void give_up(const std::string &compartment, const std::string &reason);
   void expect_telemetry(const std::string &compartment, std::uint32_t needs);
-  // The state of a compartment's plugin for the status.
+  // Returns the state of a compartment's plugin for status output.
   std::string state(const Part &part) const;
-  // Call it after the router has ended.
+  // Must be called after the router has ended.
   void clear() { stubs_.clear(); }
 
  private:
@@ -58,7 +58,7 @@ class RemotePlugins final : private link::ClientStubEvents {
   HostCore &core_;
   const Parts &policies_, &telemetry_, &tools_;
   Uses uses_;
-  std::map<std::string, std::unique_ptr<link::ClientStub>> stubs_;  // by compartment
+  std::map<std::string, std::unique_ptr<link::ClientStub>> stubs_;  // keyed by compartment
 };
 
 }  // namespace bulkhead

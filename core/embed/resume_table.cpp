@@ -1,4 +1,4 @@
-// bh.host.resume/1: session resumption after a restart of the process.
+// Implements bh.host.resume/1: session resumption after the process restarts.
 #include "bulkhead/cpp/basics.hpp"
 #include "embed/extension_tables.hpp"
 #include "embed/host_parts.hpp"
@@ -11,7 +11,8 @@
 namespace bulkhead {
 namespace {
 
-// The context of one transport, which knows whether the session is still open.
+// Returns the context of a sealed session. It binds the session to one transport, which knows
+// whether the session is still open.
 std::string context_of(const Part &part, std::string_view id, std::string_view principal) {
   return std::string(id) + '\n' + part.use.id + '\n' + std::string(principal);
 }

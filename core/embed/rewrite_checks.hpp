@@ -1,5 +1,5 @@
-// Validates large texts that policies return as replacements for arguments or results, on the pool:
-// valid JSON without duplicate members. Owner: the Host. Thread: [io].
+// Validates, on the thread pool, large texts with which policies replace arguments or results. They
+// must be valid JSON without duplicate members. Owner: the Host. Runs on the reactor thread.
 #pragma once
 
 #include <cstddef>
@@ -14,10 +14,10 @@ namespace bulkhead {
 
 class RewriteChecks {
  public:
-  // Limit of all texts that are checked or wait for it, in bytes.
+  // Limit on the total size of texts that are being checked or are pending, in bytes.
   static constexpr std::size_t most_bytes = std::size_t{256} << 20;
 
-  // Called on the loop, once per check; not after the destructor.
+  // Called on the reactor thread, once per check, but never after the destructor.
   using Found =
       std::function<void(std::uint64_t exchange, Gate::Decision decision, const void *who)>;
   RewriteChecks(Reactor &reactor, Found found);
@@ -25,7 +25,8 @@ class RewriteChecks {
   RewriteChecks(const RewriteChecks &) = delete;
   RewriteChecks &operator=(const RewriteChecks &) = delete;
 
-  // Returns pending, or a refusal if too much waits. `who`: the policy, passed to `Found`.
+  // Returns pending, or a refusal if too much data is pending. `who` is the policy and is passed to
+  // `Found`.
   Gate::Decision begin(std::uint64_t exchange, Gate::Decision rewrite, const void *who);
 
  private:
@@ -33,7 +34,7 @@ class RewriteChecks {
   struct Check;
 
   Reactor &reactor_;
-  const std::shared_ptr<State> state_;  // running checks test whether it still exists
+  const std::shared_ptr<State> state_;  // tells running checks whether this object exists
 };
 
 }  // namespace bulkhead

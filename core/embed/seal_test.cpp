@@ -18,7 +18,7 @@ TEST_CASE("a sealed session opens with the same key and context only") {
   CHECK(opened->caps == 0x80000003u);
   CHECK(opened->revision == 2);
   CHECK(opened->since_ns == 5'000'000'000'000);
-  CHECK(sealer.seal(session, "id\nprincipal") != sealed);  // another nonce
+  CHECK(sealer.seal(session, "id\nprincipal") != sealed);  // uses a different nonce
 
   CHECK_FALSE(sealer.open(sealed, "id\nsomebody"));
   CHECK_FALSE(Sealer(std::string(Sealer::key_bytes, 'x')).open(sealed, "id\nprincipal"));

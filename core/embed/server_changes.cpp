@@ -32,7 +32,7 @@ std::vector<ServerDef> ServerChanges::all_servers(const Profile &profile,
                            "\" is left out: the profile has one of that name");
       } else if (const ProfileHold *hold =
                      find_hold(profile.server_holds, {"mcpServers", def.name})) {
-        // It may have been added under another profile.
+        // The server may have been added under a previous profile.
         refused->push_back("server \"" + def.name + "\" of \"" + added.part->use.id +
                            "\" is left out: " + hold->says);
       } else {
@@ -93,7 +93,7 @@ void ServerChanges::apply_all() {
   check_later();
 }
 
-// Refuses definitions whose names are used by the profile or by another plugin.
+// Rejects definitions whose names are already used by the profile or by another plugin.
 void ServerChanges::refuse_taken(const std::vector<ServerDef> &servers, Change *change) const {
   std::erase_if(change->defined.servers, [&](const ServerDef &def) {
     const auto same = [&](const ServerDef &other) { return other.name == def.name; };
@@ -126,7 +126,7 @@ void ServerChanges::check() {
   }
 }
 
-// Drops all changes; their `done` is not called.
+// Drops all changes without calling their `done`.
 void ServerChanges::drop() {
   for (const auto &change : changes_) core_.reactor->timer_cancel(change->timer);
   changes_.clear();

@@ -1,4 +1,4 @@
-// Servers that plugins add to those of the profile at run time (bh.host.control/1).
+// Servers that plugins add at run time to those of the profile (bh.host.control/1).
 #pragma once
 
 #include <cstdint>
@@ -22,15 +22,16 @@ class ServerChanges {
  public:
   ServerChanges(HostCore &core, ProfileReload &reload);
 
-  // See bh_host_control. Applied at the end of this turn: the caller may be inside the router or a
-  // plugin.
+  // See bh_host_control. The change is applied at the end of this turn because the caller may be
+  // inside the router or a plugin.
   bh_status replace_servers(Part &part, std::string_view definitions, std::uint64_t wait_ms,
                             bh_control_done done, void *arg, bh_error *error);
-  // Returns the servers of this profile, then those of plugins whose names are free. `refused`: why
-  // others were left out.
+  // Returns the servers of this profile, followed by plugin servers whose names are free. `refused`
+  // receives the reasons why other servers were left out.
   std::vector<ServerDef> all_servers(const Profile &profile,
                                      std::vector<std::string> *refused) const;
-  // A condition of a pending change may be met; checked once, at the end of the turn.
+  // Called when a condition of a pending change may have been met; checks once, at the end of the
+  // turn.
   void check_later();
   // Drops pending changes when the host stops.
   void drop();
@@ -40,7 +41,7 @@ class ServerChanges {
     const Part *part = nullptr;
     std::vector<ServerDef> servers;
   };
-  // One replace_servers whose `done` has not been called.
+  // One replace_servers() request whose `done` has not been called yet.
   struct Change {
     ServerChanges *changes = nullptr;
     Part *part = nullptr;

@@ -11,7 +11,8 @@
 namespace bulkhead {
 namespace {
 
-// A file name for a server's stderr: server names are [A-Za-z0-9_.-], so nothing else is needed.
+// Returns the file name for a server's stderr. Server names contain only [A-Za-z0-9_.-], so no
+// escaping is needed.
 std::string stderr_file(const std::string &state_dir, const std::string &server) {
   return state_dir + "/log/servers/" + server + ".log";
 }
@@ -24,8 +25,8 @@ const ServerDef *find_server(const std::vector<ServerDef> &servers, std::string_
   return at == servers.end() ? nullptr : &*at;
 }
 
-// Connectors write servers' standard error there; since it may contain anything, the folder is
-// private. Without the folder they keep a server's last lines in memory only.
+// Connectors write the servers' standard error to this folder. It is private because the output may
+// contain anything. Without the folder, connectors keep only a server's last lines, in memory.
 void Servers::make_log_folder() const {
   const std::string log_folder = core_.profile.state_dir + "/log";
   std::error_code error;
@@ -39,7 +40,7 @@ void Servers::make_log_folder() const {
   }
 }
 
-// Adds the values that connectors need beside the profile's.
+// Adds values that connectors need in addition to the profile's definition.
 ServerDef Servers::complete(const ServerDef &def) const {
   ServerDef copy = def;
   if (core_.profile.state_dir.empty()) return copy;

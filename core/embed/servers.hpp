@@ -1,5 +1,5 @@
-// The servers of the host: the router's upstreams, created from the profile's servers and tools
-// plugins.
+// The servers of the host: the router's upstreams, which are created from the profile's servers and
+// tools plugins.
 #pragma once
 
 #include <memory>
@@ -19,16 +19,16 @@ class Servers {
   Servers(HostCore &core, HostPlugins &plugins, RemotePlugins &remote)
       : core_(core), plugins_(plugins), remote_(remote) {}
 
-  // Adds the servers of the profile. Call it once, before the start.
+  // Adds the servers of the profile. Called once, before the start.
   Result<void> add_all();
-  // Makes servers unusable whose connector did not start.
+  // Disables servers whose connector did not start.
   void drop_failed_connectors();
 
   // ---- reload of a server or tools plugin ----
   NextUpstream next(const ServerDef &def, ApplyReport *report);
   NextUpstream next(Part &tools, bool fresh, ApplyReport *report);
   void set_running(std::vector<ServerDef> servers) { running_ = std::move(servers); }
-  // Creates the folder for the standard error of servers, which connectors write.
+  // Creates the folder to which connectors write the standard error of servers.
   void make_log_folder() const;
 
  private:
@@ -39,7 +39,7 @@ class Servers {
   HostCore &core_;
   HostPlugins &plugins_;
   RemotePlugins &remote_;
-  std::vector<ServerDef> running_;  // of the profile, and added by plugins
+  std::vector<ServerDef> running_;  // from the profile, and those added by plugins
 };
 
 const ServerDef *find_server(const std::vector<ServerDef> &servers, std::string_view name);

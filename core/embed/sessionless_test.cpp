@@ -1,4 +1,4 @@
-// A transport whose messages need no session: the guarantees of
+// Tests a transport whose messages need no session: the guarantees of
 // bh_host_transport.deliver_message(), and transports that know only deliver().
 #define BH_STATIC_PLUGIN
 #include <algorithm>
@@ -31,7 +31,7 @@ struct Wire {
   const bh_host *host = nullptr;
   std::vector<Sent> sent;
   std::vector<bh_session> ended;
-  std::uint64_t gone_in_send = 0;  // stream that is closed from inside send()
+  std::uint64_t gone_in_send = 0;  // the stream that is closed from inside send()
 
   const bh_host_transport *table() const {
     return static_cast<const bh_host_transport *>(host->get_ext(host->ctx, BH_EXT_HOST_TRANSPORT));
@@ -99,7 +99,7 @@ struct Delivered {
   std::uint32_t kind, flags;
 };
 
-// A gateway with that transport; commits: answers wait for the test's telemetry.
+// A gateway with that transport. With `commits`, answers wait for the test's telemetry plugin.
 struct WireWorld : World {
   FakeJudge &judge = FakeJudge::get();
   std::vector<std::string> log;
@@ -153,7 +153,7 @@ struct WireWorld : World {
     CHECK(wire.table()->session_open(wire.host->ctx, &peer, &session, nullptr) == BH_OK);
     return session;
   }
-  // Waits until so many requests are recorded and may be committed.
+  // Waits until n requests are recorded and may be committed.
   bool recorded(std::size_t n) {
     return turn_until([&] {
       const auto is_call = [](const auto &one) { return one.kind == BH_RECORD_CALL; };
@@ -188,7 +188,8 @@ TEST_CASE("a sessionless message is answered on its stream and leaves no session
   CHECK(has(wire.sent[0], R"("id":"d","error":{"code":-32601)"));
   CHECK(w.host->status().sessions == 0);
 
-  // The stream is free again; a request of a revision with sessions is not initialized.
+  // The stream number is free again. A request of a protocol revision with sessions fails because
+  // the session is not initialized.
   CHECK(w.deliver(7, R"({"jsonrpc":"2.0","id":1,"method":"tools/list"})").status == BH_OK);
   REQUIRE(wire.sent.size() == 2);
   CHECK(has(wire.sent[1], "the session is not initialized"));
@@ -214,7 +215,7 @@ TEST_CASE("sessionless messages use no session slot, and have a limit of their o
   w.begin();
   w.open();
   w.open();
-  CHECK(w.deliver(1, discover).status == BH_OK);  // held until its record is committed
+  CHECK(w.deliver(1, discover).status == BH_OK);  // the answer waits until its record is committed
   CHECK(w.deliver(2, discover).status == BH_OK);
   CHECK(wire.sent.empty());
   CHECK(w.host->status().sessions == 2);
@@ -235,7 +236,7 @@ TEST_CASE("a closed stream cancels its sessionless message") {
   CHECK(w.deliver(1, discover).status == BH_OK);
   CHECK(w.deliver(2, discover).status == BH_OK);
   w.gone(1);
-  w.gone(1);   // again
+  w.gone(1);   // a second time
   w.gone(99);  // unknown
   REQUIRE(w.recorded(2));
   w.judge.commit();
@@ -244,7 +245,7 @@ TEST_CASE("a closed stream cancels its sessionless message") {
   REQUIRE(wire.sent.size() == 1);
   CHECK(wire.sent[0].stream == 2);
 
-  // From inside send() for another message.
+  // The stream is closed from inside send() for another message.
   CHECK(w.deliver(3, discover).status == BH_OK);
   CHECK(w.deliver(4, discover).status == BH_OK);
   wire.gone_in_send = 4;
@@ -254,7 +255,7 @@ TEST_CASE("a closed stream cancels its sessionless message") {
   w.turn(20);
   CHECK(wire.sent.size() == 2);
   CHECK(wire.sent[1].stream == 3);
-  CHECK(w.deliver(4, discover).status == BH_OK);  // the number is free
+  CHECK(w.deliver(4, discover).status == BH_OK);  // the stream number is free again
 }
 
 TEST_CASE("a message that begins a session is refused as sessionless") {
@@ -265,7 +266,7 @@ TEST_CASE("a message that begins a session is refused as sessionless") {
   CHECK(wire.sent.empty());
   CHECK(w.host->status().sessions == 0);
 
-  // The same with a session, through either function.
+  // Repeats the test with a session, through either function.
   const bh_session session = w.open();
   const Delivered opened = w.deliver(WireWorld::incoming(1, initialize, nullptr, session));
   CHECK(opened.status == BH_OK);

@@ -1,5 +1,5 @@
-// Subscriptions: what the upstream receives, which clients are notified, and what remains after an
-// end.
+// Tests subscriptions: what the upstream receives, which clients are notified, and what remains
+// after a session or server has ended.
 #include <algorithm>
 #include <catch2/catch.hpp>
 #include <string>
@@ -26,7 +26,8 @@ void offer_subscriptions(World &w) {
   w.up.capabilities["a"] = R"({"tools":{},"resources":{"subscribe":true}})";
 }
 
-// Requests of this method that the newest connection to "a", or all of them, received.
+// Returns the requests of this method received by the newest connection to "a", or by all
+// connections to it.
 std::vector<std::string> sent(World &w, const std::string &method, bool every_lane = false) {
   std::vector<std::string> found;
   for (const FakeLane &lane : w.up.lanes) {
@@ -90,7 +91,7 @@ TEST_CASE("no client is notified of a subscription that the upstream has not acc
     one.end.reset();
     CHECK(sent(w, "unsubscribe").empty());
     answer(w, asked[1], refusal);
-    // No client is left, and the upstream still serves the first one.
+    // No clients are left, and the upstream still has the first subscription.
     CHECK(sent(w, "unsubscribe").size() == 1);
   }
 }
@@ -130,7 +131,7 @@ TEST_CASE("an update of a part is reported to subscribers of the whole") {
   }
   c.got.clear();
   w.up.send("a", updated("f://d/e/f"));
-  // The notifications for "f://d" and "f://d/e".
+  // These are the notifications for "f://d" and "f://d/e".
   CHECK(c.got.size() == 2);
   CHECK(std::count(c.got.begin(), c.got.end(), updated("bulkhead://a/f://d/e/f")) == 2);
   c.got.clear();
@@ -213,7 +214,7 @@ TEST_CASE("a subscription that was decided late reaches its current lane, or non
   }
   SECTION("the session has begun anew, with other connections") {
     g.initialize(R"({"sampling":{}})");
-    RawClient same(*w.host);  // keeps the view, and so the lane
+    RawClient same(*w.host);  // keeps the view and therefore the lane
     same.initialize(R"({"sampling":{}})");
     REQUIRE(w.turn_until([&] { return w.host->settled(); }));
     g.deliver(request("1", "subscribe", composed));
@@ -224,7 +225,7 @@ TEST_CASE("a subscription that was decided late reaches its current lane, or non
     CHECK(g.has("send it again"));
     CHECK(sent(w, "subscribe", true).empty());
   }
-  // The end of the session ends the rest.
+  // The remaining subscriptions end with the session.
   g.initialize(R"({"elicitation":{}})");
   w.turn(20);
 }
@@ -303,7 +304,7 @@ TEST_CASE("subscriptions end with their lane") {
   answer(w, asked);  // the call may finish
   CHECK(g.has(R"({"jsonrpc":"2.0","id":1,"result":{}})"));
   REQUIRE(w.turn_until([&] { return w.host->drained(); }));
-  // Its slot is free: another server's resource can be subscribed.
+  // The subscription slot is free, so a resource of another server can be subscribed to.
   w.up.capabilities["c"] = R"({"tools":{},"resources":{"subscribe":true}})";
   w.up.tools["c"] = R"([{"name":"z"}])";
   w.profile.servers = {server("b"), server("c")};

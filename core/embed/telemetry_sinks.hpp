@@ -1,4 +1,4 @@
-// Makes the host's telemetry plugins the receivers of the router's records.
+// Registers the host's telemetry plugins as receivers of the router's records.
 #pragma once
 
 #include <string>
@@ -10,12 +10,12 @@ namespace bulkhead {
 
 class TelemetrySinks final : public link::TelemetryEvents {
  public:
-  // `parts`: the telemetry plugins.
+  // `parts` contains the telemetry plugins.
   TelemetrySinks(HostCore &core, const Parts &parts) : core_(core), parts_(parts) {}
 
-  // Connects the started plugins with the recorder. Call it once.
+  // Connects the started plugins to the recorder. Called once.
   void use();
-  // Flushes the recorder. True: all records were accepted, or there is no receiver.
+  // Flushes the recorder. Returns true if all records were accepted or there is no receiver.
   bool idle();
 
  private:

@@ -1,5 +1,5 @@
-// A client may do anything inside a notification, such as connecting other clients: those present
-// at the start are notified, once each.
+// Tests that a client may do anything inside a notification, such as connecting other clients. The
+// clients that are present at the start are each notified once.
 #include <algorithm>
 #include <catch2/catch.hpp>
 #include <memory>
@@ -21,12 +21,12 @@ std::size_t count(const Client &c, std::string_view what) {
                     [&](const std::string &m) { return m.find(what) != std::string::npos; }));
 }
 
-// When `c` receives this, once: connects many more clients, of every kind.
+// The first time that `c` receives `when`, connects many more clients of every type.
 void bring_others(World &w, Client &c, std::string_view when,
                   std::vector<std::unique_ptr<Client>> &others) {
   c.on_message = [&w, &c, when, &others] {
     if (c.got.back().find(when) == std::string::npos) return;
-    const auto once = std::exchange(c.on_message, nullptr);  // the function that is running
+    const auto once = std::exchange(c.on_message, nullptr);  // keeps the running function alive
     for (const char *caps : {"{}", R"({"sampling":{}})", R"({"elicitation":{}})",
                              R"({"sampling":{},"elicitation":{}})", R"({"sampling":{"tools":{}}})",
                              R"({"sampling":{"context":{}}})"}) {

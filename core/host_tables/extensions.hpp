@@ -1,10 +1,10 @@
-// The host's side of the extensions, made from a class: each function finds the receiver of its
-// plugin by ctx and calls a member of it. Functions that the ABI tags [any] are posted to the event
-// loop if they come from another thread; what is posted owns its data.
+// The host side of the extensions, generated from a class: each function finds the receiver of its
+// plugin by ctx and calls a member of the receiver. Functions that the ABI tags [any] are posted to
+// the event loop if they are called on another thread; a posted function owns its data.
 //
 // Receiver: a class with `static R of(void *ctx)`, which returns a reference or a small value, and
-// the members that the tables name; every host has one of its own. Calls are direct: no virtual
-// function, no allocation except for what is posted.
+// the members that the tables name. Every host has its own receiver class. Calls are direct: there
+// are no virtual functions, and memory is allocated only for posted functions.
 #pragma once
 
 #include <cstdint>
@@ -27,7 +27,7 @@
 
 namespace bulkhead::host_tables {
 
-// Runs f(receiver) on the loop's thread in a later turn. Receiver: reactor(), owner() (for
+// Runs f(receiver) on the reactor thread in a later turn. Receiver: reactor(), owner() (for
 // Reactor::forget()).
 template <class Receiver, class F>
 bh_status post(void *ctx, F f) {
@@ -36,7 +36,8 @@ bh_status post(void *ctx, F f) {
                     [ctx, f = std::move(f)] { f(Receiver::of(ctx)); });
 }
 
-// The same, at once on the loop's thread. Receiver: on_loop_thread(), too.
+// The same, but runs f immediately if called on the reactor thread. Receiver: also
+// on_loop_thread().
 template <class Receiver, class F>
 bh_status on_loop(void *ctx, F f) {
   auto &&receiver = Receiver::of(ctx);
@@ -67,7 +68,7 @@ struct TransportTable {
   static bh_status deliver_message(void *ctx, const bh_incoming *message, bh_delivery *out) {
     return Receiver::of(ctx).deliver_message(*message, out);
   }
-  // For transports built before minor 2.
+  // For transports built against a minor version before 2.
   static bh_status deliver(void *ctx, bh_session session, std::uint64_t stream, bh_str message,
                            bh_delivery *out) {
     if (session == 0) return BH_STALE;
@@ -200,9 +201,9 @@ struct EventTable {
   }
 };
 
-// Always posted: a policy may call these from inside the question that they answer.
-// Receiver: static copy(const bh_verdict &), which owns its texts; policy_decided(number, copy),
-// policy_filtered(question, listed), policy_changed().
+// Always posted: a policy may call these functions from inside the request that they answer.
+// Receiver: static copy(const bh_verdict &), which returns a copy that owns its texts;
+// policy_decided(number, copy), policy_filtered(question, listed), policy_changed().
 template <class Receiver>
 struct PolicyTable {
   static constexpr std::string_view id = BH_EXT_HOST_POLICY;
@@ -227,7 +228,8 @@ struct PolicyTable {
   }
 };
 
-// Always posted: batch() may call it, and the calls that wait for it may offer more records.
+// Always posted: batch() may call this function, and calls waiting for the commit may offer more
+// records.
 // Receiver: records_committed(below).
 template <class Receiver>
 struct TelemetryTable {
@@ -243,7 +245,7 @@ struct TelemetryTable {
 };
 
 // Receiver: http_service(void **self) -> const bh_http_service *; static http_missing: the error
-// text if there is none.
+// message if there is none.
 template <class Receiver>
 struct HttpTable {
   static constexpr std::string_view id = BH_EXT_HOST_HTTP;

@@ -1,5 +1,5 @@
-// The extension tables that one host offers. Each host has its own set, so that the limits in a
-// table are those of its host; a host leaves an extension out by not naming it.
+// The extension tables that one host provides. Each host has its own set because the tables contain
+// the host's limits. A host does not provide the extensions that it does not list.
 #pragma once
 
 #include <string_view>
@@ -8,16 +8,16 @@
 
 namespace bulkhead::host_tables {
 
-// Tables: classes of extensions.hpp.
+// Tables: classes from extensions.hpp.
 template <class... Tables>
 class TableSet : private Tables... {
  public:
-  // `limits` outlive this and the plugins that have got a table.
+  // `limits` must outlive this object and all plugins that have received a table.
   explicit TableSet(const bh_limits &limits) noexcept : Tables(limits)... {}
   TableSet(const TableSet &) = delete;
   TableSet &operator=(const TableSet &) = delete;
 
-  // Null: not offered.
+  // Returns null if the extension is not provided.
   const void *find(std::string_view id) const noexcept {
     const void *found = nullptr;
     static_cast<void>(((id == Tables::id && (found = &this->Tables::table, true)) || ...));

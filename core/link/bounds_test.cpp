@@ -1,4 +1,4 @@
-// Limits that one end of a link enforces if the other process is compromised.
+// Tests the limits that one end of a link enforces if the other process is compromised.
 #include <catch2/catch.hpp>
 
 #include <fcntl.h>
@@ -27,7 +27,7 @@ struct Loop {
   }
 };
 
-// The other end: keeps the kinds and codes of incoming frames.
+// The other end of a socket; stores the kinds and codes of incoming frames.
 struct Peer final : Channel::Receiver {
   std::vector<Frame> got;
   std::vector<OwnedFd> fds;
@@ -116,7 +116,7 @@ TEST_CASE("incoming frames have a limit of their own") {
 TEST_CASE("a lane closes in time even if the server stub never reports lane_closed") {
   Loop loop;
   Heard heard;
-  const bh_limits limits = limits_for_tests();  // no grace
+  const bh_limits limits = limits_for_tests();  // no grace period
   ClientStub client(*loop.reactor, "compartment", limits, heard);
   Ends ends = pair();
   Peer server(*loop.reactor, std::move(ends.two));
@@ -170,7 +170,7 @@ TEST_CASE("lanes and calls of a compromised client stub are limited") {
   Frame open;
   open.kind = lane_open;
   std::vector<std::unique_ptr<Peer>> peers;
-  // Both ends of each lane are in this process.
+  // Both ends of each lane are in this process, so it needs many descriptors.
   rlimit files{};
   REQUIRE(::getrlimit(RLIMIT_NOFILE, &files) == 0);
   files.rlim_cur = files.rlim_max;

@@ -17,20 +17,20 @@ namespace bulkhead::link {
 namespace {
 
 constexpr std::size_t scratch_bytes = 256u << 10;
-constexpr std::size_t large_payload = 16u << 10;  // not worth a copy into the queue
-constexpr std::size_t max_fds_waiting = 64;       // received before their frames
-constexpr std::size_t max_parts = 64;             // of one gathering write
+constexpr std::size_t large_payload = 16u << 10;  // not worth copying into the queue
+constexpr std::size_t max_fds_waiting = 64;       // descriptors received before their frames
+constexpr std::size_t max_parts = 64;             // in one gathering write
 constexpr std::uint64_t retry_ms = 50;
 
-// A resource of the kernel is exhausted for which the other end is not responsible, such as
-// descriptors in flight, which are counted per user.
+// A kernel resource is exhausted, for which the other end is not responsible. Descriptors in
+// flight, for example, are counted per user.
 bool is_shortage(int error) {
   return error == ETOOMANYREFS || error == ENOBUFS || error == ENOMEM;
 }
 
-// Handlers never nest, so one buffer serves all channels of a thread. It is not freed with its
-// thread: few threads have channels, and registering a thread-exit destructor takes the dynamic
-// linker's lock, which a plugin holds forever if its static constructors hang.
+// Handlers never nest, so one buffer serves all channels of a thread. The buffer is not freed when
+// its thread ends: few threads have channels, and registering a thread-exit destructor takes the
+// dynamic linker's lock, which a plugin holds forever if its static constructors hang.
 char *scratch() {
   static std::mutex mutex;
   static auto *const all = new std::vector<std::unique_ptr<char[]>>;
@@ -42,7 +42,8 @@ char *scratch() {
   return mine;
 }
 
-// One sendmsg; a descriptor goes with its first byte. Returns what sendmsg returns.
+// Performs one sendmsg(), in which the descriptor is attached to the first byte. Returns the result
+// of sendmsg().
 ssize_t send_once(int socket, iovec *parts, std::size_t count, int fd) {
   msghdr message{};
   message.msg_iov = parts;
@@ -105,7 +106,7 @@ Channel::~Channel() {
   reactor_.forget(this);
 }
 
-// ---- out -------------------------------------------------------------------------------------
+// ---- outgoing frames -------------------------------------------------------------------------
 
 bh_status Channel::send(Frame frame, std::string_view payload, int fd) {
   const bh_str part{payload.data(), payload.size()};
@@ -143,7 +144,7 @@ bh_status Channel::send(Frame frame, const bh_str *parts, std::uint32_t count, i
         left -= skip;
         out_.append(static_cast<char *>(vector[i].iov_base) + skip, vector[i].iov_len - skip);
       }
-      if (queued() > 0) want_write(true);  // a broken socket is reported by the loop
+      if (queued() > 0) want_write(true);  // the event loop reports a broken socket
       return BH_OK;
     }
   }
@@ -180,7 +181,8 @@ void Channel::flush() {
   if (shortage) try_later();
 }
 
-// Retries after a delay. The socket stays writable, so waiting for that event would be a busy loop.
+// Retries after a delay. The socket stays writable, so waiting for a write event would be a busy
+// loop.
 void Channel::try_later() {
   if (retry_timer_ != 0) return;
   retry_timer_ = reactor_.timer_start(this, retry_ms, bh::callback(this, [](Channel &self) {
@@ -189,7 +191,7 @@ void Channel::try_later() {
                                       }));
 }
 
-// Writes up to the next descriptor, which must be sent with the first byte of its own frame.
+// Writes data up to the next descriptor, which must be sent with the first byte of its own frame.
 bool Channel::write_some() {
   std::size_t bytes = queued();
   int fd = -1;
@@ -203,7 +205,7 @@ bool Channel::write_some() {
   }
   iovec part{out_.data() + out_at_, bytes};
   const ssize_t sent = send_once(socket_.get(), &part, 1, fd);
-  if (sent < 0) return false;  // full, or broken: then the loop reports it
+  if (sent < 0) return false;  // full or broken; the event loop reports a broken socket
   if (fd >= 0) out_fds_.pop_front();
   out_at_ += static_cast<std::size_t>(sent);
   sent_ += static_cast<std::uint64_t>(sent);
@@ -216,7 +218,7 @@ void Channel::want_write(bool on) {
   reactor_.modify(watch_, on ? BH_FD_READ | BH_FD_WRITE : BH_FD_READ);
 }
 
-// ---- in --------------------------------------------------------------------------------------
+// ---- incoming frames -------------------------------------------------------------------------
 
 void Channel::on_event(std::uint32_t events) {
   if ((events & BH_FD_WRITE) != 0) flush();
@@ -270,13 +272,13 @@ void Channel::read() {
   std::string whole = std::move(in_);
   in_.clear();
   if (take_frames(whole, &used)) {
-    if (used == whole.size()) return;  // and the memory of a large frame is freed
+    if (used == whole.size()) return;  // this also frees the memory of a large frame
     whole.erase(0, used);
     in_ = std::move(whole);
   }
 }
 
-// False: the channel was destroyed or closed, and *used is invalid.
+// Returns false if the channel was destroyed or closed; *used is then invalid.
 bool Channel::take_frames(std::string_view bytes, std::size_t *used) {
   const std::shared_ptr<bool> alive = alive_;  // a receiver may destroy the channel
   while (bytes.size() - *used >= sizeof(Frame)) {

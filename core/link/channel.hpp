@@ -1,9 +1,9 @@
-// One end of a socket pair between two processes of this program. Carries frames in both
-// directions, with descriptors attached. Both ends are the same program on the same machine, so the
-// header is in host byte order. Incoming frames are validated all the same: the other process may
-// be compromised.
+// One end of a socket pair between two processes of this program. It carries frames in both
+// directions, optionally with descriptors attached. Both ends run the same program on the same
+// machine, so the header is in host byte order. Incoming frames are nevertheless validated because
+// the other process may be compromised.
 //
-// Owner: its creator. Thread: the reactor's.
+// Owner: its creator. Runs on the reactor thread.
 #pragma once
 
 #include <cstdint>
@@ -24,9 +24,8 @@ struct Frame {
   std::uint32_t bytes = 0;  // length of the payload that follows; set by send()
   std::uint16_t kind = 0;
   std::uint16_t has_fd = 0;  // 1: a descriptor is attached; set by send()
-  std::uint32_t plugin =
-      0;                   // server stub to client stub: a number that plugin_named has given an id
-  std::uint32_t code = 0;  // a status, a message kind or flags, depending on `kind`
+  std::uint32_t plugin = 0;  // server stub to client stub: number assigned by plugin_named
+  std::uint32_t code = 0;    // a status, a message kind or flags, depending on `kind`
   std::uint64_t exchange = 0;
   std::uint64_t value = 0;  // a deadline or a delay, depending on `kind`
 };
@@ -37,35 +36,37 @@ class Channel {
   class Receiver {
    public:
     virtual ~Receiver() = default;
-    // Receives one frame. The payload is borrowed; the receiver owns fd. May destroy the channel.
+    // Receives one frame. The payload is borrowed; the receiver owns fd. The receiver may destroy
+    // the channel.
     virtual void frame(Channel &channel, const Frame &frame, std::string_view payload,
                        OwnedFd fd) = 0;
-    // The other end closed the socket or violated the protocol (`reason`). Called once; may destroy
-    // the channel.
+    // The other end closed the socket or violated the protocol; `reason` contains the cause. Called
+    // only once; the receiver may destroy the channel.
     virtual void closed(Channel &channel, std::string_view reason) = 0;
   };
 
   static constexpr std::size_t max_fds_queued = 1024;
 
-  // A frame larger than max_frame bytes is a protocol violation. send() refuses a frame if more
-  // than max_queue bytes or max_fds_queued descriptors would wait for the other end to read; an
-  // empty queue takes any frame. with_fds: incoming descriptors are accepted.
+  // An incoming frame larger than max_frame bytes is a protocol violation. send() rejects a frame
+  // if more than max_queue bytes or max_fds_queued descriptors would be pending; an empty queue
+  // accepts any frame. with_fds: incoming descriptors are accepted.
   Channel(Reactor &reactor, OwnedFd socket, Receiver &receiver, std::uint64_t max_frame,
           std::uint64_t max_queue, bool with_fds);
   ~Channel();
   Channel(const Channel &) = delete;
   Channel &operator=(const Channel &) = delete;
 
-  // Sets the limit of incoming frames, instead of max_frame. Call it before the first turn.
+  // Sets the limit for incoming frames, which replaces max_frame. Must be called before the first
+  // turn.
   void accept(std::uint64_t max_frame) { max_frame_in_ = max_frame; }
 
-  // Queues a frame. The frames of one turn are written at its end in one system call; a large
-  // payload is written immediately. `fd` (-1: none) is duplicated by the kernel; the caller keeps
-  // its own. BH_E_LIMIT: the queue is full and the frame was not accepted. BH_STALE: the other end
-  // has closed.
+  // Queues a frame. All frames of one turn are written at its end with one system call; a large
+  // payload is written immediately. `fd` (-1: none) is duplicated by the kernel, and the caller
+  // keeps its own descriptor. Returns BH_E_LIMIT if the queue is full and the frame was not
+  // accepted, or BH_STALE if the other end has closed the socket.
   bh_status send(Frame frame, const bh_str *parts, std::uint32_t count, int fd = -1);
   bh_status send(Frame frame, std::string_view payload = {}, int fd = -1);
-  // Writes the queue immediately; for use before a process ends.
+  // Writes the queue immediately; used before a process ends.
   void flush();
   bool open() const noexcept { return static_cast<bool>(socket_); }
   std::uint64_t queued() const noexcept { return out_.size() - out_at_; }
@@ -81,7 +82,7 @@ class Channel {
   void fail(std::string_view reason);
 
   struct WaitingFd {
-    std::uint64_t at;  // offset in the stream of the frame it belongs to
+    std::uint64_t at;  // stream offset of the frame to which it belongs
     OwnedFd fd;
   };
 
@@ -95,7 +96,7 @@ class Channel {
   std::string in_;  // an incomplete frame
   std::string out_;
   std::size_t out_at_ = 0;
-  std::uint64_t sent_ = 0;  // total of bytes written
+  std::uint64_t sent_ = 0;  // total number of bytes written
   std::deque<WaitingFd> out_fds_;
   std::deque<OwnedFd> in_fds_;
   bool flush_waits_ = false;

@@ -40,10 +40,10 @@ bh_status send_behind(Channel &channel, const Frame &frame, std::string_view arc
 struct ClientStub::Plugin {
   ClientStub *stub = nullptr;
   std::string id;
-  std::optional<std::uint32_t> number;  // on the current trunk, once it is named there
+  std::optional<std::uint32_t> number;  // on the current trunk, once it has been assigned
   std::string failure;
   bool listed = false;
-  std::uint32_t features = 0;  // known once all lists have arrived
+  std::uint32_t features = 0;  // valid once all lists have arrived
   struct List {
     bool has = false;
     std::string json;
@@ -58,7 +58,7 @@ struct ClientStub::Lane final : Channel::Receiver {
   std::string server;
   std::uint64_t connect_timeout_ms = 0;
   std::unique_ptr<Channel> channel;
-  OwnedFd server_end;  // until it is transferred
+  OwnedFd server_end;  // until it is sent to the server stub
   bool down = false, closing = false;
   std::uint64_t close_timer = 0;
 
@@ -132,7 +132,7 @@ void ClientStub::attach(OwnedFd trunk) {
   send_waiting();
 }
 
-// False: too many calls wait.
+// Returns false if too many calls are pending.
 bool ClientStub::wait(const Frame &frame, std::string_view payload) {
   if (waiting_.size() >= max_waiting ||
       waiting_bytes_ + payload.size() > limits_.write_queue_bytes) {
@@ -175,7 +175,7 @@ void ClientStub::give_up(const std::string &reason) {
   fail_waiting({BH_E_UNAVAILABLE, gave_up_});
 }
 
-// Marks the current process as ending: it gets no further call; new calls wait for the next
+// Marks the current process as ending: it receives no more calls, and new calls wait for the next
 // process.
 void ClientStub::retire_trunk() {
   for (auto &[id, plugin] : plugins_) plugin->number.reset();
@@ -203,8 +203,8 @@ void ClientStub::fail_calls(Trunk &trunk, std::string_view reason) {
   for (const bh_call call : std::exchange(trunk.calls, {})) events_.call_failed(call, error);
 }
 
-// The lanes' own sockets report the same, unless the other process lives and only its trunk is
-// broken.
+// The lanes' own sockets usually report the loss as well, but not if the other process is still
+// running and only its trunk is broken.
 void ClientStub::lose_lanes(const Error &error) {
   std::vector<Lane *> open;
   for (auto &[lane, owned] : lanes_) {
@@ -243,7 +243,7 @@ void ClientStub::on_trunk(Trunk &trunk, const Frame &frame, std::string_view pay
       return;
     }
     default:
-      // The lists of an ending process are ignored.
+      // Lists from a process that is ending are ignored.
       if (&trunk == trunk_.get()) on_plugin(frame, payload);
       return;
   }
@@ -310,7 +310,8 @@ void ClientStub::on_refused(Trunk &trunk, const Frame &frame, std::string_view p
   events_.call_failed(frame.exchange, {static_cast<bh_status>(frame.code), std::string(payload)});
 }
 
-// The process that refused the call is being replaced and has not begun it.
+// Retries a call on the next process. The process that refused the call is being replaced and has
+// not started it.
 void ClientStub::begin_again(const Frame &refused, std::string_view payload) {
   Frame again;
   again.kind = FrameKind::call_begin;
@@ -356,8 +357,8 @@ ClientStub::Plugin *ClientStub::find(std::uint32_t number) {
   return at == plugins_.end() ? nullptr : at->second.get();
 }
 
-// The other process may have plugins that this one does not know yet: after a reload it is often
-// ready first. Lists of an unknown plugin are dropped, and requested once it is known here.
+// The other process may have plugins that are still unknown here: after a reload, it is often ready
+// first. Lists of an unknown plugin are dropped, and requested once the plugin is known here.
 void ClientStub::name(std::uint32_t number, std::string_view id) {
   if (Plugin *other = find(number)) other->number.reset();
   const auto at = plugins_.find(id);
@@ -393,7 +394,7 @@ void *ClientStub::fresh_tools(const std::string &id) {
   return &fresh;
 }
 
-// ---- the tables ------------------------------------------------------------------------------
+// ---- tables ----------------------------------------------------------------------------------
 
 struct ClientStubFunctions {
   using Plugin = ClientStub::Plugin;
@@ -464,11 +465,11 @@ struct ClientStubFunctions {
     lane.closing = true;
     Frame frame;
     frame.kind = FrameKind::lane_close;
-    // A lane that was never transferred, or whose socket is closed, is already down.
+    // A lane that was never transferred or whose socket is closed is already down.
     ClientStub &stub = *lane.stub;
     if (lane.server_end || lane.channel->send(frame) != BH_OK) return stub.end_lane(lane);
-    // A child gets its grace period twice: for the closed stdin and for SIGTERM. If lane_closed has
-    // not arrived by then, the lane counts as closed.
+    // A child gets the grace period twice: after stdin is closed and after SIGTERM. If lane_closed
+    // has not arrived by then, the lane is treated as closed.
     lane.close_timer = stub.reactor_.timer_start(
         &stub, 2 * stub.limits_.shutdown_grace_ms + close_margin_ms,
         bh::callback(&lane, [](Lane &late) { late.stub->end_lane(late); }));

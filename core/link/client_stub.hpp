@@ -1,10 +1,11 @@
-// The client stub of a link: makes the plugins of another process look to the router like local
-// ones.
+// The client stub of a link: makes the plugins of another process appear to the router as local
+// plugins.
 //
-// Lanes may be opened while the other process is being started or restarted: messages wait in the
-// lane's own socket, and its server end is transferred as soon as there is a trunk.
+// Lanes may be opened while the other process is being started or restarted. Messages are queued in
+// the lane's own socket, and the server end of the socket is transferred as soon as there is a
+// trunk.
 //
-// Owner: the Host. Thread: the reactor's.
+// Owner: the Host. Runs on the reactor thread.
 #pragma once
 
 #include <array>
@@ -24,7 +25,7 @@
 
 namespace bulkhead::link {
 
-// Events that the router receives.
+// Events for the router.
 class ClientStubEvents {
  public:
   virtual ~ClientStubEvents() = default;
@@ -36,40 +37,44 @@ class ClientStubEvents {
   virtual void call_failed(bh_call call, const Error &error) = 0;
   virtual void call_progress(bh_call call, double progress, double total,
                              std::string_view message) = 0;
-  // An event for the session database; kind: BH_RECORD_NET and so on.
+  // Receives an event for the session database; `kind` is BH_RECORD_NET etc.
   virtual void call_event(bh_call call, std::uint32_t kind, std::string_view detail) = 0;
-  // `plugin`: the tools plugin's instance id.
+  // `plugin` is the instance id of the tools plugin.
   virtual void tools_changed(const std::string &plugin, std::uint32_t kind) = 0;
-  // The plugin has sent all its lists after a start or restart: it has no subscriptions.
+  // The plugin has sent all its lists after a start or restart. It has no subscriptions at this
+  // point.
   virtual void tools_began(const std::string &plugin) = 0;
   virtual void resource_updated(const std::string &plugin, std::string_view uri) = 0;
 };
 
 class ClientStub {
  public:
-  // `compartment` appears in messages only. limits: message_bytes limits a frame, write_queue_bytes
-  // a queue.
+  // `compartment` is used only in messages. In `limits`, message_bytes limits a frame and
+  // write_queue_bytes limits a queue.
   ClientStub(Reactor &reactor, std::string compartment, const bh_limits &limits,
              ClientStubEvents &events);
   ~ClientStub();
   ClientStub(const ClientStub &) = delete;
   ClientStub &operator=(const ClientStub &) = delete;
 
-  // Connects a started or restarted process. The previous process may still answer calls that it
-  // has begun, until its own trunk ends.
+  // Connects a started or restarted process. Until its own trunk ends, the previous process may
+  // still answer calls that it has started.
   void attach(OwnedFd trunk);
-  // The process will not be started: lanes and calls fail with this reason until attach().
+  // The process will not be restarted. Lanes and calls fail with this reason until attach() is
+  // called.
   void give_up(const std::string &reason);
 
-  // Tables and `self` of the other process's plugin with that instance id, whether or not it is
-  // there now; they live as long as this. Its process refuses what is for a plugin that it has not.
+  // The tables and `self` for the plugin with that instance id in the other process, whether or not
+  // it exists at the moment. They are valid as long as this object. The other process rejects
+  // messages for plugins that it does not have.
   static const bh_connector &connector() noexcept;
   static const bh_tools &tools() noexcept;
   void *plugin(const std::string &id);
-  // Like plugin(), for a tools plugin that is new or was recreated: its former lists are discarded
-  // and requested again.
+  // Like plugin(), for a tools plugin that is new or was recreated. The previous lists are
+  // discarded and requested again.
   void *fresh_tools(const std::string &id);
-  // Why that plugin has failed; empty if it works or its state is not known yet.
+  // Returns the reason why that plugin failed, or an empty string if it works or its state is not
+  // known yet.
   std::string_view failure(const std::string &id) const;
 
  private:
@@ -103,14 +108,15 @@ class ClientStub {
   const bh_limits &limits_;
   ClientStubEvents &events_;
   std::unique_ptr<Trunk> trunk_;
-  // Trunks of ending processes, oldest first: they deliver answers and get no new calls.
+  // Trunks of processes that are ending, oldest first. They deliver answers but receive no new
+  // calls.
   static constexpr std::size_t max_ending = 4;
   std::deque<std::unique_ptr<Trunk>> ending_;
   std::string gave_up_;
-  std::map<std::string, std::unique_ptr<Plugin>, std::less<>> plugins_;  // by id
+  std::map<std::string, std::unique_ptr<Plugin>, std::less<>> plugins_;  // keyed by id
   std::unordered_map<Lane *, std::unique_ptr<Lane>> lanes_;
-  // Calls that wait for the next process, in order, none of them begun. Limits: max_waiting calls,
-  // write_queue_bytes bytes.
+  // Calls that wait for the next process, in order; none of them has been started. Limits:
+  // max_waiting calls, write_queue_bytes bytes.
   static constexpr std::size_t max_waiting = 1024;
   struct Waiting {
     Frame frame;

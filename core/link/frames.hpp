@@ -1,7 +1,8 @@
 // Frames on the sockets of one link. A link forwards the tables of bh.connector/1 and bh.tools/1,
 // or of one bh.policy/1 or bh.telemetry/1, to plugins in another process. The *client stub* is in
-// the router's process, the *server stub* in the plugins'. A link has one trunk, and one more
-// socket per lane, created by the client stub, so that a large message delays its own server only.
+// the router's process and the *server stub* in the plugins' process. A link has one trunk plus one
+// socket per lane, which the client stub creates so that a large message delays only its own
+// server.
 #pragma once
 
 #include <cstddef>
@@ -12,30 +13,31 @@
 namespace bulkhead::link {
 
 enum FrameKind : std::uint16_t {
-  // Trunk, client stub to server stub. Plugins are named by their instance ids: during a reload
-  // this end may still talk to the previous process, where a number belongs to another plugin.
-  lane_open = 1,  // fd: the lane's socket; payload: archived LaneText; value: connect time-out, ms
+  // Trunk, client stub to server stub. These frames identify plugins by instance id: during a
+  // reload, the client stub may still be connected to the previous process, in which a number
+  // belongs to another plugin.
+  lane_open = 1,  // fd: the lane's socket; payload: archived LaneText; value: connect timeout, ms
   call_begin,     // exchange; code: flags; value: deadline; payload: archived CallText
   call_cancel,    // exchange
-  tools_wanted,  // payload: a plugin's id; answered with plugin_named and its lists, if it is there
-  calls_ended,   // the answer to calls_draining: no further frame but call_cancel follows
+  tools_wanted,   // payload: a plugin's id; if it exists, answered by plugin_named and its lists
+  calls_ended,    // answers calls_draining: only call_cancel frames follow
 
   // Trunk, server stub to client stub. `plugin` is the number that this trunk has assigned to a
   // plugin's id.
   plugin_named = 15,  // payload: the id
   tools_list,         // code: list kind; value: 1 if the plugin has such items; payload: JSON array
-  tools_listed,       // all four have come; from now on changes come by tools_list + tools_changed;
-                      // code: BH_TOOLS_... bits
+  tools_listed,       // all four lists have been sent; later changes are sent as tools_list +
+                      // tools_changed; code: BH_TOOLS_... bits
   tools_changed,      // code: list kind
   call_complete,      // exchange; code: result kind; payload: JSON
   call_refused,       // exchange; code: status; payload: text
   call_progress,      // exchange; payload: archived Progress
-  call_event,         // exchange; code: BH_RECORD_...; payload: JSON, for the record
+  call_event,         // exchange; code: BH_RECORD_...; payload: JSON, to be recorded
   plugin_failed,      // payload: the reason; this plugin stays unavailable
   resource_updated,   // payload: URI
-  calls_draining,     // this process ends once its calls have ended; answered with calls_ended
+  calls_draining,     // this process ends once its calls have ended; answered by calls_ended
 
-  // A lane's socket, client stub to server stub.
+  // Lane socket, client stub to server stub.
   lane_send = 32,   // code: see lane_code(); value: deadline; exchange; payload: the message
   lane_initialize,  // the same, with BH_LANE_INITIALIZE
   lane_repeatable,  // the same, with BH_LANE_REPEATABLE
@@ -43,41 +45,41 @@ enum FrameKind : std::uint16_t {
   lane_abandon,     // exchange
   lane_close,
 
-  // A lane's socket, server stub to client stub.
+  // Lane socket, server stub to client stub.
   lane_message = 48,  // exchange; payload
   lane_failed,        // exchange; code: status; value: retry after, ms; payload: text
   lane_down,          // code: status; value: retry after, ms; payload: text
   lane_closed,
 
-  // A policy's trunk, client stub to server stub. exchange: the number that is asked under, and
-  // answered.
-  policy_decide = 64,  // payload: archived PolicyText of `value` bytes, then the arguments
-  policy_observe,      // the same, then the result
-  policy_filter,       // the same, then nothing
+  // Policy trunk, client stub to server stub. `exchange` is the number of the request and of its
+  // answer.
+  policy_decide = 64,  // payload: archived PolicyText of `value` bytes, followed by the arguments
+  policy_observe,      // the same, followed by the result
+  policy_filter,       // the same, without text
   policy_forget,       // the answer is no longer needed
 
-  // A policy's trunk, server stub to client stub.
-  policy_needs = 80,  // first; code: BH_POLICY_... bits. Or plugin_failed
-  policy_waits,       // the plugin has seen the question and answers later
-  policy_verdict,     // code: BH_VERDICT_...; payload: archived VerdictText of `value` bytes, then
-                      // the rewritten text
-  policy_refused,     // payload: why there is no verdict
-  policy_filtered,    // code: 1: list it
-  policy_changed,     // the rules have changed
+  // Policy trunk, server stub to client stub.
+  policy_needs = 80,  // sent first; code: BH_POLICY_... bits. Or plugin_failed
+  policy_waits,       // the plugin has received the request and answers later
+  policy_verdict,  // code: BH_VERDICT_...; payload: archived VerdictText of `value` bytes, followed
+                   // by the rewritten text
+  policy_refused,  // payload: the reason why there is no verdict
+  policy_filtered,  // code: 1 to list the item
+  policy_changed,   // the rules have changed
 
-  // A telemetry plugin's trunk, client stub to server stub.
-  telemetry_batch = 96,  // code: how many; payload: that many archived RecordText
+  // Telemetry trunk, client stub to server stub.
+  telemetry_batch = 96,  // code: number of records; payload: that many archived RecordText
 
-  // A telemetry plugin's trunk, server stub to client stub. telemetry_taken also shows that the
-  // process is alive: records below the number `exchange` are accepted (0: none), or committed if
-  // the plugin commits. plugin_failed may be sent instead.
+  // Telemetry trunk, server stub to client stub. telemetry_taken means that records below the
+  // number `exchange` (0: none) are accepted, or committed if the plugin commits. It also shows
+  // that the process is alive. plugin_failed may be sent instead.
   telemetry_taken = 112,
-  telemetry_needs,    // the first frame, or plugin_failed; code: BH_TELEMETRY_... bits
+  telemetry_needs,    // sent first, unless plugin_failed is; code: BH_TELEMETRY_... bits
   telemetry_counters  // payload: archived CountersText; sent when a counter has changed
 };
 
-// The code of a lane message: its kind, and the length of the archived HeadersText at the start of
-// the payload.
+// The code of a lane message consists of its kind and the length of the archived HeadersText at the
+// start of the payload.
 constexpr std::uint32_t lane_code(std::uint32_t kind, std::size_t header_bytes) noexcept {
   return (kind & 0xFF) | static_cast<std::uint32_t>(header_bytes) << 8;
 }
@@ -88,10 +90,10 @@ constexpr std::uint32_t header_bytes(std::uint32_t code) noexcept {
   return code >> 8;
 }
 
-// Limit of a policy frame's part that is not the client's message.
+// Size limit for the part of a policy frame that is not the client's message.
 inline constexpr std::uint64_t max_head_bytes = 256u << 10;
 
-// Limit of archived headers: two lengths per header, and their count.
+// Size limit for archived headers: two lengths per header, and the number of headers.
 inline constexpr std::uint32_t max_header_bytes = BH_HEADER_BYTES + BH_HEADER_COUNT * 8 + 4;
 
 }  // namespace bulkhead::link

@@ -1,4 +1,4 @@
-// Headers of messages over a link, from a correct and from a compromised client stub.
+// Tests message headers on a link, sent by a correct and by a compromised client stub.
 #include <catch2/catch.hpp>
 
 #include <functional>
@@ -26,7 +26,7 @@ struct Got {
   Pairs headers;
 };
 
-// A connector that keeps the messages it receives.
+// A connector that stores the messages it receives.
 struct Wire {
   std::vector<Got> got;
   static bh_status open(void *, bh_lane, const bh_lane_info *, void **out, bh_error *) {
@@ -62,7 +62,7 @@ struct Heard final : ClientStubEvents {
   void resource_updated(const std::string &, std::string_view) override {}
 };
 
-// Keeps the frames of a server stub; the test plays the client stub.
+// Stores the frames of a server stub; the test acts as the client stub.
 struct Frames final : Channel::Receiver {
   std::vector<std::pair<Frame, std::string>> got;
   bool ended = false;
@@ -140,7 +140,7 @@ TEST_CASE("headers cross a link with their own message only") {
   const Pairs some = {{"Mcp-Method", "tools/call"}, {"Mcp-Param-Empty", ""}};
   CHECK(send(1, BH_LANE_INITIALIZE, "{1}", some) == BH_OK);
   CHECK(send(2, BH_LANE_REPEATABLE, "{2}", {}) == BH_OK);
-  // The largest message with the most headers.
+  // The largest message with the maximum number of headers.
   const std::string large(link.limits.message_bytes, 'm');
   Pairs most(BH_HEADER_COUNT,
              {"Mcp-Param-A", std::string(BH_HEADER_BYTES / BH_HEADER_COUNT - 11, 'v')});
@@ -158,7 +158,7 @@ TEST_CASE("headers cross a link with their own message only") {
   CHECK(got[2].flags == 0);
   CHECK(got[2].headers == most);
 
-  // Invalid headers are refused by the sending end.
+  // The sending end rejects invalid headers.
   bh_error error = bh::make_error();
   most.emplace_back("Mcp-Name", "x");
   CHECK(send(4, 0, "{}", most, &error) == BH_E_INVALID);

@@ -1,4 +1,4 @@
-// Both ends of a policy's and a telemetry plugin's link; the test plays the other end.
+// Tests both ends of a policy link and of a telemetry link; the test acts as the opposite end.
 #include <catch2/catch.hpp>
 
 #include <sys/socket.h>
@@ -39,7 +39,7 @@ struct Loop {
   }
 };
 
-// The other end: keeps incoming frames and sends those that the test gives it.
+// The opposite end: stores incoming frames and sends frames on behalf of the test.
 struct Peer final : Channel::Receiver {
   struct Got {
     Frame frame;
@@ -198,7 +198,7 @@ TEST_CASE("client stub: unexpected answers and answers of another kind are dropp
   w.turn();
   CHECK(w.heard.said.empty());
   w.client.unanswered(1, false);
-  w.peer.verdict(1, BH_VERDICT_ALLOW);  // late
+  w.peer.verdict(1, BH_VERDICT_ALLOW);  // too late
   w.peer.send(FrameKind::policy_filtered, 2, 1);
   w.peer.send(FrameKind::policy_filtered, 2, 0);
   REQUIRE(w.until([&] { return !w.heard.said.empty(); }));
@@ -247,7 +247,7 @@ TEST_CASE("client stub: a process is unresponsive if it has not acknowledged a r
   w.turn();
   CHECK(w.heard.ended.empty());
   w.client.unanswered(2, true);
-  CHECK(w.heard.ended.empty());  // never from inside the call
+  CHECK(w.heard.ended.empty());  // never called from inside the request
   REQUIRE(w.decide(3) == BH_PENDING);
   REQUIRE(w.until([&] { return !w.heard.ended.empty(); }));
   CHECK(w.heard.ended[0] == "policy");
@@ -301,8 +301,8 @@ TEST_CASE("client stub: texts and waiting requests are limited") {
     request.exchange = held + 1;
     if (w.table.decide(&w.client, &request, &verdict, nullptr) != BH_PENDING) break;
   }
-  CHECK(held == 2);  // of 1 MiB each
-  // These texts are larger than a message may be.
+  CHECK(held == 2);  // 1 MiB each
+  // These texts are larger than a message is allowed to be.
   w.client.attach(w.peer.open(*w.reactor));
   w.peer.send(policy_needs, 0, BH_POLICY_DECIDES);
   REQUIRE(w.until([&] { return w.heard.said.size() == 3; }));
@@ -312,7 +312,7 @@ TEST_CASE("client stub: texts and waiting requests are limited") {
 
 namespace {
 
-// The plugin behind the server stub.
+// The policy plugin behind the server stub.
 struct Judge {
   std::vector<std::uint64_t> asked;
   bh_status status = BH_OK;
@@ -406,7 +406,7 @@ TEST_CASE("server stub: later answers of the plugin, and unexpected ones") {
   const std::uint64_t number = w.judge.asked.back();
   w.peer.got.clear();
   SECTION("once") {
-    w.server->filtered(number, true);  // of the wrong kind
+    w.server->filtered(number, true);  // has the wrong type
     w.server->decided(number, BH_VERDICT_BLOCK, {}, {});
     w.server->decided(number, BH_VERDICT_ALLOW, {}, {});
     CHECK(w.answer().frame.exchange == 5);
@@ -526,7 +526,7 @@ TEST_CASE("telemetry: a limited number of records waits for the process, and arr
     book.at_most = 2;
     std::vector<std::uint64_t> all;
     for (std::uint64_t frame = 0; frame < 3; ++frame) {
-      CHECK(offer(client, 9000 + 3 * frame, 3) == 3);  // one frame each
+      CHECK(offer(client, 9000 + 3 * frame, 3) == 3);  // one frame per record
       for (std::uint64_t i = 0; i < 3; ++i) all.push_back(9000 + 3 * frame + i);
     }
     REQUIRE(w.until([&] { return client.kept() == 0; }));
@@ -540,7 +540,7 @@ TEST_CASE("telemetry: the plugin's needs and counters reach the client stub") {
   Heard heard;
   TelemetryClientStub client(*w.reactor, "telemetry", true, heard);
   const auto needs = [&] { return TelemetryClientStub::table().needs(&client); };
-  // Not known yet: all bits.
+  // The needs are not known yet, so all bits are set.
   CHECK(needs() ==
         (BH_TELEMETRY_TEXTS | BH_TELEMETRY_EVENTS | BH_TELEMETRY_COMMITS | BH_TELEMETRY_BLOCKS));
   Book book;
@@ -793,7 +793,7 @@ TEST_CASE("telemetry: a plugin that wants only calls gets only calls") {
     records[i].kind = i == 0 ? BH_RECORD_APPROVAL : BH_RECORD_CALL;
     pointers[i] = &records[i];
   }
-  // Before the plugin's needs are known.
+  // Sent before the plugin's needs are known.
   CHECK(TelemetryClientStub::table().batch(&client, pointers, 2) == 2);
   Book book;
   ServedPlugin plugin;

@@ -10,9 +10,6 @@
 namespace bulkhead::link {
 namespace {
 
-// Limit of a frame's part beside the evaluated text: the description of the call, or of the
-// verdict.
-
 PolicyText text_of(const bh_policy_request &r) {
   PolicyText text;
   text.session = r.session;
@@ -49,7 +46,7 @@ PolicyClientStub::~PolicyClientStub() {
   reactor_.forget(this);
 }
 
-// ---- the other process -----------------------------------------------------------------------
+// ---- connection to the other process ---------------------------------------------------------
 
 void PolicyClientStub::attach(OwnedFd trunk) {
   if (trunk_ != nullptr) lost("it was replaced");
@@ -96,7 +93,7 @@ void PolicyClientStub::unanswered(std::uint64_t number, bool late) {
   pending_.erase(at);
   if (!ready_) return;
   if (late && !seen) {
-    // Reported in a later turn: the router is inside a call of the table.
+    // Reported in a later turn because the router is inside a call of the table.
     post_owned(reactor_, this, [this, trunk = trunk_.get()] {
       if (trunk_.get() == trunk && ready_) report_unhealthy("it does not react");
     });
@@ -108,7 +105,7 @@ void PolicyClientStub::unanswered(std::uint64_t number, bool late) {
   send(frame, {}, {});
 }
 
-// ---- its frames ------------------------------------------------------------------------------
+// ---- incoming frames -------------------------------------------------------------------------
 
 void PolicyClientStub::on_frame(const Frame &frame, std::string_view payload) {
   const auto at = pending_.find(frame.exchange);
@@ -143,7 +140,7 @@ void PolicyClientStub::on_frame(const Frame &frame, std::string_view payload) {
   }
 }
 
-// False: the frame is damaged. A verdict without a pending request is dropped.
+// Returns false if the frame is malformed. A verdict without a pending request is dropped.
 bool PolicyClientStub::on_verdict(const Frame &frame, std::string_view payload) {
   VerdictText text;
   if (frame.value > payload.size()) return false;
@@ -208,7 +205,7 @@ void PolicyClientStub::send_held() {
   held_bytes_ = 0;
   for (const Held &one : held) {
     if (!pending_.contains(one.frame.exchange)) continue;
-    if (!judges(one.event)) {  // it would not have been sent, had the needs been known
+    if (!judges(one.event)) {  // would not have been sent if the needs had been known
       pending_.erase(one.frame.exchange);
       bh_verdict verdict{};
       verdict.size = sizeof verdict;
@@ -227,7 +224,7 @@ void PolicyClientStub::send_held() {
   }
 }
 
-// ---- the table -------------------------------------------------------------------------------
+// ---- table -----------------------------------------------------------------------------------
 
 struct PolicyClientStubFunctions {
   static PolicyClientStub &self(void *self) { return *static_cast<PolicyClientStub *>(self); }

@@ -1,11 +1,11 @@
-// The client stub of a policy's link: makes the policy of another process look to the router like a
+// The client stub of a policy link: makes the policy of another process appear to the router as a
 // policy that answers every request later.
 //
-// Any failure of that process is a refusal. Requests made before its first start wait for it;
-// during a restart they are refused immediately. If a request times out and the other process has
-// not acknowledged it, the process is reported as unresponsive.
+// If that process fails in any way, requests are refused. Requests made before its first start are
+// queued; during a restart, requests are refused immediately. If a request times out before the
+// other process has acknowledged it, the process is reported as unresponsive.
 //
-// Owner: the Host. Thread: the reactor's.
+// Owner: the Host. Runs on the reactor thread.
 #pragma once
 
 #include <cstdint>
@@ -20,22 +20,22 @@
 
 namespace bulkhead::link {
 
-// Events that the router receives; never called from inside a function of the table.
+// Events for the router; never called from inside a function of the table.
 class PolicyEvents {
  public:
   virtual ~PolicyEvents() = default;
   virtual void policy_decided(std::uint64_t exchange, const bh_verdict &verdict) = 0;
   virtual void policy_refused(std::uint64_t exchange, std::string_view why) = 0;
   virtual void policy_filtered(std::uint64_t question, bool listed) = 0;
-  virtual void policy_changed() = 0;  // the rules or the result of needs()
-  // The process runs but is unhealthy: unresponsive, or it violated the protocol.
+  virtual void policy_changed() = 0;  // the rules or the result of needs() have changed
+  // The process is running but unhealthy: it is unresponsive or has violated the protocol.
   virtual void process_unhealthy(const std::string &compartment) = 0;
 };
 
 class PolicyClientStub {
  public:
-  // limits: message_bytes limits a text, write_queue_bytes the requests that wait for the other
-  // process.
+  // In `limits`, message_bytes limits a text, and write_queue_bytes limits the requests that are
+  // waiting for the other process.
   PolicyClientStub(Reactor &reactor, std::string compartment, const bh_limits &limits,
                    PolicyEvents &events);
   ~PolicyClientStub();
@@ -44,16 +44,18 @@ class PolicyClientStub {
 
   // Connects a started or restarted process.
   void attach(OwnedFd trunk);
-  // The process will not be started: requests are refused with this reason until attach().
+  // The process will not be restarted. Requests are refused with this reason until attach() is
+  // called.
   void give_up(std::string reason);
-  // The router no longer waits for this answer; late: its time-out has passed.
+  // The router no longer waits for this answer; `late` is true if its timeout has passed.
   void unanswered(std::uint64_t number, bool late);
 
-  // The table; its `self` is the PolicyClientStub.
+  // Returns the table; its `self` is the PolicyClientStub.
   static const bh_policy &table() noexcept;
-  // True while no process of this policy has reported ready or failed.
+  // Returns true while no process of this policy has reported ready or failed.
   bool is_awaited() const noexcept { return !ready_ && failure_.empty(); }
-  // Why all requests are refused; empty if they are not, or if this is not known yet.
+  // Returns the reason why all requests are refused; empty if they are not refused or if this is
+  // not known yet.
   const std::string &failure() const noexcept { return failure_; }
 
  private:
@@ -86,9 +88,9 @@ class PolicyClientStub {
   PolicyEvents &events_;
   const std::unique_ptr<Receiver> receiver_;
   std::unique_ptr<Channel> trunk_;
-  bool ready_ = false;     // the process has sent what it needs
+  bool ready_ = false;     // the process has reported its needs
   bool was_lost_ = false;  // an earlier process has ended
-  // All bits until the process has sent what it needs.
+  // All bits are set until the process has reported its needs.
   std::uint32_t needs_ = BH_POLICY_READS_ARGUMENTS | BH_POLICY_READS_RESULTS |
                          BH_POLICY_FILTERS_LISTS | BH_POLICY_DECIDES | BH_POLICY_READS_DEFINITION |
                          BH_POLICY_JUDGES_INPUT | BH_POLICY_JUDGES_NOTIFICATIONS;

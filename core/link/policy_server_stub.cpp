@@ -7,7 +7,7 @@
 namespace bulkhead::link {
 namespace {
 
-// A number of the client stub has 50 bits and the highest bit; the bits between identify the link.
+// The client stub's numbers use 50 bits and the highest bit; the bits in between identify the link.
 constexpr std::uint64_t link_shift = 50, link_bits = 13;
 constexpr std::uint64_t link_mask = ((1ULL << link_bits) - 1) << link_shift;
 
@@ -113,7 +113,7 @@ void PolicyServerStub::ask(const Frame &frame, const bh_policy_request &asked,
       bh::view(verdict.arguments));
 }
 
-// ---- later answers of the plugin -------------------------------------------------------------
+// ---- delayed answers of the plugin -----------------------------------------------------------
 
 bool PolicyServerStub::take_open(std::uint64_t number, bool filter) {
   const auto at = open_.find(number);

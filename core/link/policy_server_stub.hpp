@@ -1,7 +1,7 @@
-// The server stub of a policy's link: turns requests of the client stub into calls of the plugin,
-// and immediate or later verdicts into frames.
+// The server stub of a policy link: converts requests from the client stub into calls of the
+// plugin, and immediate or delayed verdicts into frames.
 //
-// Owner: the compartment. Thread: the reactor's.
+// Owner: the compartment. Runs on the reactor thread.
 #pragma once
 
 #include <cstdint>
@@ -21,18 +21,18 @@ namespace bulkhead::link {
 
 class PolicyServerStub {
  public:
-  // `limits` and `plugin` outlive this.
+  // `limits` and `plugin` must outlive this object.
   PolicyServerStub(Reactor &reactor, const bh_limits &limits, const ServedPlugin &plugin);
   ~PolicyServerStub();
   PolicyServerStub(const PolicyServerStub &) = delete;
   PolicyServerStub &operator=(const PolicyServerStub &) = delete;
 
-  // Connects a started or restarted client stub; requests of the previous one are discarded.
-  // `on_lost` is called once if this trunk ends before it is replaced.
+  // Connects a started or restarted client stub; requests from the previous client stub are
+  // discarded. `on_lost` is called once if this trunk ends before it is replaced.
   void attach(OwnedFd trunk, std::function<void()> on_lost = nullptr);
 
-  // The functions of the plugin's host table; `number` is that of the request. Never called from
-  // inside a function of the plugin.
+  // The functions of the plugin's host table; `number` is the number of the request. They must not
+  // be called from inside a function of the plugin.
   void decided(std::uint64_t number, std::uint32_t verdict, const VerdictText &text,
                std::string_view rewritten);
   void filtered(std::uint64_t number, bool listed);
@@ -57,9 +57,10 @@ class PolicyServerStub {
   std::unique_ptr<Channel> trunk_;
   std::function<void()> on_lost_;
   // A restarted endpoint reuses its numbers, and an answer for the previous endpoint must not match
-  // a request of this one. The plugin therefore sees numbers that contain the number of the link.
+  // a request from the current one. The numbers passed to the plugin therefore include the number
+  // of the link.
   std::uint64_t link_ = 0;
-  std::unordered_map<std::uint64_t, bool> open_;  // answers pending in the plugin; true: filter
+  std::unordered_map<std::uint64_t, bool> open_;  // pending answers of the plugin; true: filter
 };
 
 }  // namespace bulkhead::link

@@ -10,13 +10,13 @@
 namespace bulkhead::link {
 namespace {
 
-// During a reload the client stub may name a plugin of the next or the previous process.
+// During a reload, the client stub may name a plugin of the next or the previous process.
 std::string absent(const std::string &id) {
   return "this compartment does not run plugin \"" + id + "\" now";
 }
 
-// Removes the headers from the front of a message's payload. False: the headers violate the
-// protocol.
+// Removes the headers from the front of a message's payload. Returns false if the headers violate
+// the protocol.
 bool take_headers(std::uint32_t bytes, std::string_view *payload, std::vector<bh_header> *out) {
   if (bytes == 0) return true;
   HeadersText text;
@@ -34,7 +34,7 @@ struct ServerStub::Lane final : Channel::Receiver {
   bh_lane handle = 0;
   const ServedPlugin *plugin = nullptr;
   void *wire = nullptr;  // from the plugin; null: not open, or closing
-  bool closing = false;  // the plugin was notified; its lane_closed is still to come
+  bool closing = false;  // the plugin was notified but has not called lane_closed yet
   std::unique_ptr<Channel> channel;
 
   void frame(Channel &, const Frame &frame, std::string_view payload, OwnedFd) override {
@@ -81,7 +81,7 @@ struct ServerStub::Lane final : Channel::Receiver {
     const bh_lane lane = handle;
     ServerStub &owner = *stub;
     if (plugin->connector->lane_send(plugin->self, wire, &message, &error) == BH_OK) return;
-    // The router asked for an immediate status. A failed exchange is the equivalent over a link.
+    // The plugin returned an immediate status. Over a link, the equivalent is a failed exchange.
     if (message.kind == BH_LANE_REQUEST) owner.exchange_failed(lane, frame.exchange, &error);
   }
 };
@@ -233,7 +233,7 @@ bh_status ServerStub::find_wire(const Frame &frame, const LaneText &text, Lane &
   return status;
 }
 
-// Refuses a lane; it is closed immediately.
+// Rejects a lane and closes it immediately.
 void ServerStub::refuse_lane(Channel &lane) {
   Frame frame;
   frame.kind = FrameKind::lane_down;
@@ -367,7 +367,7 @@ void ServerStub::resource_updated(std::uint32_t number, std::string_view uri) {
   trunk_->send(frame, uri);
 }
 
-// False: the limit is reached.
+// Returns false if the limit has been reached.
 bool ServerStub::note_subscription(std::uint32_t plugin, const CallText &text) {
   if (text.method == "resources/unsubscribe") subscriptions_.erase({plugin, text.name});
   if (text.method != "resources/subscribe") return true;
@@ -376,7 +376,8 @@ bool ServerStub::note_subscription(std::uint32_t plugin, const CallText &text) {
   return true;
 }
 
-// The client stub has disconnected; the next one subscribes anew.
+// Ends all subscriptions when the client stub has disconnected; the next client stub subscribes
+// again.
 void ServerStub::end_subscriptions() {
   for (const auto &[number, uri] : std::exchange(subscriptions_, {})) {
     const ServedPlugin &plugin = plugins_[number];
@@ -391,7 +392,7 @@ void ServerStub::end_subscriptions() {
   }
 }
 
-// Every call is answered, since the client stub waits for it.
+// Every call is answered because the client stub waits for the answer.
 void ServerStub::begin_call(const Frame &frame, std::string_view payload) {
   if (draining_ && trunk_ != nullptr) {
     Frame later;
@@ -414,8 +415,8 @@ void ServerStub::begin_call(const Frame &frame, std::string_view payload) {
   trunk_->send(refused, bh::text(error));
 }
 
-// The plugin reports that it has called complete(). If it did so on another thread, the result was
-// posted and arrives before this function runs.
+// Called when the plugin reports that it has called complete(). If it did so on another thread, the
+// result was posted and arrives before the function that is posted here.
 void ServerStub::expect_completed(std::uint64_t exchange) {
   const auto at = by_exchange_.find(exchange);
   if (at == by_exchange_.end()) return;

@@ -1,7 +1,8 @@
-// The server stub of a link: turns frames of the client stub into calls of plugins, and their calls
-// into frames.
+// The server stub of a link: converts frames from the client stub into calls of plugins, and the
+// plugins' calls into frames.
 //
-// Owner: the compartment. Thread: the reactor's; tools plugins may complete calls on any thread.
+// Owner: the compartment. Runs on the reactor thread; tools plugins may complete calls on any
+// thread.
 #pragma once
 
 #include <functional>
@@ -25,40 +26,40 @@
 
 namespace bulkhead::link {
 
-// One plugin of this process, as links use it. If the tables are null, the plugin has failed; see
+// One plugin of this process as used by links. If the tables are null, the plugin has failed; see
 // `failure`.
 struct ServedPlugin {
-  std::string id;  // of the instance; the client stub uses it
+  std::string id;  // the instance id that the client stub uses
   const bh_connector *connector = nullptr;
   const bh_tools *tools = nullptr;
   const bh_policy *policy = nullptr;
   const bh_telemetry *telemetry = nullptr;
   void *self = nullptr;
   std::string failure;
-  // The counters of a telemetry instance.
+  // Returns the counters of a telemetry instance.
   std::function<std::vector<std::pair<std::string, std::uint64_t>>()> counters;
 };
 
 class ServerStub {
  public:
-  // Limits for a compromised client stub; a correct one stays far below them.
+  // Limits for a compromised client stub; a correct client stub stays far below them.
   static constexpr std::size_t max_lanes = 1024, max_calls = 4096, max_subscriptions = 65'536;
 
-  // definitions: the result of bh_lane_info per server; the client stub never receives them.
-  // `limits`, `plugins` and `definitions` outlive the stub.
+  // `definitions` contains the result of bh_lane_info for each server, which the client stub never
+  // receives. `limits`, `plugins` and `definitions` must outlive the stub.
   ServerStub(Reactor &reactor, const bh_limits &limits, const std::vector<ServedPlugin> &plugins,
              const std::map<std::string, std::string> &definitions);
   ~ServerStub();
   ServerStub(const ServerStub &) = delete;
   ServerStub &operator=(const ServerStub &) = delete;
 
-  // Connects a started or restarted client stub; lanes and calls of the previous one end. `on_lost`
-  // is called once if this trunk ends before it is replaced.
+  // Connects a started or restarted client stub; lanes and calls of the previous client stub end.
+  // `on_lost` is called once if this trunk ends before it is replaced.
   void attach(OwnedFd trunk, std::function<void()> on_lost = nullptr);
-  void close_lanes();  // in order; lanes() returns how many are still closing
+  void close_lanes();  // closes them in order; lanes() returns how many are left
   std::size_t lanes() const noexcept { return lanes_.size(); }
 
-  // The functions of the plugins' host tables. [io]
+  // The functions of the plugins' host tables. Called on the reactor thread.
   void message(bh_lane lane, std::uint64_t exchange, std::string_view message);
   void exchange_failed(bh_lane lane, std::uint64_t exchange, const bh_error *error);
   void lane_down(bh_lane lane, const bh_error *error);
@@ -69,10 +70,10 @@ class ServerStub {
   void list_changed(std::uint32_t plugin, std::uint32_t kind);
   void resource_updated(std::uint32_t plugin, std::string_view uri);
 
-  // Stops beginning calls: the client stub keeps new ones for the next process.
+  // Stops starting new calls; the client stub keeps them for the next process.
   void drain();
-  // True once the client stub sends no more calls, all begun calls have ended and their answers are
-  // in the socket. Also true if there is no client stub.
+  // Returns true once the client stub sends no more calls, all started calls have ended, and their
+  // answers have been written to the socket. Also returns true if there is no client stub.
   bool drained() const;
 
  private:
@@ -105,18 +106,19 @@ class ServerStub {
   std::unique_ptr<Channel> trunk_;
   std::function<void()> on_lost_;
   Slots<std::shared_ptr<Lane>> lanes_;
-  // In-flight calls. Plugins see numbers of this process, since a restarted client stub may reuse
-  // its own.
+  // In-flight calls. Plugins see numbers assigned by this process, because a restarted client stub
+  // may reuse its own numbers.
   struct Call {
     std::uint64_t exchange = 0;
     std::uint32_t plugin = 0;
-    bool wanted = true;  // the client stub that sent it is still connected
+    bool wanted = true;  // whether the client stub that sent it is still connected
   };
   Slots<Call> calls_;
   bool draining_ = false;
   bool calls_ended_ = false;  // the client stub has sent calls_ended on the current trunk
   std::unordered_map<std::uint64_t, bh_call> by_exchange_;
-  // Subscriptions of the client stub: plugin number and URI. They end with the client stub.
+  // Subscriptions of the client stub: plugin number and URI. They end when the client stub
+  // disconnects.
   std::set<std::pair<std::uint32_t, std::string>> subscriptions_;
 };
 

@@ -1,11 +1,11 @@
-// The client stub of a telemetry plugin's link: makes the plugin of another process look to the
-// recorder like one that accepts records, up to the limit of unacknowledged ones.
+// The client stub of a telemetry link: makes the plugin of another process appear to the recorder
+// as a plugin that accepts records, until the limit of unacknowledged records is reached.
 //
-// Records that were not acknowledged when the process ended are sent to the next one. The stub
+// Records that were not acknowledged when a process ended are sent to the next process. The stub
 // never blocks: records that exceed its limits stay with the recorder, which limits and counts
 // them.
 //
-// Owner: the Host. Thread: the reactor's.
+// Owner: the Host. Runs on the reactor thread.
 #pragma once
 
 #include <cstdint>
@@ -26,9 +26,10 @@ class TelemetryClientStub;
 class TelemetryEvents {
  public:
   virtual ~TelemetryEvents() = default;
-  // There is capacity for more records, or needs() has changed; never called from inside batch().
+  // Called when there is capacity for more records or needs() has changed; never called from inside
+  // batch().
   virtual void telemetry_taken() = 0;
-  // Records below this number are committed. Only for a plugin that commits, and before
+  // Records below this number have been committed. Called only for a plugin that commits, before
   // telemetry_taken().
   virtual void telemetry_committed(const TelemetryClientStub &stub, std::uint64_t below) = 0;
   // See PolicyEvents.
@@ -39,16 +40,16 @@ class TelemetryClientStub {
  public:
   static constexpr std::size_t max_records = 4096;  // unacknowledged
   static constexpr std::uint64_t max_bytes = 8u << 20;
-  // a larger batch is split
+  // larger batches are split
   static constexpr std::size_t frame_records = 256, frame_bytes = 256u << 10;
-  static constexpr std::uint64_t silence_ms = 30'000;  // without an acknowledgement while records
-                                                       // wait: the process is unresponsive
-  static constexpr std::uint64_t needs_timeout_ms = 5'000;  // until then the plugin is treated as
-                                                            // one that commits
+  // If records are pending and none is acknowledged within this time, the process is unresponsive.
+  static constexpr std::uint64_t silence_ms = 30'000;
+  // Until this time has passed, the plugin is assumed to commit if its needs are unknown.
+  static constexpr std::uint64_t needs_timeout_ms = 5'000;
   static constexpr std::size_t max_counters = 256;
 
-  // `required`: the plugin is treated as one that commits until it, or expect(), reports otherwise.
-  // If not required, it is so only for needs_timeout_ms, and not after give_up().
+  // If `required`, the plugin is assumed to commit until the plugin or expect() reports otherwise.
+  // If not, this is assumed only for needs_timeout_ms, and not after give_up().
   TelemetryClientStub(Reactor &reactor, std::string compartment, bool required,
                       TelemetryEvents &events);
   ~TelemetryClientStub();
@@ -57,24 +58,25 @@ class TelemetryClientStub {
 
   void attach(OwnedFd trunk);
   void give_up(std::string reason);
-  // Sets the needs that an earlier process of the plugin has reported. No effect once this process
-  // has reported its own.
+  // Sets the needs that an earlier process of the plugin reported. Has no effect once the current
+  // process has reported its own needs.
   void expect(std::uint32_t needs);
 
-  // Records below this number are offered again after an endpoint was killed: the other process may
-  // already have accepted them.
+  // Records below this number are offered again after an endpoint was killed; the other process may
+  // have accepted them already.
   void set_earlier_below(std::uint64_t number) noexcept { earlier_below_ = number; }
-  // All records below this number have been acknowledged.
+  // Returns the number below which all records have been acknowledged.
   std::uint64_t acknowledged_below() const noexcept { return acknowledged_; }
 
-  // The table; its `self` is the TelemetryClientStub.
+  // Returns the table; its `self` is the TelemetryClientStub.
   static const bh_telemetry &table() noexcept;
-  // Why no records are accepted; empty if they are, or if this is not known yet.
+  // Returns the reason why no records are accepted; empty if they are accepted or if this is not
+  // known yet.
   const std::string &failure() const noexcept { return failure_; }
-  // True if no record waits for the other process, or if no process is connected.
+  // Returns true if no records are waiting for the other process or no process is connected.
   bool idle() const noexcept { return kept_ == 0 || trunk_ == nullptr; }
   std::size_t kept() const noexcept { return kept_; }
-  // The plugin's counters, as last received.
+  // Returns the plugin's counters as last received.
   const std::vector<std::pair<std::string, std::uint64_t>> &counters() const noexcept {
     return counters_;
   }
@@ -85,11 +87,11 @@ class TelemetryClientStub {
     std::uint64_t number;
     std::size_t begin;  // offset in `bytes`
   };
-  // The content of one frame, kept until all of it is acknowledged.
+  // The content of one frame, kept until all its records are acknowledged.
   struct Kept {
     std::string bytes;  // archived RecordTexts
     std::vector<Place> places;
-    std::size_t taken = 0;  // the number of acknowledged records
+    std::size_t taken = 0;  // number of acknowledged records
   };
 
   std::uint32_t batch(const bh_record *const *records, std::uint32_t n);
@@ -110,18 +112,18 @@ class TelemetryClientStub {
   const std::unique_ptr<Receiver> receiver_;
   std::unique_ptr<Channel> trunk_;
   std::string failure_;
-  // All bits until the plugin's needs are known; it may ignore what it does not need. Known needs
-  // stay valid during a restart.
+  // All bits are set until the plugin's needs are known; it may ignore data that it does not need.
+  // Known needs remain valid during a restart.
   std::uint32_t needs_ =
       BH_TELEMETRY_TEXTS | BH_TELEMETRY_EVENTS | BH_TELEMETRY_COMMITS | BH_TELEMETRY_BLOCKS;
-  bool needs_known_ = false;  // needs_ is known, from this process or an earlier one
+  bool needs_known_ = false;  // from this process or an earlier one
   std::vector<std::pair<std::string, std::uint64_t>> counters_;
   std::deque<Kept> frames_;  // sent, or to be sent once a process is connected
-  std::size_t kept_ = 0;     // unacknowledged records in them
-  std::uint64_t bytes_ = 0;  // of all frames
-  Kept spare_;               // the buffer of an acknowledged frame, for reuse
+  std::size_t kept_ = 0;     // number of unacknowledged records in frames_
+  std::uint64_t bytes_ = 0;  // total size of frames_
+  Kept spare_;               // buffer of an acknowledged frame, for reuse
   std::uint64_t earlier_below_ = 0, acknowledged_ = 0;
-  std::uint64_t last_ack_ns_ = 0;  // time of the last acknowledgement, or of the first send
+  std::uint64_t last_ack_ns_ = 0;  // time of the last acknowledgement or the first send
   std::uint64_t timer_ = 0, needs_timer_ = 0;
 };
 

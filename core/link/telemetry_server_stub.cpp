@@ -65,7 +65,7 @@ TelemetryServerStub::~TelemetryServerStub() {
 }
 
 void TelemetryServerStub::attach(OwnedFd trunk, std::function<void()> on_lost) {
-  offer();  // last attempt for the records of an endpoint that has ended
+  offer();  // last attempt to store the records of an endpoint that has ended
   forget_waiting();
   known_taken_ = std::max(known_taken_, taken_);
   known_committed_ = std::max(known_committed_, committed_);
@@ -96,13 +96,13 @@ std::uint32_t TelemetryServerStub::needs() const {
   return asks ? table->needs(plugin_.self) : 0;
 }
 
-// Sends the counters now, and every counters_ms if they have changed.
+// Sends the counters now, and then every counters_ms if they have changed.
 void TelemetryServerStub::send_counters() {
   counters_timer_ =
       reactor_.timer_start(this, counters_ms, bh::callback(this, [](TelemetryServerStub &self) {
                              self.counters_timer_ = 0;
                              if (self.trunk_ == nullptr) return;
-                             // The process is alive, however long its disk takes.
+                             // Shows that the process is alive, however long its disk takes.
                              const bool commits = (self.needs() & BH_TELEMETRY_COMMITS) != 0;
                              if (commits && self.committed_ < self.taken_) self.send_taken();
                              self.send_counters();
@@ -134,7 +134,7 @@ void TelemetryServerStub::on_frame(const Frame &frame, std::string_view payload)
     forget_waiting();
     return lost();
   }
-  // Usually the plugin accepts the records straight from the received frame.
+  // Usually the plugin accepts the records directly from the received frame.
   const std::uint32_t taken = waiting_.empty() ? offer_read() : 0;
   if (taken < frame.code) {
     waiting_.push_back({std::string(payload), frame.code, taken});
@@ -151,8 +151,8 @@ void TelemetryServerStub::forget_waiting() {
   waiting_bytes_ = 0;
 }
 
-// Reads the records after the first `from` into records_, which borrow from the payload. False: the
-// payload is damaged.
+// Reads the records after the first `from` records into records_, which borrow from the payload.
+// Returns false if the payload is malformed.
 bool TelemetryServerStub::read(std::string_view payload, std::uint32_t count, std::uint32_t from) {
   records_.clear();
   ArchiveReader reader(payload);
@@ -164,12 +164,13 @@ bool TelemetryServerStub::read(std::string_view payload, std::uint32_t count, st
   return reader.done();
 }
 
-// Calls the plugin once. Returns how many of records_ it has accepted.
+// Calls the plugin once. Returns the number of entries of records_ that it has accepted.
 std::uint32_t TelemetryServerStub::offer_read() {
   std::vector<const bh_record *> wanted;
   wanted.reserve(records_.size());
   const bool events = (needs() & BH_TELEMETRY_EVENTS) != 0;
-  // Records may have been sent before the client stub knew the plugin's needs.
+  // Filters out records that the plugin does not need: the client stub may have sent them before it
+  // knew the plugin's needs.
   for (const bh_record &record : records_) {
     const bool known = record.number < earlier_below_ && record.number < known_taken_;
     if (!known && (events || record.kind == BH_RECORD_CALL)) wanted.push_back(&record);

@@ -1,4 +1,4 @@
-// Payloads with several parts.
+// Payloads that consist of several parts.
 #pragma once
 
 #include <array>
@@ -13,7 +13,7 @@
 
 namespace bulkhead::link {
 
-// `plugin`: the instance id of the receiving plugin.
+// `plugin` is the instance id of the receiving plugin.
 struct LaneText {
   std::string plugin, server;
 };
@@ -23,7 +23,7 @@ void archive(Ar &ar, LaneText &v) {
   ar(plugin, server);
 }
 
-// Names and values, borrowed as in RecordText.
+// Names and values, which are borrowed as in RecordText.
 struct HeadersText {
   std::vector<std::pair<std::string_view, std::string_view>> headers;
 };
@@ -73,7 +73,7 @@ void archive(Ar &ar, VerdictText &v) {
   ar(rule, reason, flags);
 }
 
-// The texts are borrowed from a bh_record or from the frame that contained them.
+// The texts are borrowed from a bh_record or from the frame that contains them.
 struct RecordText {
   std::uint32_t outcome = 0, action = 0, flags = 0, kind = 0;
   std::uint64_t number = 0, exchange = 0, session = 0, start_unix_ns = 0, duration_ns = 0,

@@ -1,5 +1,5 @@
-// Tools plugins over a link: which plugin gets a call, also while a reload replaces the server
-// stub's process.
+// Tests tools plugins over a link: which plugin receives a call, including while a reload replaces
+// the server stub's process.
 #include <catch2/catch.hpp>
 
 #include <functional>
@@ -16,7 +16,7 @@ using namespace bulkhead::link;
 
 namespace {
 
-// Keeps the calls and lists that a client stub reports.
+// Stores the calls and lists that a client stub reports.
 struct Heard final : ClientStubEvents {
   std::vector<std::string> results, errors;
   std::vector<std::pair<std::string, std::uint32_t>> changes;
@@ -42,7 +42,8 @@ struct Heard final : ClientStubEvents {
   std::vector<std::string> began, updates;
 };
 
-// A tools plugin that lists one tool, named like itself, and answers every call with its name.
+// A tools plugin that lists one tool with the plugin's own name, and answers every call with that
+// name.
 struct Tool {
   std::string id;
   ServerStub **server = nullptr;
@@ -83,7 +84,7 @@ bh_limits limits_for_tests() {
   return limits;
 }
 
-// One run of the other process.
+// One instance of the other process.
 struct Process {
   std::vector<std::unique_ptr<Tool>> tools;
   std::vector<ServedPlugin> plugins;
@@ -131,7 +132,7 @@ struct Link {
     bh_error error = bh::make_error();
     REQUIRE(ClientStub::tools().call_begin(self, ++last_call, &info, &error) == BH_PENDING);
   }
-  // Returns the tools that the plugin lists, or "pending".
+  // Returns the tools listed by the plugin, or "pending".
   std::string listed(void *self) {
     bh_buf buf{};
     bh_error error = bh::make_error();
@@ -239,7 +240,7 @@ TEST_CASE("an ending process finishes its calls while the next one gets all new 
   void *notes = link.client.plugin("notes");
   link.call(notes);
   REQUIRE(link.until([&] { return before.tools[0]->pending.size() == 1; }));
-  // Sent before the client stub knows.
+  // This call is sent before the client stub knows that the process is draining.
   link.call(notes);
   before.server->drain();
   CHECK(!before.server->drained());
@@ -284,7 +285,7 @@ TEST_CASE("the number of ending processes is limited") {
   Link link;
   std::vector<std::unique_ptr<Process>> all;
   void *notes = link.client.plugin("notes");
-  constexpr std::size_t lives = 8, kept = 4;  // kept: ClientStub::max_ending
+  constexpr std::size_t lives = 8, kept = 4;  // `kept` must equal ClientStub::max_ending
   for (std::size_t i = 0; i < lives; ++i) {
     all.push_back(
         std::make_unique<Process>(*link.reactor, link.limits, std::vector<std::string>{"notes"}));

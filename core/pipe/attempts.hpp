@@ -1,4 +1,5 @@
-// When the next connection is attempted, and what is logged about the attempts. Owner: Route.
+// Decides when the next connection is attempted and what is logged about the attempts. Owner:
+// Route.
 #pragma once
 
 #include <cstdint>
@@ -18,25 +19,25 @@ class Attempts {
   explicit Attempts(const RouteLimits &limits) : limits_(limits) {}
 
   void start(std::uint64_t now_ns) noexcept { started_ns_ = now_ns; }
-  // No further attempt follows this failed one: there was no connection within start_ms, or the
-  // address is wrong.
+  // Returns true if no attempt follows this failed one: there was no connection within start_ms, or
+  // the address is wrong.
   bool was_last(std::uint64_t now_ns, const Error &error) const noexcept;
-  // The attempt has failed; the next one follows after retry_ms(). Returns the text for the log;
-  // empty: none.
+  // Called after a failed attempt; the next attempt follows after retry_ms(). Returns the text to
+  // log, which may be empty.
   std::string failed(std::uint64_t now_ns, const std::string &endpoint, const Error &error);
   std::uint64_t retry_ms() const noexcept { return retry_ms_; }
-  // Likewise returns the text for the log.
+  // Returns the text to log, which may be empty.
   std::string connected(std::uint64_t now_ns, const std::string &endpoint);
-  // Returns the time until the next attempt. A connection that stood for steady_ms is replaced at
-  // once, others later each time.
+  // Returns the delay before the next attempt. A connection that lasted for at least steady_ms is
+  // replaced immediately; otherwise the delay increases each time.
   std::uint64_t lost(std::uint64_t now_ns);
 
  private:
   const RouteLimits &limits_;
   std::uint64_t started_ns_ = 0, connected_ns_ = 0, lost_ns_ = 0;
-  std::uint64_t reminded_ns_ = 0;  // last line about this outage; 0: none
+  std::uint64_t reminded_ns_ = 0;  // time of the last log line about this outage; 0: none
   std::uint64_t retry_ms_ = 0;
-  bool stood_ = false;  // there was a connection
+  bool stood_ = false;  // there has been a connection
 };
 
 }  // namespace bulkhead::pipe

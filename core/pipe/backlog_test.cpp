@@ -94,12 +94,12 @@ TEST_CASE("an answer needs a question of this connection, and the oldest questio
   World w;
   w.backlog.note_question(question("1"));
   w.backlog.note_question(question("\"2\""));
-  CHECK_FALSE(w.backlog.take_question("2"));  // another token
+  CHECK_FALSE(w.backlog.take_question("2"));  // a different token
   w.backlog.note_question(question("3"));
   CHECK_FALSE(w.backlog.take_question("1"));
   CHECK(w.backlog.take_question("\"2\""));
   CHECK_FALSE(w.backlog.take_question("\"2\""));
-  w.backlog.note_question(question("123456789"));                // too long
+  w.backlog.note_question(question("123456789"));                // the id is too long
   w.backlog.note_question(R"({"jsonrpc":"2.0","method":"n"})");  // a notification
   CHECK_FALSE(w.backlog.take_question("123456789"));
   CHECK_FALSE(w.backlog.take_question(""));
@@ -150,7 +150,7 @@ TEST_CASE("the client is held from each limit until half of it is left") {
     CHECK(w.held());
     w.hold.set_lane_full(false);
   }
-  CHECK(w.hold.update(w.backlog));  // reported once
+  CHECK(w.hold.update(w.backlog));  // reported only once
   CHECK_FALSE(w.hold.update(w.backlog));
   CHECK_FALSE(w.hold.held());
 }

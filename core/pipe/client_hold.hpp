@@ -1,5 +1,5 @@
-// Whether the client is held: while the lane is full, and from each limit until no more than half
-// of it is left. Owner: Route.
+// Decides whether reading from the client is paused: while the lane is full, and from the time a
+// limit is reached until no more than half of it is used. Owner: Route.
 #pragma once
 
 #include <cstddef>
@@ -15,14 +15,15 @@ class ClientHold {
   explicit ClientHold(const RouteLimits &limits) : limits_(limits) {}
 
   void set_lane_full(bool full) noexcept { lane_full_ = full; }
-  // An answer that the route makes itself, which the client has not taken yet. True: the first one.
+  // Adds an answer that the route itself created and that the client has not read yet. Returns true
+  // for the first such answer.
   bool add_own_answer(std::size_t bytes) noexcept {
     return std::exchange(own_bytes_, own_bytes_ + bytes) == 0;
   }
   void own_answers_taken() noexcept { own_bytes_ = 0; }
 
   bool held() const noexcept { return held_; }
-  // True: held() has changed.
+  // Returns true if held() has changed.
   bool update(const Backlog &backlog) noexcept {
     bool hold = lane_full_;
     hold |= pending_.reached(backlog.pending(), limits_.max_pending);
@@ -33,7 +34,7 @@ class ClientHold {
   }
 
  private:
-  // Reached at `bound`, and until no more than half of it is left.
+  // Set when `bound` is reached, and reset when less than half of it is used.
   class Mark {
    public:
     bool reached(std::size_t n, std::size_t bound) noexcept {

@@ -8,21 +8,22 @@
 
 namespace bulkhead::pipe {
 
-// What the route needs of the plugins at its two ends, and of the program.
+// The interface of a route to the plugins at its two ends, and to the program.
 class Ends {
  public:
   virtual void to_client(std::string_view message) = 0;
-  // At most one lane is open at a time, but the one before may still be ending.
+  // At most one lane is open at a time, but the previous lane may still be closing.
   virtual Result<void> open_lane(bh_lane lane) = 0;
   virtual Result<void> send(std::uint32_t kind, std::uint64_t exchange, std::string_view text) = 0;
   virtual void finish_lane() = 0;  // half-close
   virtual void close_lane() = 0;
-  // Reads nothing more from the open lane, or the client, until told otherwise. The present message
-  // of the client is then its last one.
+  // Pauses or resumes reading from the open lane or the client. When the client is paused, its
+  // current message is the last one until reading resumes.
   virtual void hold_lane(bool hold) = 0;
   virtual void hold_client(bool hold) = 0;
   virtual void log(std::int32_t level, std::string_view text) = 0;
-  // Everything is said and answered. failure: empty, or why the program could not do its work.
+  // All messages have been sent and all requests answered. `failure` is empty, or the reason why
+  // the program could not do its work.
   virtual void done(std::string_view failure) = 0;
 
  protected:

@@ -64,7 +64,7 @@ TEST_CASE("an accepted handshake is repeated as the client has sent it") {
   CHECK(w.handshake.on_answer(1, accepted) == Answer::of_client);
   REQUIRE(w.handshake.accepted());
   w.handshake.repeat(w.next, 7);
-  CHECK(w.next.sent == Texts{initialize});  // the client has not confirmed it yet
+  CHECK(w.next.sent == Texts{initialize});  // the client has not yet confirmed it
   w.send_initialized();
   w.handshake.repeat(w.next, 8);
   CHECK(w.next.sent == Texts{initialize, initialize, initialized});
@@ -114,6 +114,6 @@ TEST_CASE("a new handshake needs its own confirmation") {
   CHECK(w.next.sent == Texts{initialize});
   w.next.full = true;
   w.send_initialized();
-  w.handshake.repeat(w.next, 8);  // the notification does not follow a request that was not sent
+  w.handshake.repeat(w.next, 8);  // the request was not sent, so neither is the notification
   CHECK(w.next.sent == Texts{initialize});
 }

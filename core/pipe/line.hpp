@@ -1,4 +1,4 @@
-// Classifies a line's JSON-RPC message, as far as forwarding requires.
+// Classifies the JSON-RPC message in a line, as far as required for forwarding.
 #pragma once
 
 #include <cstdint>
@@ -8,27 +8,28 @@
 namespace bulkhead::pipe {
 
 enum class LineKind : std::uint8_t {
-  request,  // awaits an answer; also text that is not a JSON object, so that the host answers the
-            // error
-  notification,  // an object without id
-  response       // an answer to a request of the host
+  request,  // expects an answer; includes text that is not a JSON object, so that the host answers
+            // it with an error
+  notification,  // an object without an id
+  response       // an answer to a request from the host
 };
 
-// Tokens as in the line (strings with quotes), empty if absent. Borrowed.
+// Tokens as they appear in the line (strings include quotes), or empty if absent. Borrowed.
 struct Line {
   LineKind kind = LineKind::request;
   std::string_view id, method;
   bool has_result = false;
 };
 
-// Never refuses: the host validates messages.
+// Accepts any text; the host validates messages.
 Line classify(std::string_view text) noexcept;
 
-// Returns a JSON-RPC error with the code -32001 (the transport could not deliver). id: a token;
-// empty: null.
+// Returns a JSON-RPC error with code -32001 (the transport could not deliver the message). `id` is
+// a token; an empty id becomes null.
 std::string lost_answer(std::string_view id, std::string_view message);
 
-// The method's name for an error text: unescaped and cut; "request" if there is none.
+// Returns the method's name for an error message, unescaped and truncated, or "request" if there is
+// none.
 std::string method_name(std::string_view token);
 
 }  // namespace bulkhead::pipe

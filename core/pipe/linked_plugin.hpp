@@ -1,11 +1,10 @@
-// A linked-in plugin and its small bh_host: the reactor, the log, and its owner's tables
+// A linked-in plugin and its minimal bh_host: the reactor, the log, and the tables of its owner
 // (host_tables).
 //
 // plugin/Instance is not used here: its secrets, folders, sockets, children and configuration check
-// are most of a program that has to be small. Nothing is loaded or replaced at run time.
-// replaced while it runs.
+// would make up most of a program that must be small. Nothing is loaded or replaced at run time.
 //
-// Owner: pipe::Host. Thread: the reactor's, except where the ABI allows any.
+// Owner: pipe::Host. Runs on the reactor thread, except where the ABI allows any thread.
 #pragma once
 
 #include <cstdint>
@@ -25,8 +24,8 @@ class LinkedPlugin {
  public:
   using Log = std::function<void(std::int32_t level, std::string_view text)>;
 
-  // `tables`: a host_tables::TableSet. Its functions get the LinkedPlugin as ctx, and call
-  // owner_of() for `owner`.
+  // `tables` is a host_tables::TableSet. Its functions receive the LinkedPlugin as ctx and call
+  // owner_of() to get `owner`.
   template <class Set>
   LinkedPlugin(Reactor &reactor, Log log, const Set &tables, void *owner)
       : LinkedPlugin(reactor, std::move(log), &tables, find_in<Set>, owner) {}
@@ -34,7 +33,7 @@ class LinkedPlugin {
   LinkedPlugin(const LinkedPlugin &) = delete;
   LinkedPlugin &operator=(const LinkedPlugin &) = delete;
 
-  // Creates, configures and starts the library's first plugin. Call it once.
+  // Creates, configures and starts the first plugin of the library. Called once.
   Result<void> start(const bh_entry &entry, std::string_view config_json);
   void stop();
 
@@ -44,7 +43,7 @@ class LinkedPlugin {
   }
   void *self() const noexcept { return plugin_->self; }
 
-  // For host_tables::ReactorTables. Arguments are not validated: the plugin is a part of the
+  // For host_tables::ReactorTables. Arguments are not validated because the plugin is part of the
   // program.
   static LinkedPlugin &of(void *ctx) noexcept { return *static_cast<LinkedPlugin *>(ctx); }
   Reactor &reactor() const noexcept { return reactor_; }
@@ -67,7 +66,7 @@ class LinkedPlugin {
   Reactor &reactor_;
   const Log log_;
   const void *const tables_;
-  const FindTable find_table_;  // in tables_
+  const FindTable find_table_;  // searches tables_
   void *const owner_;
   bh_host host_{};
   const bh_plugin *plugin_ = nullptr;

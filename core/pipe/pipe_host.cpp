@@ -52,7 +52,7 @@ struct PipeHost::Receiver {
   void stream_gone(bh_session, std::uint64_t) const {}
   void session_close(bh_session, std::uint32_t how) const { host.session_close(how); }
   bh_status check_revision(bh_session, std::string_view) const { return BH_OK; }
-  void finished() const {}                                      // session_close() reports it
+  void finished() const {}                                      // session_close() reports this
   void set_process_name(bh_session, std::string_view) const {}  // a relay has one parent
   void output_full(bool full) const { host.output_full(full); }
 
@@ -77,7 +77,7 @@ PipeHost::PipeHost(Options options)
       transport_tables_(plugin_limits_) {}
 
 PipeHost::~PipeHost() {
-  // The transport first: it still writes pending output for the client.
+  // The transport is destroyed first because it still writes pending output for the client.
   transport_.reset();
   connector_.reset();
   route_.reset();
@@ -164,7 +164,7 @@ void PipeHost::to_client(std::string_view message) {
   const bh_str part = bh::str(message);
   bh_outgoing out{};
   out.size = sizeof out;
-  out.kind = BH_OUT_EVENT;  // a general stream carries all kinds as lines
+  out.kind = BH_OUT_EVENT;  // a general stream carries all types as lines
   out.session = only_session;
   out.part_count = 1;
   out.parts = &part;

@@ -1,7 +1,7 @@
-// The host of a pipe: one transport, one connector, a Route between them. Both plugins are linked
-// in; there is no profile, policy or catalogue. The guest's relay is such a host.
+// The host of a pipe: one transport, one connector, and a Route between them. Both plugins are
+// linked in; there is no profile, policy or catalogue. An example is the guest's relay.
 //
-// Thread: one, except for request_stop().
+// Single-threaded, except for request_stop().
 #pragma once
 
 #include <atomic>
@@ -39,14 +39,15 @@ class PipeHost final : private Ends {
   PipeHost(const PipeHost &) = delete;
   PipeHost &operator=(const PipeHost &) = delete;
 
-  // Runs until the client's requests are answered and the answers are written, the client has
-  // disconnected, or request_stop() was called. Returns an error if it could not do its work.
+  // Runs until all requests of the client have been answered and the answers written, the client
+  // has disconnected, or request_stop() was called. Returns an error if the host could not do its
+  // work.
   Result<void> run();
-  // Any thread, or a signal handler.
+  // May be called on any thread or in a signal handler.
   void request_stop() noexcept;
 
  private:
-  // Receives calls of the two plugins.
+  // Receives calls from the two plugins.
   struct Receiver;
   using ConnectorTables = host_tables::TableSet<host_tables::ConnectorTable<Receiver>,
                                                 host_tables::WireTable<Receiver>>;
@@ -86,8 +87,7 @@ class PipeHost final : private Ends {
   std::string definition_;    // of the current lane
   void *lane_ = nullptr;      // the connector's handle of the open lane
   bool session_open_ = false, client_full_ = false;
-  bool done_ = false;  // all answers are written to the transport; the client may not have read
-                       // them yet
+  bool done_ = false;  // all answers were passed to the transport
   std::optional<Error> failure_;
   std::atomic<bool> stopping_{false};
 };

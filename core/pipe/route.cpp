@@ -42,7 +42,8 @@ bool Route::take_line(std::string_view text) {
   const Line line = classify(text);
   if (line.kind == LineKind::request) return request(line, text);
   const bool response = line.kind == LineKind::response;
-  // A request of a connection that has ended has no recipient, and its id may be in use again.
+  // A response to a request from a previous connection has no recipient, and its id may be in use
+  // again.
   if (response && (wire_ != Wire::up || !backlog_.take_question(line.id))) return false;
   pass(response ? BH_LANE_RESPONSE : BH_LANE_NOTIFICATION, 0, text);
   return false;
@@ -60,7 +61,7 @@ bool Route::request(const Line &line, std::string_view text) {
   return true;
 }
 
-// Messages are sent in the order of their arrival.
+// Messages are sent in order of arrival.
 void Route::pass(std::uint32_t kind, std::uint64_t exchange, std::string_view text) {
   if (wire_ == Wire::up && backlog_.waiting() == 0) {
     send_now(kind, exchange, text);
@@ -88,7 +89,8 @@ void Route::send_now(std::uint32_t kind, std::uint64_t exchange, std::string_vie
 
 void Route::send_failed(const Error &error, std::uint32_t kind, std::uint64_t exchange,
                         std::string_view text) {
-  // The connection is ending and none of this message was sent: it waits for the next one.
+  // The connection is ending and no part of this message was sent, so the message waits for the
+  // next connection.
   const bool next_connection = error.code == BH_E_UNAVAILABLE || error.code == BH_E_SESSION_LOST;
   if (next_connection && kind != BH_LANE_RESPONSE) keep(kind, exchange, text);
   if (error.code == BH_E_SESSION_LOST) return lost(error);
@@ -121,7 +123,7 @@ void Route::message(bh_lane lane, std::uint64_t exchange, std::string_view text)
   }
   while (!text.empty() && (text.back() == '\n' || text.back() == '\r')) text.remove_suffix(1);
   if (backlog_.find(exchange) != nullptr)
-    cancel(&end_timer_);  // more may come: the wait begins anew
+    cancel(&end_timer_);  // more may follow: restart the timeout
   backlog_.forget(exchange);
   if (exchange == 0) backlog_.note_question(text);
   if (!text.empty()) ends_.to_client(text);
@@ -129,7 +131,7 @@ void Route::message(bh_lane lane, std::uint64_t exchange, std::string_view text)
   if (exchange != 0) check_end();
 }
 
-// BH_E_CANCELLED: the endpoint has nothing to say, since the client has cancelled.
+// BH_E_CANCELLED: the endpoint sends no answer because the client has cancelled the request.
 void Route::exchange_failed(bh_lane lane, std::uint64_t exchange, const Error &error) {
   if (lane != lane_ || ended_ || state_.is_repetition(exchange)) return;
   if (error.code == BH_E_CANCELLED) {
@@ -152,8 +154,8 @@ void Route::fail(std::uint64_t exchange, std::string_view reason) {
   answer(text);
 }
 
-// Only the client can be held for these. They are counted within one turn of the loop, and beyond
-// it while the client does not read them.
+// Backpressure for these answers applies only to the client. They are counted within one turn of
+// the loop, and for longer if the client does not read them.
 void Route::answer(std::string_view text) {
   if (hold_.add_own_answer(text.size())) {
     reactor_.defer(this, bh::callback<&Route::own_answers_taken>(this));
@@ -167,7 +169,7 @@ void Route::own_answers_taken() {
   hold_as_needed();
 }
 
-// Unsent requests stay. The others are answered in the order of their arrival.
+// Unsent requests stay queued. The others are answered in order of arrival.
 std::size_t Route::fail_pending(std::string_view reason) {
   const std::vector<std::uint64_t> sent = backlog_.sent();
   for (const std::uint64_t exchange : sent) fail(exchange, reason);
@@ -186,7 +188,7 @@ void Route::client_full(bool full) {
   if (full) return;
   own_answers_taken();
   if (end_timer_ == 0) return;
-  cancel(&end_timer_);  // it still reads: the time-out for the rest begins anew
+  cancel(&end_timer_);  // it is still reading: restart the timeout
   check_end();
 }
 

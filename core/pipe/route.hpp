@@ -2,16 +2,16 @@
 // matches answers to requests. Of MCP's methods it knows the handshake and what a client sets up in
 // a session, which it repeats on a new connection.
 //
-// If the connection is lost, each request already sent is answered with error -32001 and never sent
-// again, since it may have been executed. An unsent request waits during the first outage_wait_ms
-// of an outage (and until the first connection is open); after that, requests are answered
-// immediately.
+// If the connection is lost, each request that was already sent is answered with error -32001 and
+// is never retried, because it may have been executed. During the first outage_wait_ms of an
+// outage, and until the first connection is open, unsent requests are queued. After that, requests
+// are answered immediately.
 //
-// Backpressure works in both directions. While the client does not read, the lane is held, so that
-// the endpoint's socket fills up. While the endpoint does not read, or the limits of unanswered or
-// unsent messages are reached, the client is held.
+// Backpressure works in both directions. While the client does not read, the lane is paused, so the
+// endpoint's socket fills up. While the endpoint does not read, or the limits of unanswered or
+// unsent messages are reached, the client is paused.
 //
-// Owner: the Host. Thread: the reactor's. The functions of Ends may call back from inside.
+// Owner: the Host. Runs on the reactor thread. The functions of Ends may call back from inside.
 #pragma once
 
 #include <cstddef>
@@ -36,7 +36,7 @@ namespace bulkhead::pipe {
 
 class Route {
  public:
-  // endpoint: the other side's name in messages.
+  // `endpoint` is the name of the other side in messages.
   Route(Reactor &reactor, Ends &ends, std::string endpoint, RouteLimits limits = {});
   ~Route();
   Route(const Route &) = delete;
@@ -44,19 +44,20 @@ class Route {
 
   void start();
 
-  // Receives a message of the client. True: exactly one answer follows (or has been sent already).
+  // Receives a message from the client. Returns true if exactly one answer follows or has already
+  // been sent.
   bool from_client(std::string_view text);
   void input_ended();
   void client_gone();
-  // The client has unread output, or has read all of it.
+  // Called when the client has unread output, or has read all of it.
   void client_full(bool full);
 
-  // Events of the connector; those of a lane other than the current one are ignored.
+  // Events from the connector. Events of a lane other than the current lane are ignored.
   void connected(bh_lane lane);
   void message(bh_lane lane, std::uint64_t exchange, std::string_view text);
   void exchange_failed(bh_lane lane, std::uint64_t exchange, const Error &error);
   void lane_down(bh_lane lane, const Error &error);
-  void lane_full(bh_lane lane, bool full);  // likewise
+  void lane_full(bh_lane lane, bool full);  // the same for the lane
 
  private:
   enum class Wire : std::uint8_t { none, connecting, up };
@@ -95,14 +96,14 @@ class Route {
   const RouteLimits limits_;
 
   Wire wire_ = Wire::none;
-  bh_lane lane_ = 0;  // of wire_, or the last one
+  bh_lane lane_ = 0;  // current lane, or the last one
   Backlog backlog_{limits_};
   Handshake handshake_{limits_};
   ClientState state_{limits_};
   Attempts attempts_{limits_};
   ClientHold hold_{limits_};
 
-  bool long_outage_ = false;  // requests no longer wait
+  bool long_outage_ = false;  // requests are no longer queued
   bool client_full_ = false;
   bool input_ended_ = false, finished_ = false, ended_ = false;
   std::uint64_t retry_timer_ = 0, outage_timer_ = 0, end_timer_ = 0;

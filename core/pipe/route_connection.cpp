@@ -1,4 +1,4 @@
-// The route's connections, one after the other, and its end.
+// The successive connections of a route, and its end.
 #include <utility>
 
 #include "pipe/route.hpp"
@@ -44,7 +44,8 @@ void Route::connected(bh_lane lane) {
 }
 
 void Route::send_waiting() {
-  // One by one: if the connection fails during this loop, the rest was not sent and stays queued.
+  // Messages are sent one by one. If the connection fails during this loop, the remaining messages
+  // stay queued.
   while (backlog_.waiting() != 0 && !ended_ && wire_ == Wire::up) {
     const Backlog::Waiting message = backlog_.take_first();
     const std::size_t left = backlog_.waiting();
@@ -60,7 +61,7 @@ void Route::lane_down(bh_lane lane, const Error &error) {
   attempt_failed(error);
 }
 
-// Messages already sent may have been executed.
+// Messages that were already sent may have been executed.
 void Route::lost(const Error &error) {
   ends_.close_lane();
   wire_ = Wire::none;
@@ -97,7 +98,7 @@ void Route::give_up(const Error &error) {
 
 // ---- the end -----------------------------------------------------------------------------------
 
-// Called at the end of the client's input: closes the other half and waits for answers.
+// Called after the end of the client's input. Closes the other direction and waits for answers.
 void Route::check_end() {
   if (!input_ended_ || ended_) return;
   const bool idle = backlog_.idle();

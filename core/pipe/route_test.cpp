@@ -68,7 +68,8 @@ struct World {
   }
   bh_lane lane() const { return ends.opened.back(); }
   void connect() { route.connected(lane()); }
-  // Turns the loop until the condition holds; the test's own time-out ends a failing test.
+  // Runs the loop until the condition is true. If it never is, the test's own timeout ends the
+  // test.
   template <class F>
   void until(F holds) {
     while (!holds()) reactor->poll(5);
@@ -85,7 +86,7 @@ struct World {
   std::unique_ptr<Reactor> reactor = std::move(*Reactor::create());
   FakeEnds ends;
   Route route;
-  std::size_t opened_before = 0;  // number of lanes when the last one was lost
+  std::size_t opened_before = 0;  // number of lanes when the last lane was lost
 };
 
 std::string request(int id, const char *method) {
@@ -227,7 +228,7 @@ TEST_CASE("exhausted stream numbers: the message is sent on a new connection") {
   w.ends.send_error = "used up";
   w.route.from_client(request(2, "tools/list"));
   CHECK(w.ends.closes == 1);
-  REQUIRE(w.ends.printed.size() == 1);  // the first was sent and is lost
+  REQUIRE(w.ends.printed.size() == 1);  // the first request was sent and is lost
   w.ends.send_status = BH_OK;
   w.ends.sent.clear();
   w.reconnect();
@@ -298,11 +299,11 @@ TEST_CASE("end of input: each answer restarts the time-out") {
     w.route.input_ended();
     std::this_thread::sleep_for(std::chrono::milliseconds(drain_ms / 2));
     w.reactor->poll(0);
-    if (w.ends.dones == 1) continue;  // a slow machine: the answer would be late
+    if (w.ends.dones == 1) continue;  // on a slow machine, the answer would be late
     const std::uint64_t answered = w.reactor->now_ns();
     w.route.message(w.lane(), w.ends.sent[0].exchange, "answer");
     w.until([&] { return w.ends.dones == 1; });
-    CHECK(w.reactor->now_ns() - answered >= drain_ms * ms);  // no upper limit
+    CHECK(w.reactor->now_ns() - answered >= drain_ms * ms);  // there is no upper limit
     return;
   }
   WARN("this machine was too slow to see it");
@@ -399,7 +400,7 @@ TEST_CASE("a client that does not read its answers holds the lane, and the next 
   w.connect();
   w.route.client_full(true);
   CHECK(w.ends.lane_held);
-  CHECK_FALSE(w.ends.client_held);  // it may still cancel and answer requests
+  CHECK_FALSE(w.ends.client_held);  // it may still cancel requests and respond to them
   w.lose();
   w.ends.lane_held = false;
   w.reconnect();

@@ -36,14 +36,14 @@ std::unexpected<Error> failed(const std::string &path) {
   return fail(BH_E_IO, path + ": " + bh::error_name(errno));
 }
 
-// Held while the key is made or the list is written: gateways share both.
+// Held while the key is created or the list is written, because gateways share both.
 Result<OwnedFd> lock(const std::string &folder) {
   OwnedFd fd(::open((folder + "/.lock").c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600));
   if (!fd || ::flock(fd.get(), LOCK_EX) != 0) return failed(folder + "/.lock");
   return fd;
 }
 
-// The secret key, 64 bytes.
+// Returns the secret key, which is 64 bytes long.
 Result<std::string> audit_key(const std::string &state_dir) {
   const auto folder = private_folder(state_dir, "secrets", "@audit");
   if (!folder) return std::unexpected(folder.error());
@@ -68,7 +68,7 @@ std::string list_folder(const std::string &state_dir) {
   return state_dir + "/audit/signed";
 }
 
-// True for a valid instance name, which is also the name of its list.
+// Returns true for a valid instance name, which is also the name of its list.
 bool is_list_name(std::string_view name) noexcept {
   return !name.empty() && name.front() != '.' && name.find('/') == name.npos;
 }
@@ -83,7 +83,7 @@ bool take_number(std::string_view *text, std::string_view end, T *out) {
   return true;
 }
 
-// "chain C seq N head HASH".
+// Parses "chain C seq N head HASH".
 std::optional<SignedPlace> parse_place(std::string_view text) {
   constexpr std::string_view first = "chain ";
   constexpr std::size_t hash_digits = 64;
@@ -106,10 +106,10 @@ std::string line_of(const SignedPlace &place) {
          std::to_string(place.seq) + " head " + place.head + "\n";
 }
 
-// Thins a full list: keeps the first place of each period, and the last, for each chain.
+// Thins a full list: for each chain, keeps the first position of each period and the last position.
 std::vector<SignedPlace> thinned(const std::vector<SignedPlace> &all, std::uint64_t period_s) {
   std::vector<SignedPlace> out;
-  std::map<std::uint32_t, std::size_t> last;  // index of each chain's last place
+  std::map<std::uint32_t, std::size_t> last;  // index of the last position of each chain
   for (std::size_t i = 0; i < all.size(); ++i) last[all[i].chain] = i;
   std::map<std::uint32_t, std::uint64_t> periods;
   for (std::size_t i = 0; i < all.size(); ++i) {
@@ -126,7 +126,7 @@ std::string text_of(const std::vector<SignedPlace> &places) {
   return out;
 }
 
-// Rewrites the list, with at most half of the maximum length.
+// Rewrites the list so that it uses at most half of the maximum size.
 Result<void> thin_list(const std::string &folder, const std::string &path,
                        const std::vector<SignedPlace> &all) {
   std::string text = text_of(thinned(all, 3'600));
@@ -147,14 +147,14 @@ Result<void> thin_list(const std::string &folder, const std::string &path,
   return {};
 }
 
-// Appends a complete line and syncs it to disk, or nothing.
+// Appends a complete line and syncs it to disk. On failure, nothing is appended.
 Result<void> append_line(const std::string &path, std::string line) {
   const OwnedFd fd(
       ::open(path.c_str(), O_RDWR | O_CREAT | O_APPEND | O_CLOEXEC | O_NOFOLLOW, 0600));
   struct stat status{};
   if (!fd || ::fstat(fd.get(), &status) != 0) return failed(path);
   char last = '\n';
-  // An incomplete line after a power failure is ended here.
+  // If a power failure left an incomplete line, it is terminated here.
   if (status.st_size > 0 && ::pread(fd.get(), &last, 1, status.st_size - 1) == 1 && last != '\n') {
     line.insert(0, 1, '\n');
   }
@@ -187,7 +187,7 @@ std::vector<SignedPlace> places_in(std::string_view text) {
   return out;
 }
 
-// The last signed place of this chain; seq 0: none.
+// Returns the last signed position of this chain; its seq is 0 if there is none.
 SignedPlace last_signed(const std::string &path, std::uint32_t chain) {
   for (const std::uint64_t most : {std::uint64_t{64} << 10, 2 * max_audit_list_bytes}) {
     bool all = false;
@@ -200,8 +200,8 @@ SignedPlace last_signed(const std::string &path, std::uint32_t chain) {
   return {};
 }
 
-// A place before the last signed one is not signed again: the existing signature must stay the only
-// one.
+// A position before the last signed one is not signed again, so each position has at most one
+// signature.
 Result<void> enlist(const std::string &state_dir, const std::string &instance,
                     const SignedPlace &place) {
   const auto folder = private_folder(state_dir, "audit", "signed");
@@ -229,7 +229,7 @@ Result<void> enlist(const std::string &state_dir, const std::string &instance,
   return append_line(path, line);
 }
 
-// Publishes the public key, from which verification starts.
+// Publishes the public key, which is the basis for verification.
 Result<void> publish(const std::string &state_dir, const AuditSignature &made) {
   const auto folder = private_folder(state_dir, "audit", "supervisor");
   if (!folder) return std::unexpected(folder.error());

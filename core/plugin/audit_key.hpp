@@ -1,9 +1,9 @@
-// The gateway's key that signs telemetry's audit chains. It is created at first use in
-// <state_dir>/secrets/@audit, which holds no plugin's secrets (no instance has such a name). The
-// public key is in <state_dir>/audit/supervisor, and the signed statements of each instance in
+// The gateway's key that signs telemetry audit chains. It is created at first use in
+// <state_dir>/secrets/@audit, which contains no plugin secrets (no instance has such a name). The
+// public key is in <state_dir>/audit/supervisor, and the signed statements of each instance are in
 // <state_dir>/audit/signed.
 //
-// Thread: any; blocks on files.
+// Thread-safe; blocks on file I/O.
 #pragma once
 
 #include <cstdint>
@@ -18,8 +18,8 @@
 namespace bulkhead {
 
 inline constexpr std::size_t max_statement_bytes = 512;
-// Limit of one instance's list. A full list is thinned: of its older lines only the first of each
-// hour is kept, or of each day if that is not enough.
+// Maximum size of one instance's list. When a list is full, it is thinned: of the older lines, only
+// the first of each hour is kept, or the first of each day if that is not sufficient.
 inline constexpr std::uint64_t max_audit_list_bytes = 8u << 20;
 inline constexpr std::uint32_t max_audit_chains = 64;  // per instance
 
@@ -33,25 +33,25 @@ void archive(Ar &ar, AuditSignature &v) {
   ar(unix_s, public_key, signature);
 }
 
-// Signs a statement. If it is about a chain ("chain C seq N head HASH"), it is added to the
-// instance's list. For a chain, a place is signed only if it is after the last signed one, or equal
-// to it; else BH_E_DENIED. BH_E_INVALID: the statement is too long, is not printable ASCII, or is
-// about a chain in another form. If the list cannot be written, nothing is signed and the error is
-// returned.
+// Signs a statement. A statement about a chain ("chain C seq N head HASH") is added to the
+// instance's list. It is signed only if its position is after the last signed position or equal to
+// it; otherwise BH_E_DENIED is returned. Returns BH_E_INVALID if the statement is too long, is not
+// printable ASCII, or is about a chain but has another format. If the list cannot be written,
+// nothing is signed and the error is returned.
 Result<AuditSignature> sign_for_audit(const std::string &state_dir, const std::string &instance,
                                       std::string_view statement);
 
-// A line of a list.
+// One line of a list.
 struct SignedPlace {
   std::uint64_t unix_s = 0, seq = 0;
   std::uint32_t chain = 0;
   std::string head;  // 64 hex digits
 };
-std::optional<SignedPlace> parse_signed_line(std::string_view line);  // without the line end
-// The list of an instance, in the order of signing. An incomplete line is left out. Empty: there is
-// no list.
+std::optional<SignedPlace> parse_signed_line(std::string_view line);  // without line ending
+// Returns the list of an instance in the order of signing, or an empty vector if there is no list.
+// An incomplete line is omitted.
 std::vector<SignedPlace> signed_places(const std::string &state_dir, const std::string &instance);
-// The instances that have a list.
+// Returns the instances that have a list.
 std::vector<std::string> signed_instances(const std::string &state_dir);
 
 }  // namespace bulkhead

@@ -76,7 +76,7 @@ TEST_CASE("a place before the last signed one is not signed again, in any chain 
     return made ? BH_OK : made.error().code;
   };
   CHECK(sign("book", 1, 10) == BH_OK);
-  CHECK(sign("book", 1, 10) == BH_OK);  // a retry: the signature did not arrive
+  CHECK(sign("book", 1, 10) == BH_OK);  // a retry after the signature was lost
   CHECK(sign("book", 1, 10, 'b') == BH_E_DENIED);
   CHECK(sign("book", 1, 9) == BH_E_DENIED);
   CHECK(sign("book", 2, 3) == BH_OK);

@@ -1,4 +1,5 @@
-// bh.host.spawn/1: forwarded to the Spawner of the host, for the instances that it grants one.
+// Implements bh.host.spawn/1: forwards calls to the host's Spawner for the instances that have been
+// granted one.
 #include "plugin/host_functions.hpp"
 
 #include <exception>

@@ -17,7 +17,8 @@ namespace bulkhead {
 namespace {
 
 constexpr std::size_t max_config_bytes = 1u << 20;
-// The profile's rules in a policy's configuration (profile/rule_sections.hpp).
+// The member of a policy's configuration that contains the profile's rules
+// (profile/rule_sections.hpp).
 constexpr const char *rules_member = "profile_rules";
 constexpr std::size_t max_number_length = 64;
 constexpr std::size_t max_exponent_digits = 4;
@@ -66,7 +67,7 @@ std::string text_of(const Pointer &pointer) {
   return bh::one_line({buffer.GetString(), buffer.GetSize()}, 200);
 }
 
-// The member names of a schema, for error texts.
+// Returns the member names of a schema for error messages.
 std::string known_members(const rapidjson::Value *schema) {
   std::string known;
   if (schema != nullptr && schema->IsObject()) {
@@ -88,7 +89,6 @@ const rapidjson::Value *find(const rapidjson::Value *object, std::string_view na
 }
 
 // A policy that does not know the member would silently ignore rules, so its schema must name it.
-// name it.
 bool leaves_rules_out(const rapidjson::Value *schema, const rapidjson::Value &config) {
   return find(&config, rules_member) != nullptr &&
          find(find(schema, "properties"), rules_member) == nullptr;
@@ -98,7 +98,8 @@ constexpr const char *rules_left_out =
     "the profile has rules, and this plugin does not judge by them: name \"policy-rules\" in its "
     "place, or as another policy beside it, and write rules = false here";
 
-// The allowed values where `keyword` has failed. `rule`: the schema that contains it.
+// Describes the allowed values where `keyword` has failed. `rule` is the schema that contains the
+// keyword.
 std::string allowed(const std::string &keyword, const rapidjson::Value *rule) {
   if (keyword == "additionalProperties") {
     return "is unknown here; known are " + known_members(rule);
@@ -138,8 +139,8 @@ std::string path_of(const Pointer &pointer, const rapidjson::Value &root) {
   return path;
 }
 
-// Finds one error after the other: each error's member is removed from the configuration, or from
-// the schema if a member is missing.
+// Finds one error after another. The member with the error is removed from the configuration. If a
+// member is missing, its requirement is removed from the schema.
 class FaultFinder {
  public:
   FaultFinder(rapidjson::Document &schema, rapidjson::Document &config)
@@ -154,7 +155,7 @@ class FaultFinder {
   }
 
  private:
-  // False: no further error can be found.
+  // Returns false if no more errors can be found.
   bool find_one() {
     const rapidjson::SchemaDocument compiled(schema_);
     rapidjson::SchemaValidator validator(compiled);
@@ -191,8 +192,8 @@ class FaultFinder {
     return text;
   }
 
-  // The member that contains the error. Array elements are not removed: the indexes of later
-  // elements would change.
+  // Removes the member that contains the error. Array elements are not removed because the indexes
+  // of later elements would change.
   template <class Pointer>
   bool take_out(const Pointer &where) {
     std::size_t depth = 0, tokens = where.GetTokenCount();
@@ -210,7 +211,7 @@ class FaultFinder {
   rapidjson::Document &schema_;
   rapidjson::Document &config_;
   std::vector<ConfigFault> out_;
-  std::vector<std::string> taken_;  // paths of the errors
+  std::vector<std::string> taken_;  // paths of the members with errors
 };
 
 }  // namespace

@@ -1,6 +1,6 @@
-// Checks a plugin's configuration against its descriptor's config_schema.
+// Validates a plugin's configuration against the config_schema of its descriptor.
 //
-// Thread: control.
+// Runs on the control thread.
 #pragma once
 
 #include <string>
@@ -11,19 +11,19 @@
 
 namespace bulkhead {
 
-// Checks against JSON Schema draft 4; an empty schema allows any object. But if the schema is empty
-// or its properties do not name "profile_rules", a configuration with rules of the profile is
-// refused, since the plugin would ignore them. The error contains the path and the allowed values,
-// never the given value, which may be a credential. BH_E_INVALID: the configuration is invalid;
-// BH_E_ABI: the schema itself is invalid.
+// Validates with JSON Schema draft 4. An empty schema allows any object. However, if the schema is
+// empty or its properties do not name "profile_rules", a configuration with rules from the profile
+// is rejected because the plugin would ignore them. The error contains the path and the allowed
+// values, but never the given value, which may be a credential. Returns BH_E_INVALID if the
+// configuration is invalid and BH_E_ABI if the schema itself is invalid.
 Result<void> check_config(std::string_view schema_json, std::string_view config_json);
 
-// One error: its path ("guests[0].port"; empty: the object itself), and the allowed values.
+// One error: its path ("guests[0].port"; empty for the object itself) and the allowed values.
 struct ConfigFault {
   std::string path, what;
 };
-// Returns all errors, at most 64, and only the first of each array. Empty: no error, or an invalid
-// schema, which check_config() reports.
+// Returns all errors, at most 64, and only the first error of each array. Returns an empty vector
+// if there are no errors or if the schema is invalid; check_config() reports an invalid schema.
 std::vector<ConfigFault> config_faults(std::string_view schema_json, std::string_view config_json);
 
 }  // namespace bulkhead

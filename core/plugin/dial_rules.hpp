@@ -1,5 +1,5 @@
-// Local addresses to which plugins may connect through the host. They are announced before the
-// first byte from outside is read.
+// Local addresses to which plugins may connect through the host. They are announced before any data
+// from outside is read.
 #pragma once
 
 #include <set>
@@ -15,12 +15,12 @@ class DialRules {
  public:
   static constexpr std::size_t max_addresses = 64;
 
-  // `address` holds a sockaddr: AF_UNIX with a path, or a loopback address. BH_E_INVALID,
-  // BH_E_LIMIT.
+  // `address` contains a sockaddr: AF_UNIX with a path, or a loopback address. Returns BH_E_INVALID
+  // for other addresses and BH_E_LIMIT if too many have been announced.
   Result<void> announce(std::string_view address);
 
-  // Returns a non-blocking stream socket, connected or connecting. BH_E_DENIED: the address was not
-  // announced. Any thread, while nothing is announced.
+  // Returns a non-blocking stream socket that is connected or connecting. Returns BH_E_DENIED if
+  // the address was not announced. Thread-safe, except during announce().
   Result<OwnedFd> dial(std::string_view address) const;
 
  private:

@@ -1,4 +1,4 @@
-// Checks the value that a plugin's entry function returned.
+// Validates the value returned by a plugin's entry function.
 #pragma once
 
 #include <cstdint>
@@ -10,18 +10,18 @@
 
 namespace bulkhead {
 
-// The host's copy of a descriptor; members that an older plugin lacks are empty.
+// The host's copy of a descriptor. Members that an older plugin does not have are empty.
 struct PluginDescription {
   std::string id, name, version, vendor, config_schema;
   std::vector<std::string> provides;
 };
 
-// Refuses a plugin of another ABI major, or one that needs a newer minor than `host_minor`. The
-// error contains both versions and the remedy.
+// Rejects a plugin with a different ABI major version, or one that needs a newer minor version than
+// `host_minor`. The error contains both versions and the remedy.
 Result<void> check_abi(std::uint32_t major, std::uint32_t minor_needed);
 
-// Checks sizes, versions, functions and every descriptor. Error texts continue the plugin's name:
-// "is not ...". Members that this host does not know are ignored.
+// Checks sizes, versions, functions and every descriptor. Error messages start with a verb and
+// follow the plugin's name: "is not ...". Members unknown to this host are ignored.
 Result<std::vector<PluginDescription>> check_entry(const bh_entry *entry);
 
 }  // namespace bulkhead

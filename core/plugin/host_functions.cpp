@@ -86,7 +86,7 @@ std::int32_t HostFunctions::log_enabled(void *ctx, std::int32_t level) noexcept 
   return context.log && level >= context.log_level ? 1 : 0;
 }
 
-// Logs a call with wrong arguments.
+// Returns true and logs the call if it has invalid arguments.
 bool HostFunctions::misused(const Instance &instance, bool wrong, const char *function) noexcept {
   return wrong && instance.report_misuse(function) != BH_OK;
 }
@@ -180,7 +180,7 @@ std::uint64_t HostFunctions::mask(void *ctx, bh_str text, bh_buf *out) noexcept 
     if (count != 0) *out = bh::buf(std::move(masked));
     return count;
   } catch (const std::exception &) {
-    *out = bh_buf{};  // no text, since an unmasked one might contain secrets
+    *out = bh_buf{};  // no text, because unmasked text might contain secrets
     return 1;
   }
 }

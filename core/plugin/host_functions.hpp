@@ -1,4 +1,4 @@
-// The functions of an instance's bh_host: the common services for all plugins.
+// The functions of an instance's bh_host: common services for all plugins.
 #pragma once
 
 #include "bulkhead/abi/ext/draft/mask.h"
@@ -50,7 +50,7 @@ struct HostFunctions {
   // bh.host.store/1
   static bh_str folder(void *ctx) noexcept;
 
-  // bh.host.spawn/1 (child_functions.cpp); null: not granted
+  // bh.host.spawn/1 (child_functions.cpp); null if not granted
   static const bh_host_spawn *spawn_table(Instance &instance);
   static bh_status child_spawn(void *ctx, const bh_spawn *request, bh_child *out,
                                bh_error *error) noexcept;

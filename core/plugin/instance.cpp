@@ -26,7 +26,7 @@ bh_error empty_error() noexcept {
   return error;
 }
 
-// Calls into the plugin; an exception that leaves it becomes an error of the plugin.
+// Calls a function of the plugin. An exception that it throws is converted to a plugin error.
 template <class F>
 bh_status call(bh_error *error, F &&f) noexcept {
   try {
@@ -92,8 +92,8 @@ Result<std::unique_ptr<Instance>> Instance::create(std::string id, std::shared_p
   return made;
 }
 
-// Copies the plugin's table; functions that an older plugin lacks are replaced by ones without
-// effect.
+// Copies the plugin's table. Functions that an older plugin does not have are replaced by functions
+// without effect.
 Result<void> Instance::adopt(const bh_plugin *plugin) {
   bh_error none = empty_error();
   if (plugin == nullptr || !BH_HAS(bh_plugin, plugin, destroy) || plugin->destroy == nullptr) {
@@ -116,7 +116,7 @@ Result<void> Instance::adopt(const bh_plugin *plugin) {
   return {};
 }
 
-// Enters a state, or reports that this step is out of order.
+// Enters a state, or returns an error if this step is out of order.
 Result<void> Instance::step(InstanceState from, InstanceState to, const char *name, bool may) {
   if (state_ == from && may) {
     state_ = to;
@@ -191,11 +191,11 @@ void Instance::stop() {
   release_held();
 }
 
-// Logs the plugin's remaining reactor resources and removes them.
+// Logs and removes the reactor resources that the plugin has not released.
 void Instance::release_held() noexcept {
   ended_.store(true, std::memory_order_release);
   Reactor::Held held = context_->reactor->held(this);
-  // Work that stop() has cancelled needs a moment to end.
+  // Work that was cancelled by stop() needs some time to end.
   for (int ms = 0; held.blocking != 0 && ms < max_job_end_ms; ++ms) {
     ::usleep(1000);
     held = context_->reactor->held(this);
@@ -210,13 +210,13 @@ void Instance::release_held() noexcept {
   abandoned_ = held.blocking != 0;
 }
 
-// Stops the instance if necessary and destroys the plugin's side, unless a pool thread runs its
-// code.
+// Stops the instance if necessary and destroys the plugin's instance, unless a pool thread is still
+// running its code.
 void Instance::end() noexcept {
   using enum InstanceState;
   if (state_ == started || state_ == draining) stop();
   if (!ended_.load(std::memory_order_relaxed)) release_held();
-  context_->reactor->forget(this);  // posted by a thread while stop() returned
+  context_->reactor->forget(this);  // drops functions that were posted while stop() returned
   if (abandoned_) {
     log(BH_LOG_PLUGIN_MISBEHAVES, "is left in memory: its blocking work is still running");
     return;
@@ -236,7 +236,7 @@ void Instance::log(std::int32_t level, std::string_view text) const noexcept {
   try {
     if (context_->log) context_->log(level, id_, bh::one_line(text, max_log_bytes));
   } catch (...) {
-    // Failure to log must not end the program.
+    // A logging failure must not terminate the program.
   }
 }
 

@@ -1,7 +1,8 @@
 // One plugin instance and its bh_host.
 //
-// Owner: the Host. An instance passes the states created -> configured -> started -> draining ->
-// stopped -> destroyed, each once. stop() logs the resources that the plugin has not released.
+// Owner: the Host. An instance passes through the states created -> configured -> started ->
+// draining -> stopped -> destroyed, each once. stop() logs the resources that the plugin has not
+// released.
 #pragma once
 
 #include <atomic>
@@ -25,9 +26,9 @@ namespace bulkhead {
 class Instance;
 }
 
-// Deleting an instance stops it if necessary, then destroys it. If its work still runs on a thread
-// of the pool, the whole instance and its library stay in memory, and this is logged: that thread
-// may still use its data and its bh_host.
+// Deleting an instance stops it if necessary, then destroys it. If its work is still running on a
+// pool thread, the whole instance and its library stay in memory because that thread may still use
+// its data and its bh_host. This is logged.
 template <>
 struct std::default_delete<bulkhead::Instance> {
   void operator()(bulkhead::Instance *instance) const;
@@ -47,7 +48,7 @@ enum class InstanceState : std::uint8_t {
 };
 std::string_view to_string(InstanceState state) noexcept;
 
-// State shared by all instances of a host. It outlives them.
+// State shared by all instances of a host. It must outlive them.
 struct HostContext {
   Reactor *reactor = nullptr;
   std::string name, version;
@@ -55,42 +56,47 @@ struct HostContext {
   std::function<void(std::int32_t level, std::string_view component, std::string_view text)> log;
   std::int32_t log_level = 1;
   HostServices services;
-  // Host extensions beyond the common services (transport, connector ... tables), by id and
-  // instance; returns the table or null. The table's first argument is the instance's ctx.
+  // Returns the table of a host extension beyond the common services (transport, connector ...) for
+  // an instance and id, or null. The table's first argument is the instance's ctx.
   std::function<const void *(class Instance &, std::string_view id)> extra_ext;
-  // Returns whether this instance may have statements signed (bh.host.sign/1); empty: no.
+  // Returns true if this instance may have statements signed (bh.host.sign/1). If empty, no
+  // instance may.
   std::function<bool(const class Instance &)> signs;
-  // The secrets to mask for this instance (bh.host.mask/1); empty, or null: none. Any thread.
+  // Returns the secrets to mask for this instance (bh.host.mask/1). If the function is empty or
+  // returns null, there are none. Called on any thread.
   std::function<std::shared_ptr<const SecretPrints>(const class Instance &)> prints;
-  // The spawner for this instance's child processes; empty, or null: not granted. Called at each
-  // use, so its result must not change while there are children.
+  // Returns the spawner for this instance's child processes. If the function is empty or returns
+  // null, the instance may not start any. It is called at each use, so its result must not change
+  // while children exist.
   std::function<Spawner *(const class Instance &)> children;
 };
 
 class Instance {
  public:
-  static constexpr std::size_t max_log_bytes = 4096;  // per line; longer lines are cut
+  static constexpr std::size_t max_log_bytes = 4096;  // per line; longer lines are truncated
   static constexpr std::size_t max_counters = 256;    // per instance
   static constexpr std::size_t max_secret_bytes = 65'536;
-  static constexpr int max_job_end_ms = 500;  // time that stop() waits for blocking work
+  static constexpr int max_job_end_ms = 500;  // how long stop() waits for blocking work
 
-  // `id` is [A-Za-z0-9_.-]{1,64}, not "." or "..", since folders have this name. Errors name plugin
-  // and instance. Thread of all functions: the reactor's.
+  // `id` is [A-Za-z0-9_.-]{1,64} but not "." or "..", because it is used as a folder name. Errors
+  // name the plugin and the instance. All functions run on the reactor thread unless stated
+  // otherwise.
   // `user` is set before the plugin's code runs.
   static Result<std::unique_ptr<Instance>> create(std::string id, std::shared_ptr<Library> library,
                                                   HostContext &context, void *user = nullptr);
   Instance(const Instance &) = delete;
   Instance &operator=(const Instance &) = delete;
 
-  // Each is called once, in this order. A call out of order is refused without calling the plugin:
-  // BH_E_INVALID, or a log line if there is no result. After a failed configure or start the
-  // instance can only be destroyed. configure() first checks the configuration against the plugin's
-  // config_schema.
+  // Each function is called once, in this order. A call out of order is rejected without calling
+  // the plugin: it returns BH_E_INVALID, or logs a line if the function has no result. After a
+  // failed configure or start, the instance can only be destroyed. configure() first validates the
+  // configuration against the plugin's config_schema.
   Result<void> configure(std::string_view config_json);
   Result<void> start();
   void drain(std::uint64_t deadline_ns);  // CLOCK_MONOTONIC
   void stop();
-  // BH_OK: ready; BH_PENDING: starting; else failed, with the reason in *error.
+  // Returns BH_OK if ready, BH_PENDING while starting, or another status if the instance has
+  // failed; *error then contains the reason.
   bh_status probe(std::string *error);
 
   // Returns the plugin's table for an extension, or null.
@@ -98,7 +104,7 @@ class Instance {
   const T *ext(const char *id) const {
     return static_cast<const T *>(table_.get_ext(table_.self, id));
   }
-  // The same, but null if the table ends before its member `last`.
+  // Same, but returns null if the table ends before its member `last`.
   template <class T, class M>
   const T *ext(const char *id, M T::*last) const {
     const T *table = ext<T>(id);
@@ -112,18 +118,18 @@ class Instance {
   const std::string &id() const noexcept { return id_; }
   const Library &library() const noexcept { return *library_; }
   InstanceState state() const noexcept { return state_; }
-  // True if its work in the pool has outlived stop(): it stays in memory and may still call the
-  // host.
+  // Returns true if work in the pool was still running after stop(). The instance then stays in
+  // memory, and its work may still call the host.
   bool abandoned() const noexcept { return abandoned_; }
   const std::vector<std::pair<std::string, std::uint64_t>> &counters() const noexcept {
     return counters_;
   }
 
-  // The instance of a bh_host.ctx, and a pointer for the part of core that owns it.
+  // Returns the instance of a bh_host.ctx.
   static Instance &of(void *ctx) noexcept { return *static_cast<Instance *>(ctx); }
   Reactor &reactor() const noexcept { return *context_->reactor; }
-  // Returns BH_OK, or why a call of the plugin is refused: BH_E_INVALID (`wrong`; logged), or
-  // BH_STALE (the instance was stopped). Any thread.
+  // Returns BH_OK, or the reason for rejecting a plugin's call: BH_E_INVALID if `wrong` (logged),
+  // or BH_STALE if the instance has been stopped. Thread-safe.
   bh_status check_call(bool wrong, const char *function) const noexcept {
     if (wrong) return report_misuse(function);
     return ended_.load(std::memory_order_acquire) ? BH_STALE : BH_OK;
@@ -148,15 +154,15 @@ class Instance {
   std::shared_ptr<Library> library_;
   HostContext *context_ = nullptr;
   bh_host host_{};
-  bh_plugin table_{};  // the plugin's table; functions that an older plugin lacks are filled in
+  bh_plugin table_{};  // the plugin's table; functions missing in older plugins are filled in
   InstanceState state_ = InstanceState::created;
-  bool failed_ = false;             // a step failed: it can only be destroyed
+  bool failed_ = false;             // a step failed; the instance can only be destroyed
   bool abandoned_ = false;          // work in the pool outlived stop()
-  std::atomic<bool> ended_{false};  // stop() has returned: calls of remaining threads are refused
+  std::atomic<bool> ended_{false};  // stop() has returned; later calls are rejected
   std::vector<std::pair<std::string, std::uint64_t>> counters_;
-  std::string folder_;                     // of bh.host.store/1, once created
-  std::vector<std::string> socket_files_;  // of bh.host.listen/1, removed at the end
-  DialRules dial_rules_;                   // the same, if the instance's own process dials
+  std::string folder_;                     // for bh.host.store/1, once created
+  std::vector<std::string> socket_files_;  // for bh.host.listen/1; removed at the end
+  DialRules dial_rules_;                   // for connections from the instance's own process
 };
 
 }  // namespace bulkhead

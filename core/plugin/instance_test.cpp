@@ -66,7 +66,7 @@ TEST_CASE("an instance passes its states, each once") {
     instance->drain(0);
     CHECK(instance->state() == InstanceState::draining);
     instance->stop();
-    instance->stop();  // no effect the second time
+    instance->stop();  // a second call has no effect
     CHECK(instance->state() == InstanceState::stopped);
   }
   CHECK(world.lines == std::vector<std::string>{"1 mine: configure", "1 mine: start",
@@ -106,7 +106,7 @@ TEST_CASE("after a refused configuration or start the instance can only be destr
     const auto refused = instance->configure(R"({"refuse":true})");
     REQUIRE_FALSE(refused.has_value());
     CHECK(refused.error().code == BH_E_INVALID);
-    // The plugin's escape sequence has lost its ESC character.
+    // The ESC character of the plugin's escape sequence has been removed.
     CHECK_THAT(refused.error().text,
                Contains("plugin good, instance mine") && Contains("an object [31m is wanted"));
     CHECK_FALSE(instance->start().has_value());

@@ -1,5 +1,5 @@
-// load_check FOLDER PLUGIN [TOOL ARGUMENTS]...: loads a plugin as the host does, passes it through
-// its states and calls its tools; each must answer. For the tests of the SDK's package.
+// load_check FOLDER PLUGIN [TOOL ARGUMENTS]...: loads a plugin as the host does, takes it through
+// its states and calls its tools, each of which must answer. Used by the tests of the SDK package.
 #include <cstdio>
 #include <map>
 #include <string>

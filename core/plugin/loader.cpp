@@ -23,10 +23,11 @@ namespace {
 enum class Phase : std::uint8_t { constructors, entry, init };
 
 // State shared by the helper thread and the waiting thread. A helper thread that does not return
-// keeps it, so no pointer in it may refer to the waiting side's data once `abandoned` is set.
+// keeps this state, so once `abandoned` is set, no pointer in it may refer to data of the waiting
+// thread.
 struct Attempt {
   std::string plugin;
-  OwnedFd fd;  // of the file; unset for a linked-in plugin
+  OwnedFd fd;  // the plugin file; unset for a linked-in plugin
   struct stat status{};
   bh_plugin_entry_fn entry_fn = nullptr;
   std::string host_name, host_version;
@@ -70,15 +71,15 @@ void give_host(Attempt &a, const bh_host *outer) {
   a.host.log_enabled = log_enabled_in_init;
 }
 
-// False if the attempt was abandoned: no further code of the plugin may run.
+// Returns false if the attempt was abandoned; no more code of the plugin may run then.
 bool enter(Attempt &a, Phase phase) {
   const std::lock_guard lock(a.mutex);
-  if (a.abandoned && a.phase == Phase::constructors) set_stuck({});  // it was only slow
+  if (a.abandoned && a.phase == Phase::constructors) set_stuck({});  // the plugin was only slow
   a.phase = phase;
   return !a.abandoned;
 }
 
-// Runs the plugin's code; each step may hang.
+// Runs the plugin's code. Each step may hang.
 std::optional<Error> run_steps(Attempt &a) {
   if (a.fd.get() >= 0) {
     const auto fn = map_library(std::move(a.fd), a.status);
@@ -121,21 +122,21 @@ void run_attempt(Attempt &a) {
 }
 
 Result<void> start_helper(const std::shared_ptr<Attempt> &a) {
-  // Signals are handled by the program's own threads.
+  // Signals are handled on the program's own threads.
   sigset_t all, before;
   sigfillset(&all);
   pthread_sigmask(SIG_SETMASK, &all, &before);
   Result<void> started;
   try {
     std::thread([a] { run_attempt(*a); }).detach();
-  } catch (const std::system_error &e) {  // the limit of processes
+  } catch (const std::system_error &e) {  // the process limit was reached
     started = fail(BH_E_LIMIT, std::string("no thread to load it in: ") + e.what());
   }
   pthread_sigmask(SIG_SETMASK, &before, nullptr);
   return started;
 }
 
-// Runs the plugin's code with a time-out.
+// Runs the plugin's code with a timeout.
 Result<void> attempt(const std::shared_ptr<Attempt> &a, std::uint64_t timeout_ms) {
   if (auto started = start_helper(a); !started) return started;
   std::unique_lock lock(a->mutex);
@@ -189,7 +190,8 @@ Result<Place> place_of(const std::string &plugin, const LoadOptions &options) {
   for (const std::string &dir : options.dirs) {
     Place place{plugin, dir};
     struct stat status{};
-    // Not followed: a symbolic link is found here and refused later, never skipped.
+    // lstat() does not follow symbolic links: a link is found here and rejected later, never
+    // skipped.
     if (::lstat(place.path().c_str(), &status) == 0) return place;
     looked += (looked.empty() ? "" : ", ") + bh::one_line(dir, 256);
   }
@@ -230,7 +232,7 @@ Result<void> check_digest(int fd, std::string wanted) {
                                ", the profile has " + bh::one_line(wanted, 64));
 }
 
-// Checks everything that is known without running the plugin's code.
+// Performs all checks that are possible without running the plugin's code.
 Result<CheckedLibrary> open_and_check(const Place &place, const LoadOptions &options) {
   CheckedLibrary checked;
   checked.path = place.path();
@@ -274,8 +276,8 @@ struct LibraryMaker {
                                       " still hold the dynamic linker's lock");
   }
 
-  // The library of a finished attempt; `id` selects one of its plugins. A library that is refused
-  // here was initialized, and its destructor de-initializes it.
+  // Creates the library of a finished attempt; `id` selects one of its plugins. A library that is
+  // rejected here has already been initialized; its destructor de-initializes it.
   static Result<std::shared_ptr<Library>> make(const std::shared_ptr<Attempt> &a,
                                                const std::string &id) {
     std::shared_ptr<Library> library(new Library);
@@ -357,7 +359,7 @@ Result<std::shared_ptr<Library>> Library::load(CheckedLibrary checked, const bh_
 
 Result<std::shared_ptr<Library>> Library::load(const std::string &plugin, const bh_host *host,
                                                const LoadOptions &options) {
-  // Checked first: if no library can be mapped, the file need not be searched.
+  // Checked first: if no library can be mapped, there is no need to search for the file.
   if (auto ok = LibraryMaker::check_linker(); !ok) return about(plugin, {}, ok.error());
   auto checked = check(plugin, options);
   if (!checked) return std::unexpected(checked.error());
@@ -393,7 +395,7 @@ Library::~Library() {
   try {
     entry_->deinit();
   } catch (...) {
-    // The attempt was abandoned; the code stays mapped, so no pointer dangles.
+    // deinit threw an exception. The code stays mapped, so no pointer dangles.
   }
 }
 

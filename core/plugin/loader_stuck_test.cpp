@@ -4,7 +4,7 @@
 
 using Catch::Contains;
 
-// No assertion covers the second half of the test: the process must end.
+// The second half of the test has no assertion: the process must end.
 TEST_CASE(
     "a plugin that hangs in a static constructor is reported, and why no other plugin can be "
     "loaded") {

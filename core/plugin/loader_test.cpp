@@ -21,7 +21,7 @@ LoadOptions from(const std::string &dir) {
   return options;
 }
 
-// Returns the error of a load that must fail.
+// Returns the error of a load that is expected to fail.
 Error refusal(const std::string &plugin, const LoadOptions &options) {
   auto library = Library::load(plugin, nullptr, options);
   REQUIRE_FALSE(library.has_value());
@@ -36,7 +36,7 @@ std::string digest(const std::string &path) {
   return sha256_of(fd.get()).value();
 }
 
-// An ABI version of this host's major, in the format of errors.
+// Formats an ABI version with this host's major version, as in error messages.
 std::string version(unsigned minor) {
   return std::to_string(BH_ABI_MAJOR) + "." + std::to_string(minor);
 }
@@ -198,7 +198,7 @@ TEST_CASE("a file that other users could change is refused") {
 }
 
 TEST_CASE("another user's file is refused") {
-  if (::geteuid() != 0) return;  // only root can give files away
+  if (::geteuid() != 0) return;  // only root can change a file's owner
   testing::TestFolder folder;
   folder.copy("good");
   REQUIRE(::chown((folder / "good.so").c_str(), 12345, 12345) == 0);

@@ -1,4 +1,4 @@
-// NAME.plugin.toml: the description of a library, read before any of its code runs.
+// Parses NAME.plugin.toml, the description of a library, which is read before any of its code runs.
 #include <fcntl.h>
 #include <unistd.h>
 
@@ -37,7 +37,7 @@ Result<std::string> read_all(int fd, const std::string &path) {
   }
 }
 
-// Reads a text or a whole number of 0..2^32-1; false if it is missing or of another type.
+// Reads a string or an integer in 0..2^32-1. Returns false if it is missing or has another type.
 bool take(const toml::table &table, const char *key, std::string *out) {
   const auto *value = table[key].as_string();
   if (value == nullptr) return false;
@@ -51,7 +51,7 @@ bool take(const toml::table &table, const char *key, std::uint32_t *out) {
   return true;
 }
 
-// Reads an optional boolean.
+// Reads an optional boolean. Returns false if it has another type.
 bool take_optional(const toml::table &table, const char *key, bool *out) {
   const auto value = table[key];
   if (!value) return true;

@@ -29,7 +29,7 @@ struct Registry {
   bool exit_handler = false;
 };
 
-// Never destroyed, so no library is unmapped at exit while a thread may still run its code.
+// Never destroyed, so no library is unmapped at exit while a thread may still be running its code.
 Registry &registry() {
   static Registry &instance = *new Registry;
   return instance;
@@ -40,7 +40,7 @@ bool same_time(const timespec &a, const timespec &b) noexcept {
 }
 
 // Reduces "boost::dll::...() failed (dlerror system message: /proc/self/fd/7: undefined symbol: x):
-// Bad ..." to the dynamic linker's message.
+// Bad ..." to the message of the dynamic linker.
 std::string linker_text(std::string text, const std::string &fd_path) {
   static constexpr std::string_view mark = "(dlerror system message: ";
   if (const auto at = text.find(mark); at != std::string::npos) text.erase(0, at + mark.size());

@@ -1,8 +1,8 @@
-// The libraries that this process has mapped. A library is never unmapped: thread-locals, callbacks
-// or static objects of the plugin may remain (see docs/plugins.md). The descriptor stays open
-// because glibc identifies a mapping by its /proc/self/fd name.
+// The libraries that this process has mapped. A library is never unmapped because thread-locals,
+// callbacks or static objects of the plugin may still exist (see docs/plugins.md). The descriptor
+// stays open because glibc identifies a mapping by its /proc/self/fd name.
 //
-// Thread: any.
+// Thread-safe.
 #pragma once
 
 #include <sys/stat.h>
@@ -16,13 +16,13 @@
 namespace bulkhead {
 
 // Maps the checked file behind `fd`, unless it is already mapped, and returns its entry function.
-// Runs the library's static constructors, so it may be slow or hang. Error texts continue the
-// plugin's name.
+// Runs the library's static constructors, so it may be slow or hang. Error messages start with a
+// verb and follow the plugin's name.
 Result<bh_plugin_entry_fn> map_library(OwnedFd fd, const struct stat &status);
 
-// A hanging static constructor holds the dynamic linker's lock: no other library can be mapped, and
-// exit() would block forever. set_stuck() records this and makes exit() end the process anyway.
-// set_stuck({}) clears it if the constructor was only slow.
+// A static constructor that hangs holds the dynamic linker's lock: no other library can be mapped,
+// and exit() would block forever. set_stuck() records this and lets exit() terminate the process
+// anyway. If the constructor was only slow, set_stuck({}) clears the record.
 void set_stuck(std::string plugin);
 std::string stuck();
 

@@ -20,7 +20,7 @@ std::unexpected<Error> io_error(const std::string &what, int error) {
   return fail(error == ENOENT ? BH_E_NOT_FOUND : BH_E_IO, what + ": " + bh::error_name(error));
 }
 
-// The error of the owner or mode, or empty.
+// Returns an error message if the file's owner or mode is not trusted, otherwise an empty string.
 std::string untrusted(const struct stat &status, const std::string &path) {
   if (status.st_uid != 0 && status.st_uid != ::geteuid()) {
     return path + " belongs to user " + std::to_string(status.st_uid) +
@@ -82,7 +82,7 @@ Result<OwnedFd> open_trusted_folder(const std::string &folder) {
 Result<OwnedFd> open_trusted_file(int folder_fd, const std::string &folder, const std::string &name,
                                   struct stat *status) {
   const std::string path = folder + "/" + name;
-  // O_NONBLOCK: opening a FIFO of that name must not block.
+  // O_NONBLOCK: if the file is a FIFO, opening it must not block.
   const int flags = O_RDONLY | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK | O_NOCTTY;
   OwnedFd fd(::openat(folder_fd, name.c_str(), flags));
   if (fd.get() < 0) {

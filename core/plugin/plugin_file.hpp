@@ -1,6 +1,7 @@
-// A plugin's file, opened once: the checked descriptor is the mapped one.
+// A plugin's file, which is opened only once: the checked descriptor is also the one that is
+// mapped.
 //
-// Thread: any; every function is self-contained.
+// Thread-safe; the functions share no state.
 #pragma once
 
 #include <sys/stat.h>
@@ -15,27 +16,28 @@
 
 namespace bulkhead {
 
-// Opens a folder that only root and the own user can change (symbolic links in its path are
-// followed).
+// Opens a folder that only root and this user can change. Symbolic links in its path are followed.
 Result<OwnedFd> open_trusted_folder(const std::string &folder);
 
-// Opens a regular file in it, not a symbolic link, that only root and the own user can change.
-// `status` gets its fstat. BH_E_NOT_FOUND if there is none.
+// Opens a regular file in the folder that only root and this user can change; symbolic links are
+// rejected. Stores the result of fstat in `status`. Returns BH_E_NOT_FOUND if there is no such
+// file.
 Result<OwnedFd> open_trusted_file(int folder_fd, const std::string &folder, const std::string &name,
                                   struct stat *status);
 
-// Checks that it is a complete shared library for this machine. A truncated file would end the
-// process with SIGBUS when its pages are first accessed, long after dlopen().
+// Checks that the file is a complete shared library for this machine. A truncated file would
+// terminate the process with SIGBUS when its pages are first accessed, long after dlopen().
 Result<void> check_elf(int fd, std::uint64_t size);
 
-// The names that the library exports, read without running its code. Call after check_elf().
+// Returns the names that the library exports, without running its code. Must be called after
+// check_elf().
 Result<std::vector<std::string>> read_exports(int fd);
 
-// The content of a section, empty if there is none of that name. Call after check_elf().
-// BH_E_LIMIT: more than `most` bytes.
+// Returns the content of a section, or an empty string if there is no section with that name. Must
+// be called after check_elf(). Returns BH_E_LIMIT if the section has more than `most` bytes.
 Result<std::string> read_section(int fd, std::string_view name, std::size_t most);
 
-// Lower-case hex SHA-256 of the whole file.
+// Returns the lower-case hex SHA-256 of the whole file.
 Result<std::string> sha256_of(int fd);
 
 }  // namespace bulkhead

@@ -19,7 +19,7 @@ std::string hash_of(std::string_view text, std::string_view key) {
   return out;
 }
 
-// The 8 bytes at this position as a number.
+// Hashes the 8 bytes at this position to a 16-bit number.
 std::uint16_t bits_of(const char *at, std::uint64_t factor) noexcept {
   std::uint64_t bytes = 0;
   std::memcpy(&bytes, at, sizeof bytes);
@@ -28,7 +28,7 @@ std::uint16_t bits_of(const char *at, std::uint64_t factor) noexcept {
 
 using Range = bh::Decoded::Range;
 
-// Sorted; overlapping ones are merged.
+// Returns the ranges sorted, with overlapping ranges merged.
 std::vector<Range> merged(std::vector<Range> ranges) {
   std::sort(ranges.begin(), ranges.end(),
             [](const Range &a, const Range &b) { return a.begin < b.begin; });
@@ -51,12 +51,13 @@ std::uint64_t SecretPrints::factor() const noexcept {
   return out | 1;
 }
 
-// A value may itself contain an apparent escape, and a layer too many may be removed.
+// The value is added both as given and unescaped: it may contain text that only looks like an
+// escape, so unescaping may remove one layer too many.
 void SecretPrints::add(std::string_view value) {
   add_text(value);
   std::string plain = bh::Decoded::all_of(value, max_layers);
   add_text(plain);
-  std::replace(plain.begin(), plain.end(), ' ', '+');  // as HTML forms encode them
+  std::replace(plain.begin(), plain.end(), ' ', '+');  // HTML forms encode spaces this way
   add_text(plain);
 }
 
@@ -83,8 +84,8 @@ void SecretPrints::note_begins() {
   }
 }
 
-// The length of the longest value that the text begins with; 0: none. nullopt: more than *budget
-// bytes would have to be hashed.
+// Returns the length of the longest value with which the text begins, or 0 if there is none.
+// Returns nullopt if more than *budget bytes would have to be hashed.
 std::optional<std::size_t> SecretPrints::length_at(std::string_view text, std::uint16_t begin,
                                                    std::uint64_t *budget) const {
   auto at = std::lower_bound(prints_.begin(), prints_.end(), begin,
@@ -93,7 +94,8 @@ std::optional<std::size_t> SecretPrints::length_at(std::string_view text, std::u
   std::size_t hashed = 0;
   std::string hash;
   for (; at != prints_.end() && at->begin == begin; ++at) {
-    // Many tokens have the same beginning, and an attacker can write that beginning.
+    // The end is also compared because many tokens have the same beginning, which an attacker can
+    // write.
     if (at->bytes < end_bytes || at->bytes > text.size() ||
         bits_of(text.data() + at->bytes - end_bytes, step) != at->end) {
       continue;
@@ -109,7 +111,7 @@ std::optional<std::size_t> SecretPrints::length_at(std::string_view text, std::u
   return 0;
 }
 
-// False: more than *budget bytes would have to be hashed.
+// Returns false if more than *budget bytes would have to be hashed.
 bool SecretPrints::find(std::string_view text, std::uint64_t *budget,
                         std::vector<Range> *found) const {
   const std::uint64_t step = factor();
@@ -148,7 +150,7 @@ std::string SecretPrints::mask(std::string_view text, std::uint64_t *count) cons
     return std::string(instead);
   }
   std::string out;
-  std::size_t from = 0;  // the text before it is in `out`, or masked
+  std::size_t from = 0;  // text before this position is already in `out`, or masked
   for (const Range &range : merged(std::move(found))) {
     out.append(text.substr(from, range.begin - from)).append(instead);
     from = range.end;

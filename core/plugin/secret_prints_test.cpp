@@ -99,9 +99,9 @@ TEST_CASE("texts that match nearly everywhere") {
   for (std::size_t n = 0; n < 20; ++n) {
     tokens.add("eyJhbGci" + std::string(4'000 - n, static_cast<char>('a' + n)));
   }
-  const std::string begins = repeated("eyJhbGci");  // known to an attacker: no bytes to hash
+  const std::string begins = repeated("eyJhbGci");  // known to attackers; not hashed
   CHECK(masked(tokens, begins, 0) == begins);
-  // The author of a credential can write text that matches at both ends.
+  // The author of a credential can write text that matches at both its beginning and its end.
   SecretPrints made(key);
   made.add(std::string(2'000, 'a') + "b" + std::string(2'000, 'a'));
   CHECK(masked(made, repeated("aaaaaaaa"), 1) == "***");
@@ -110,7 +110,7 @@ TEST_CASE("texts that match nearly everywhere") {
 
 namespace {
 
-// Formats as a JSON string, with \u for all characters that `escape` selects.
+// Formats a JSON string with \u escapes for all characters that `escape` selects.
 template <class F>
 std::string json(std::string_view text, F escape) {
   std::string out;

@@ -1,7 +1,7 @@
 // Private directories of plugin instances, and the small secrets in them.
 //
-// Thread: control. Every file is 0600, every folder 0700 and owned by this user; symbolic links are
-// refused.
+// Runs on the control thread. Every file has mode 0600, every folder has mode 0700 and is owned by
+// this user. Symbolic links are rejected.
 #pragma once
 
 #include <cstdint>
@@ -16,14 +16,16 @@ namespace bulkhead {
 Result<std::string> private_folder(const std::string &state_dir, const std::string &kind,
                                    const std::string &instance);
 
-// Reads <folder>/<name>. BH_E_NOT_FOUND, or BH_E_DENIED if other users could read or change it.
+// Reads <folder>/<name>. Returns BH_E_NOT_FOUND if it does not exist, or BH_E_DENIED if other users
+// could read or change it.
 Result<std::string> read_secret(const std::string &folder, std::string_view name,
                                 std::size_t max_bytes);
 
 inline constexpr std::size_t max_secrets = 64;  // per instance
 
-// Replaces the value atomically: a reader sees the old or the new one, also after a power failure.
-// An empty value deletes. BH_E_LIMIT: the folder has max_secrets others.
+// Replaces the value atomically: readers see either the old or the new value, even after a power
+// failure. An empty value deletes the secret. Returns BH_E_LIMIT if the folder already contains
+// max_secrets others.
 Result<void> write_secret(const std::string &folder, std::string_view name, std::string_view value);
 
 }  // namespace bulkhead

@@ -1,5 +1,5 @@
-// Host services for plugins that another process may provide: a compartment has neither the
-// secrets' folder nor the right to bind, and can access a storage folder only if it was created
+// Host services for plugins that may be provided by another process: a compartment has neither the
+// secrets folder nor permission to bind, and can access a storage folder only if it was created
 // before the confinement.
 #pragma once
 
@@ -15,20 +15,21 @@
 
 namespace bulkhead {
 
-// The users who may connect to a Unix socket by its file.
+// The users who may connect to a Unix socket through its file.
 enum class SocketFile : std::uint8_t { own_user, everybody };  // 0600, 0666
 
-// Empty functions: this process provides the service itself. Thread: control; dial and sign: any.
+// If a function is empty, this process provides the service itself. Called on the control thread;
+// dial and sign are called on any thread.
 struct HostServices {
   std::function<Result<std::string>(const std::string &instance, std::string_view name)> get_secret;
   std::function<Result<void>(const std::string &instance, std::string_view name,
                              std::string_view value)>
       put_secret;
   std::function<Result<std::string>(const std::string &instance)> folder;
-  // Any thread.
+  // Called on any thread.
   std::function<Result<AuditSignature>(const std::string &instance, std::string_view statement)>
       sign;
-  // `address` holds a sockaddr.
+  // `address` contains a sockaddr.
   std::function<Result<OwnedFd>(std::string_view address, std::string_view as_configured,
                                 SocketFile file)>
       listen;
@@ -36,11 +37,12 @@ struct HostServices {
   std::function<Result<OwnedFd>(std::string_view address)> dial;
 };
 
-// Binds and listens. Removes a Unix socket's file on which no process listens.
+// Binds and listens. If the file of a Unix socket exists but no process is listening on it, removes
+// the file.
 Result<OwnedFd> open_listener(std::string_view address, std::string_view as_configured,
                               SocketFile file);
-// Adds the path if the address is a Unix socket. The caller of open_listener() removes the file at
-// the end.
+// If the address is a Unix socket, adds its path to `paths`. The caller of open_listener() removes
+// the file at the end.
 void remember_socket_file(std::string_view address, std::vector<std::string> *paths);
 
 }  // namespace bulkhead

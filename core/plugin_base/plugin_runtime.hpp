@@ -1,8 +1,8 @@
-// The plugins of a host that loads them: from a library to a started instance and back. The runtime
-// owns what all instances of one host share: the bh_host services, the spawner for child processes,
-// the fingerprints of secrets. The host selects its tables (host_tables).
+// The plugins of a host that loads them, from the library to a started instance and back. The
+// runtime owns everything that all instances of one host share: the bh_host services, the spawner
+// for child processes, and the fingerprints of secrets. The host selects its tables (host_tables).
 //
-// Owner: HostImpl, or the PluginHost of a compartment. Thread: the reactor's, except prints().
+// Owner: HostImpl, or the PluginHost of a compartment. Runs on the reactor thread, except prints().
 #pragma once
 
 #include <atomic>
@@ -25,21 +25,21 @@ namespace bulkhead {
 // The host's state of one plugin instance. Instance::user points here.
 struct PluginPart {
   PluginUse use;
-  bool starts_children = false;  // has bh.host.spawn/1: the connector of stdio servers
+  bool starts_children = false;  // has bh.host.spawn/1: connector of stdio servers
   bool keeps_records = false;    // has bh.host.sign/1 and bh.host.mask/1: telemetry
-  std::string failure;           // why it does not run
+  std::string failure;           // the reason why it is not running
   std::unique_ptr<Instance> instance;
 
   bool runs() const noexcept { return instance != nullptr && failure.empty(); }
-  // The profile grants this to the instance.
+  // Returns true if the profile grants this permission to the instance.
   bool granted(std::string_view grant) const noexcept;
 };
 
 struct PluginRuntimeOptions {
-  // Plugins linked into the program, by name; preferred to files.
+  // Plugins linked into the program, by name; they take precedence over files.
   std::vector<std::pair<std::string, bh_plugin_entry_fn>> static_plugins;
-  // Files opened and checked before the process was confined, by the plugin's name in the profile;
-  // preferred to the profile's folders.
+  // Files that were opened and checked before the process was confined, by the plugin's name in the
+  // profile; they take precedence over the profile's folders.
   std::map<std::string, CheckedLibrary> checked_plugins;
   HostServices services;
   std::function<void(std::int32_t level, std::string_view component, std::string_view text)> log;
@@ -54,25 +54,25 @@ struct PluginRuntimeOptions {
 
 class PluginRuntime {
  public:
-  // `profile` is read at each load: a reload may change its folders and limits.
+  // `profile` is read at each load because a reload may change its folders and limits.
   PluginRuntime(Reactor &reactor, const Profile &profile, PluginRuntimeOptions options);
   PluginRuntime(const PluginRuntime &) = delete;
   PluginRuntime &operator=(const PluginRuntime &) = delete;
 
-  // Loads the library of part.use, creates the instance and configures it. On failure there is no
+  // Loads the library of part.use, then creates and configures the instance. On failure there is no
   // instance. The part must not move afterwards.
   Result<void> load(PluginPart &part);
-  // Starts what was loaded. Both keep the reason of a failure in the part.
+  // Starts a loaded part. If load() or start() fails, the part stores the reason.
   static Result<void> start(PluginPart &part);
   // Stops the instance if it was started.
   static void stop(PluginPart &part);
-  // Stops all, the last one first. Parts: a container of pointers.
+  // Stops all parts in reverse order. Parts: a container of pointers.
   template <class Parts>
   static void stop_all(Parts &parts) {
     for (auto part = parts.rbegin(); part != parts.rend(); ++part) stop(**part);
   }
 
-  // Sets the secrets that bh.host.mask/1 masks from now on.
+  // Replaces the secrets that bh.host.mask/1 masks.
   void set_prints(std::shared_ptr<const SecretPrints> prints) { prints_ = std::move(prints); }
   std::shared_ptr<const SecretPrints> prints() const { return prints_.load(); }
   // See Spawner::missing().
@@ -89,7 +89,7 @@ class PluginRuntime {
   HostContext context_;
 };
 
-// The HTTP client of the first running part that provides one, or null.
+// Returns the HTTP client of the first running part that provides one, or null.
 const bh_http_service *http_service_of(const PluginPart &part, void **self);
 template <class Parts>
 const bh_http_service *find_http_service(const Parts &parts, void **self) {

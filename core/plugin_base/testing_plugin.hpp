@@ -1,4 +1,4 @@
-// A plugin linked into tests of hosts: it records its steps and the host's tables.
+// A plugin linked into tests of hosts. It records its lifecycle steps and the host's tables.
 #pragma once
 
 #define BH_STATIC_PLUGIN
@@ -11,7 +11,7 @@
 
 namespace bulkhead::testing {
 
-// All instances of the test, in the order of their creation.
+// All instances of the test in creation order.
 struct Seen {
   const bh_host *host = nullptr;
   std::vector<std::string> steps;
@@ -26,7 +26,7 @@ inline std::vector<Seen> &seen() {
   return all;
 }
 
-// Its configuration: {}, or one of these.
+// The configuration is {} or one of these.
 inline const std::string refuse_config = R"({"refuse":true})";  // in configure()
 inline const std::string fail_config = R"({"fail":true})";      // in start()
 

@@ -1,8 +1,8 @@
-// The Poller over Boost.Asio's io_context (BULKHEAD_ASIO=ON).
+// Implements the Poller with Boost.Asio's io_context (BULKHEAD_ASIO=ON).
 //
-// io_context reports readiness by edges and has no watch that stays: after each readiness the
-// descriptor is waited for again, which is one epoll_ctl, and whether more descriptors are ready is
-// found by one more epoll_wait. Timers and posted functions stay in the Reactor, since wake() must
+// io_context reports readiness edge-triggered and has no persistent watches. After each event, the
+// descriptor is waited for again, which costs one epoll_ctl, and one more epoll_wait is needed to
+// find more ready descriptors. Timers and posted functions stay in the Reactor because wake() must
 // be async-signal-safe and the order within a turn is part of the loop's contract.
 #include <sys/eventfd.h>
 #include <sys/stat.h>
@@ -28,7 +28,7 @@ namespace {
 
 namespace asio = boost::asio;
 
-// Memory for one pending wait of one descriptor, so that a wait allocates nothing.
+// Memory for one pending wait of one descriptor, so that waiting requires no allocation.
 class WaitMemory {
  public:
   void *allocate(std::size_t size) {
@@ -75,19 +75,19 @@ struct Poller::State {
   struct Watched {
     std::uint64_t handle;
     Descriptor descriptor;
-    std::uint32_t wanted = 0;   // BH_FD_...; BH_FD_ERROR always
-    std::uint32_t pending = 0;  // waits that io_context has
+    std::uint32_t wanted = 0;   // BH_FD_...; BH_FD_ERROR is always included
+    std::uint32_t pending = 0;  // waits pending in io_context
     std::uint32_t ready = 0;
     bool removed = false;
     std::array<WaitMemory, 3> memory;
     Watched(std::uint64_t h, asio::io_context &io) : handle(h), descriptor(io) {}
   };
 
-  // One thread runs it, and nothing is given to it from others.
+  // Runs on one thread; no other thread posts to it.
   asio::io_context io{BOOST_ASIO_CONCURRENCY_HINT_UNSAFE};
   std::unordered_map<std::uint64_t, std::unique_ptr<Watched>> watched;
-  std::vector<std::unique_ptr<Watched>> removed;  // until io_context has ended their waits
-  std::vector<Watched *> reported;                // by the last wait(): their waits have ended
+  std::vector<std::unique_ptr<Watched>> removed;  // kept until io_context has ended their waits
+  std::vector<Watched *> reported;  // reported by the last wait(): their waits have ended
   int event_fd = -1;
   Watched *wakeup = nullptr;
 
@@ -96,7 +96,7 @@ struct Poller::State {
     for (auto &w : removed) {
       if (w->descriptor.is_open()) w->descriptor.release();
     }
-    io.poll();  // ends the waits, which lie in the memory of what is freed next
+    io.poll();  // ends the waits, which use the memory that is freed next
     watched.clear();
     removed.clear();
     if (event_fd >= 0) ::close(event_fd);
@@ -126,7 +126,7 @@ struct Poller::State {
     }
   }
 
-  // Waits of the descriptors that the last wait() reported and that are still watched.
+  // Restarts the waits of descriptors that the last wait() reported and that are still watched.
   void arm_reported() {
     for (Watched *w : reported) {
       w->ready = 0;
@@ -170,7 +170,8 @@ bh_status Poller::add(std::uint64_t handle, int fd, std::uint32_t events) {
 bh_status Poller::modify(std::uint64_t handle, int /*fd*/, std::uint32_t events) {
   const auto it = state_->watched.find(handle);
   if (it == state_->watched.end()) return BH_E_IO;
-  // A pending wait for what is no longer wanted stays; its end is not reported (see wait()).
+  // A pending wait for an event that is no longer wanted is kept; its completion is not reported
+  // (see wait()).
   it->second->wanted = events | BH_FD_ERROR;
   if (it->second->ready == 0) state_->arm(*it->second);
   return BH_OK;

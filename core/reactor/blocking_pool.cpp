@@ -23,9 +23,10 @@ bh_status BlockingPool::submit(const Job &job) {
   const std::lock_guard lock(mutex_);
   if (ending_ || waiting_.size() >= max_waiting_) return BH_E_LIMIT;
   waiting_.push_back(job);
-  // A woken thread counts as idle until it has the lock, so jobs are counted too, not only threads.
+  // A woken thread counts as idle until it has the lock, so pending jobs are compared with idle
+  // threads.
   if (waiting_.size() > idle_ && threads_.size() < max_threads_) {
-    // Signals are handled on the program's own thread only.
+    // Signals are handled only on the program's own threads.
     sigset_t all, before;
     sigfillset(&all);
     pthread_sigmask(SIG_SETMASK, &all, &before);

@@ -1,5 +1,6 @@
-// A pool of threads for work that may block, limited in threads and queue length. Threads start on
-// demand and end with the pool. Owner: the Reactor, on whose thread `done` runs.
+// A thread pool for work that may block, with a limited number of threads and a limited queue.
+// Threads are started on demand and end with the pool. Owner: the Reactor, on whose thread `done`
+// runs.
 #pragma once
 
 #include <condition_variable>
@@ -23,12 +24,12 @@ class BlockingPool {
     void *arg = nullptr;
   };
 
-  // finished(job) is called on a pool thread after each job's work.
+  // finished(job) is called on a pool thread after the work of each job.
   BlockingPool(std::uint32_t max_threads, std::uint32_t max_waiting,
                std::function<void(const Job &)> finished);
   ~BlockingPool();
 
-  // BH_OK or BH_E_LIMIT. Any thread.
+  // Returns BH_OK or BH_E_LIMIT. Thread-safe.
   bh_status submit(const Job &job);
 
  private:

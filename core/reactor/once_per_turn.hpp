@@ -1,4 +1,5 @@
-// A function that runs once in a later turn, however often it is requested before. Thread: [io].
+// A function that runs once in a later turn, however often it was requested before. Runs on the
+// reactor thread.
 #pragma once
 
 #include <functional>

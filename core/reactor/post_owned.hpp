@@ -1,4 +1,4 @@
-// Posts functions with state to the loop's thread.
+// Posts functions with state to the reactor thread.
 #pragma once
 
 #include <memory>
@@ -8,8 +8,8 @@
 
 namespace bulkhead {
 
-// Runs f in a later turn. f must own the data that it captures. It never runs if the reactor ends
-// or forgets `owner` first.
+// Runs f in a later turn. f must own the data that it captures. If the reactor ends or forgets
+// `owner` first, f never runs.
 template <class F>
 bh_status post_owned(Reactor &reactor, const void *owner, F f) {
   auto task = std::make_unique<F>(std::move(f));

@@ -46,7 +46,7 @@ struct Task {
 
 struct Reactor::State {
   std::unique_ptr<Poller> poller;
-  std::vector<Poller::Ready> ready;  // of this turn
+  std::vector<Poller::Ready> ready;  // ready descriptors of this turn
   std::atomic<bool> stopping{false};
   std::atomic<std::thread::id> loop_thread{};
   std::uint64_t now = bh::monotonic_ns();
@@ -55,21 +55,21 @@ struct Reactor::State {
   Slots<Timer> timers;
   std::vector<Due> heap;
   std::vector<Task> deferred;
-  std::vector<Task> running;  // tasks of this turn; forget() clears their owners, too
+  std::vector<Task> running;  // tasks of this turn; forget() also clears their owners
 
   mutable std::mutex posted_mutex;
   std::vector<Task> posted;
-  std::uint32_t blocking = 0;  // submitted and not completed; guarded by posted_mutex
+  std::uint32_t blocking = 0;  // jobs submitted but not completed; guarded by posted_mutex
   std::vector<const void *> blocking_owners;
 
   std::unique_ptr<BlockingPool> pool;
 
   void (*rest)() noexcept = nullptr;
-  bool idle_reported = true;  // the callback has run in this pause, or is not set
+  bool idle_reported = true;  // the callback has run in this idle period, or is not set
   std::uint64_t idle_after_ns = first_idle_ms * 1'000'000u;
   std::uint64_t last_event = 0;
 
-  ~State() { pool.reset(); }  // its jobs post to the rest of this
+  ~State() { pool.reset(); }  // its jobs use the other members
 
   bh_status push(const Task &task, bool bounded) {
     {
@@ -124,7 +124,8 @@ struct Reactor::State {
   }
 
   void run_timers() {
-    // Only timers due now: a timer that re-arms itself with 0 ms runs in the next turn.
+    // Runs only timers that are due now: a timer that re-arms itself with 0 ms runs in the next
+    // turn.
     const std::uint64_t limit = now;
     std::size_t left = heap.size();
     while (!heap.empty() && heap.front().at_ns <= limit && left-- > 0) {
@@ -140,7 +141,7 @@ struct Reactor::State {
 
   void run_events() {
     for (const Poller::Ready &event : ready) {
-      // Looked up now, because an earlier handler may have removed this watch.
+      // Looked up here because an earlier handler may have removed this watch.
       const Watch *watch = watches.get(event.handle);
       if (watch == nullptr) continue;
       const std::uint32_t events = event.events & (watch->events | BH_FD_ERROR);
@@ -151,7 +152,7 @@ struct Reactor::State {
   void run_tasks(std::vector<Task> &tasks) {
     for (std::size_t i = 0; i < tasks.size(); ++i) {
       const Task task = tasks[i];
-      tasks[i].drop = nullptr;  // forget() may be called inside
+      tasks[i].drop = nullptr;  // forget() may be called inside the task
       if (task.from_pool) pool_done(task.owner);
       if (task.fn != nullptr) task.fn(task.arg);
     }
@@ -174,7 +175,8 @@ struct Reactor::State {
   }
 
   void run_deferred() {
-    // Flushing may defer further tasks; those left after a few rounds run in the next turn.
+    // Flushing may defer additional tasks; any that are left after a few rounds run in the next
+    // turn.
     for (int round = 0; round < 4 && !deferred.empty(); ++round) {
       running.swap(deferred);
       run_tasks(running);
@@ -184,7 +186,7 @@ struct Reactor::State {
 
 Reactor::Reactor(std::unique_ptr<State> state) : state_(std::move(state)) {}
 Reactor::~Reactor() {
-  state_->pool.reset();  // its threads post
+  state_->pool.reset();  // its threads post to this reactor
   for (const std::vector<Task> *tasks : {&state_->deferred, &state_->running, &state_->posted}) {
     for (const Task &task : *tasks)
       if (task.drop != nullptr) task.drop(task.arg);
@@ -255,7 +257,8 @@ std::uint64_t Reactor::timer_start(const void *owner, std::uint64_t delay_ms, Ca
   const std::uint64_t delay_ns = std::min<std::uint64_t>(delay_ms, 1ull << 40) * 1'000'000u;
   s.heap.push_back({s.now + delay_ns, handle});
   std::push_heap(s.heap.begin(), s.heap.end());
-  // Cancelled timers stay in the heap until due. If they are the majority, they are removed.
+  // Cancelled timers stay in the heap until they are due. If they outnumber the active ones, they
+  // are removed.
   if (s.heap.size() > 64 && s.heap.size() > 4 * s.timers.size()) {
     std::erase_if(s.heap, [&](const Due &due) { return s.timers.get(due.timer) == nullptr; });
     std::make_heap(s.heap.begin(), s.heap.end());

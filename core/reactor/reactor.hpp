@@ -1,13 +1,13 @@
-// The compartment's event loop: descriptors, timers, posted functions, and a bounded pool for
-// blocking work.
+// The event loop of a compartment: descriptors, timers, posted functions, and a limited thread pool
+// for blocking work.
 //
-// Owner: the Host. Thread: everything runs on the thread that calls run(), except post(),
-// run_blocking() and stop(), which any thread may call.
+// Owner: the Host. All functions run on the thread that calls run(), except post(), run_blocking()
+// and stop(), which are thread-safe.
 //
 // io_context is not used: a message costs about five system calls in total, and Asio's
 // edge-triggered reactor adds one (a speculative read or a re-arming epoll_ctl) per readiness
-// event. Here descriptors stay registered, level-triggered, while they are watched.
-// bench/RESULTS.md has the measurement.
+// event. Here, descriptors stay registered, level-triggered, as long as they are watched.
+// bench/RESULTS.md contains the measurements.
 #pragma once
 
 #include <cstdint>
@@ -33,26 +33,27 @@ class Reactor {
   Reactor(const Reactor &) = delete;
   Reactor &operator=(const Reactor &) = delete;
 
-  // Runs until stop(). Handlers run one after another, never nested.
+  // Runs until stop(). Handlers run one after another and are never nested.
   void run();
-  // Runs everything that is due; waits at most timeout_ms for an event (-1: no limit).
+  // Runs everything that is due. Waits at most timeout_ms for an event (-1: no limit).
   void poll(int timeout_ms);
   void stop() noexcept;
-  // Makes a waiting poll() return. Any thread; async-signal-safe.
+  // Makes a waiting poll() return. Thread-safe and async-signal-safe.
   void wake() noexcept;
 
-  // Calls `fn` on the loop's thread after first_idle_ms without a ready descriptor or posted
-  // function, then once per further idle period of next_idle_ms. Used to release what an idle
-  // process does not need. Timers do not end an idle period.
+  // Calls `fn` on the reactor thread after first_idle_ms without a ready descriptor or posted
+  // function, then again after each additional next_idle_ms of inactivity. Used to release
+  // resources that an idle process does not need. Timers do not end an idle period.
   static constexpr std::uint64_t first_idle_ms = 1'000;
   static constexpr std::uint64_t next_idle_ms = 30'000;
   void set_idle_handler(void (*fn)() noexcept) noexcept;
 
-  // CLOCK_MONOTONIC at the start of this turn.
+  // Returns CLOCK_MONOTONIC at the start of this turn.
   std::uint64_t now_ns() const noexcept;
 
   // bh_host_executor and bh_host_fd specify these functions; `owner` groups entries for forget().
-  // `drop`, if not null, frees `arg` if fn never runs: forget(), the end of the reactor.
+  // If `drop` is not null, it frees `arg` when fn will never run, because of forget() or the end of
+  // the reactor.
   bh_status post(const void *owner, Callback fn, void *arg, Callback drop = nullptr);
   void defer(const void *owner, Callback fn, void *arg);
   std::uint64_t timer_start(const void *owner, std::uint64_t delay_ms, Callback fn, void *arg);
@@ -62,7 +63,7 @@ class Reactor {
   bh_status modify(std::uint64_t watch, std::uint32_t events);
   bh_status unwatch(std::uint64_t watch);
   bh_status run_blocking(const void *owner, Callback work, Callback done, void *arg);
-  // The same with typed callbacks.
+  // The same functions with typed callbacks.
   bh_status post(const void *owner, bh::Callback call) { return post(owner, call.fn, call.arg); }
   void defer(const void *owner, bh::Callback call) { defer(owner, call.fn, call.arg); }
   std::uint64_t timer_start(const void *owner, std::uint64_t delay_ms, bh::Callback call) {
@@ -76,7 +77,7 @@ class Reactor {
     return run_blocking(owner, job.work, job.done, job.arg);
   }
 
-  // Counts what `owner` still has (watches, timers, work in the pool), so that leaks of a stopped
+  // Counts the resources of `owner` (watches, timers, work in the pool) so that leaks of a stopped
   // plugin can be reported; forget() removes them.
   struct Held {
     std::uint32_t watches = 0, timers = 0, posted = 0, blocking = 0;

@@ -174,7 +174,7 @@ TEST_CASE("a hang-up is reported as an error, also while nothing is asked for") 
               &seen, &watch) == BH_OK);
   REQUIRE(write(fds[1], "x", 1) == 1);
   reactor->poll(0);
-  CHECK(seen.empty());  // readable, which is not watched
+  CHECK(seen.empty());  // readable, but only writability is watched
   close(fds[1]);
   reactor->poll(0);
   CHECK(seen == std::vector<std::uint32_t>{BH_FD_ERROR});
@@ -243,13 +243,13 @@ TEST_CASE("wake() from a signal handler ends a wait") {
   REQUIRE(sigaction(SIGUSR1, &action, &before) == 0);
   const pthread_t loop = pthread_self();
   std::atomic<bool> over{false};
-  std::thread sender([&] {  // until the loop has seen it; the first may come before the wait
+  std::thread sender([&] {  // repeats the signal, because the first may arrive before the wait
     while (!over) {
       pthread_kill(loop, SIGUSR1);
       std::this_thread::sleep_for(std::chrono::milliseconds(1));
     }
   });
-  for (int i = 0; i < 20; ++i) reactor->poll(-1);  // without wake(): waits without end
+  for (int i = 0; i < 20; ++i) reactor->poll(-1);  // without wake(), this would wait forever
   over = true;
   sender.join();
   REQUIRE(sigaction(SIGUSR1, &before, nullptr) == 0);
@@ -309,7 +309,7 @@ TEST_CASE("the queue of posted functions is limited") {
 TEST_CASE("blocking work runs on a pool thread and completes on the loop's thread") {
   auto reactor = make();
   struct Work {
-    std::promise<void> looked_at;  // the work runs until then
+    std::promise<void> looked_at;  // the work runs until this is set
     std::thread::id worked, done;
   } work;
   REQUIRE(reactor->run_blocking(
@@ -349,7 +349,7 @@ TEST_CASE("two jobs of one turn run in parallel, also if one thread is already i
                   std::unique_lock lock(m.mutex);
                   ++m.there;
                   m.wake.notify_all();
-                  // If the jobs ran one after the other, the first would time out.
+                  // If the jobs ran one after another, the first would time out.
                   const auto both = [&] { return m.there == 2; };
                   if (m.wake.wait_for(lock, std::chrono::seconds(10), both)) ++m.met;
                 },
@@ -367,12 +367,12 @@ TEST_CASE("an idle pause is reported once, and a timer does not end it") {
   int ticks = 0;
   std::function<void()> count = [&] { ++ticks; };
   reactor->timer_start(nullptr, Reactor::first_idle_ms / 2, call, &count);
-  while (idle_calls == 0) reactor->poll(-1);  // hangs if the pause is never reported
+  while (idle_calls == 0) reactor->poll(-1);  // hangs if the idle period is never reported
   CHECK(ticks == 1);
   reactor->timer_start(nullptr, 5, call, &count);
   while (ticks < 2) reactor->poll(-1);
   CHECK(idle_calls == 1);
-  // After a message the next pause begins, which has to be longer.
+  // After a message, the next idle period begins, which must be longer.
   reactor->post(nullptr, call, &count);
   while (ticks < 3) reactor->poll(-1);
   reactor->timer_start(nullptr, Reactor::first_idle_ms + 100, call, &count);
@@ -428,7 +428,7 @@ TEST_CASE(
     });
   };
   REQUIRE(post(&owner) == BH_OK);
-  REQUIRE(post(&owner, [&] { loop->forget(&owner); }) == BH_OK);  // the first has run
+  REQUIRE(post(&owner, [&] { loop->forget(&owner); }) == BH_OK);  // the first function has run
   REQUIRE(post(&owner) == BH_OK);
   REQUIRE(post(&other) == BH_OK);
   CHECK(owned.use_count() == 5);

@@ -19,7 +19,7 @@
 namespace bulkhead {
 namespace {
 
-// Server names begin with neither prefix.
+// Server names never begin with either prefix.
 constexpr std::string_view mark_name = ".over-", trash_name = ".old-";
 constexpr int folder_flags = O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC;
 
@@ -49,12 +49,12 @@ std::string in_megabytes(std::uint64_t bytes) {
   return std::to_string(bytes >> 20) + " MiB";
 }
 
-// Gives the owner access to a folder, which emptying it requires. Follows no link.
+// Gives the owner access to a folder so that it can be emptied. Does not follow symbolic links.
 void open_up(int at, const char *name) {
   static_cast<void>(::fchmodat(at, name, 0700, AT_SYMLINK_NOFOLLOW) == 0);
 }
 
-// Removes the files of a folder and moves its subfolders into `top`, so that nesting never grows.
+// Removes the files of a folder and moves its subfolders to `top`, so nesting never grows.
 void flatten(int top, const std::string &name, std::uint64_t *number,
              const std::atomic<bool> &stop) {
   open_up(top, name.c_str());
@@ -140,7 +140,7 @@ void CacheBounds::make_room(const std::string &server) {
   const std::lock_guard lock(mutex_);
   const auto at = watched_.find(server);
   if (at != watched_.end() && at->second.running != 0)
-    return;  // emptied when no process of the server runs
+    return;  // emptied when no process of the server is running
   const std::string away = options_.folder + "/" + std::string(trash_name) +
                            std::to_string(::getpid()) + "-" + std::to_string(++moved_aside_);
   const std::string cache = options_.folder + "/" + server;
@@ -179,7 +179,7 @@ void CacheBounds::ended(const std::string &server) {
   changed_.notify_all();
 }
 
-// The thread blocks all signals: signal handlers expect the program's own threads.
+// The thread blocks all signals because signal handlers expect to run on the program's own threads.
 bool CacheBounds::start_thread() {
   if (has_thread_) return true;
   sigset_t all, before;
@@ -196,7 +196,7 @@ bool CacheBounds::start_thread() {
   return has_thread_;
 }
 
-// Finds folders that an earlier process moved aside and did not remove before it ended.
+// Finds folders that an earlier process moved aside but did not remove before it ended.
 void CacheBounds::find_leftovers() {
   std::error_code error;
   for (const auto &entry : std::filesystem::directory_iterator(options_.folder, error)) {

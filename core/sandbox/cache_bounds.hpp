@@ -1,11 +1,11 @@
-// Limits the disk space of servers' caches (cache/SERVER of the state folder) without a kernel
-// quota: each cache is measured after its server has started, at intervals while it runs, and after
-// it has ended. A cache above its limit is logged, marked with a file, and emptied before the
-// server's next start. Between two measurements a server can fill the disk.
+// Limits the disk space of server caches (cache/SERVER in the state folder) without a kernel quota.
+// Each cache is measured after its server starts, at intervals while it runs, and after it ends. If
+// a cache exceeds its limit, this is logged, the cache is marked with a file, and it is emptied
+// before the server's next start. Between two measurements, a server can still fill the disk.
 //
-// One private thread, started with the first server, measures and removes. Internal to
-// core/sandbox. Owner: a Spawner. Thread: the public functions are called on one thread; `log` is
-// called on that thread and on the private one.
+// One private thread, started with the first server, measures and removes caches. Internal to
+// core/sandbox. Owner: a Spawner. The public functions are called on one thread; `log` is called on
+// that thread and on the private thread.
 #pragma once
 
 #include <pthread.h>
@@ -23,25 +23,26 @@
 
 namespace bulkhead {
 
-// Bytes on disk of all files below a folder; a file with n hard links counts 1/n for each of them.
+// The disk usage of all files below a folder. A file with n hard links counts 1/n for each link.
 struct CacheSize {
   std::uint64_t bytes = 0;
-  bool complete = true;  // false: more entries or nested folders than are counted
+  bool complete = true;  // false if the limit on counted entries or nesting depth was reached
 };
 inline constexpr std::uint64_t most_cache_entries = 1'000'000;
 inline constexpr int most_cache_depth = 64;
-// Measures a folder. Follows no link. Stops when `stop` becomes true.
+// Measures a folder without following symbolic links. Stops when `stop` becomes true.
 CacheSize measure_folder(const std::string &path, const std::atomic<bool> &stop);
-// Removes a folder and its content at any depth and with any permissions. Follows no link. Returns
-// false if something is left.
+// Removes a folder and its content at any depth and with any permissions, without following
+// symbolic links. Returns false if anything is left.
 bool remove_folder(const std::string &path, const std::atomic<bool> &stop);
 
 class CacheBounds {
  public:
   struct Options {
-    std::string folder;  // the parent of all caches; need not exist yet
+    std::string folder;  // the parent of all caches; it need not exist yet
     std::function<void(std::int32_t level, std::string_view text)> log;
-    // settle: from a start or an end to the measurement; interval: between two of a running server.
+    // settle: delay between a start or end and the measurement; interval: time between two
+    // measurements of a running server
     std::chrono::milliseconds settle{5'000}, interval{600'000};
   };
 
@@ -50,10 +51,10 @@ class CacheBounds {
   CacheBounds(const CacheBounds &) = delete;
   CacheBounds &operator=(const CacheBounds &) = delete;
 
-  // Call before a process of this server starts. If the server's cache is marked as too large and
-  // no process of the server runs, moves the cache aside for removal.
+  // Called before a process of this server starts. If the server's cache is marked as too large and
+  // no process of the server is running, moves the cache aside for removal.
   void make_room(const std::string &server);
-  // bytes: the limit of the cache; 0: no limit.
+  // `bytes` is the limit of the cache; 0 means no limit.
   void started(const std::string &server, std::uint64_t bytes);
   void ended(const std::string &server);
 
@@ -80,8 +81,8 @@ class CacheBounds {
   std::mutex mutex_;  // guards the members below
   std::condition_variable changed_;
   std::map<std::string, Watched> watched_;
-  std::vector<std::string> trash_;  // folders to be removed
-  std::string measuring_;           // the server whose cache is being measured without the lock
+  std::vector<std::string> trash_;  // folders to remove
+  std::string measuring_;  // the server whose cache is being measured without holding the lock
 };
 
 }  // namespace bulkhead

@@ -1,4 +1,4 @@
-// Tests of cache measurement, cache removal, and the limit on the size of a cache.
+// Tests cache measurement, cache removal, and the cache size limit.
 #include "sandbox/cache_bounds.hpp"
 
 #include <fcntl.h>
@@ -35,7 +35,7 @@ void put_file(const std::string &path, std::size_t bytes) {
   std::ofstream(path) << std::string(bytes, 'x');
 }
 
-// Nested folders, deeper than the longest path.
+// Creates nested folders whose path is longer than the maximum path length.
 void dig(const std::string &top, int depth) {
   fs::create_directories(top);
   int at = ::open(top.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -134,7 +134,7 @@ TEST_CASE("a cache above its limit is emptied before the next start of its serve
       w.last_line() ==
       "server \"s\": its cache has 2 MiB, more than its cache_bytes (1 MiB); it is emptied before "
       "its next start");
-  w.bounds->make_room("s");  // a second process of the server, while the first one runs
+  w.bounds->make_room("s");  // a second process of the server while the first is running
   CHECK(fs::exists(w.folder / "s/file"));
   w.bounds->ended("s");
   w.bounds->make_room("s");
@@ -153,7 +153,7 @@ TEST_CASE("a cache moved aside during its measurement is not marked") {
     for (int i = 0; i < 10'000; ++i) std::ofstream(w.folder / ("s/" + std::to_string(i)));
     w.bounds->started("s", 1 << 20);
     REQUIRE(becomes_true([&] { return w.marked(); }));
-    w.bounds->ended("s");  // starts a measurement, which outlasts the next two lines
+    w.bounds->ended("s");  // starts a measurement that outlasts the next two lines
     w.bounds->make_room("s");
     REQUIRE_FALSE(fs::exists(w.folder / "s"));
     REQUIRE(becomes_true([&] { return !w.trash(); }));  // removed after the measurement

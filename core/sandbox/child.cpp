@@ -1,10 +1,10 @@
-// The code that runs between clone and exec: system calls only, no allocation, no lock. It runs on
+// The code that runs between clone and exec: system calls only, no allocation, no locks. It runs in
 // the memory of the parent, whose calling thread waits (CLONE_VM | CLONE_VFORK). Copying page
 // tables would take longer than everything else, and no copy of the gateway's memory may remain in
 // the sandbox.
 //
-// Without CLONE_VFORK the child would share errno with a running thread, its oom_score_adj would be
-// that of the gateway, and under memory pressure the kernel could kill both together.
+// Without CLONE_VFORK, the child would share errno with a running thread and oom_score_adj with the
+// gateway. Under memory pressure, the kernel could then kill both together.
 #include "sandbox/child.hpp"
 
 #include <fcntl.h>
@@ -39,7 +39,7 @@
 namespace bulkhead {
 namespace {
 
-// Under memory pressure the kernel kills servers before the gateway.
+// Under memory pressure, the kernel kills servers before the gateway.
 constexpr const char *oom_adjustment = "500";
 
 [[noreturn]] void child_failed(ChildPlan *plan, SpawnStep step) {
@@ -55,8 +55,8 @@ void default_signals() {
   for (int s = 1; s < NSIG; ++s) ::sigaction(s, &standard, nullptr);
 }
 
-// Closes the parent's other descriptors at once: a copy here would keep connections open that the
-// parent closes.
+// Closes the parent's other descriptors immediately. A copy here would keep connections open that
+// the parent closes.
 void close_others(const ChildPlan &plan) {
   unsigned next = 3;
   for (std::size_t i = 0; i < plan.kept_count; ++i) {
@@ -82,8 +82,8 @@ bool write_file(const char *path, const char *text) {
   return write_at(AT_FDCWD, path, text);
 }
 
-// The pid as the parent sees it. In a PID namespace only the parent's /proc, still mounted here,
-// shows it.
+// Returns the pid as the parent sees it. In a PID namespace, only the parent's /proc, which is
+// still mounted here, shows it.
 pid_t pid_for_parent() {
   char text[16];
   const ssize_t size = ::readlink("/proc/self", text, sizeof text);
@@ -93,7 +93,7 @@ pid_t pid_for_parent() {
 }
 
 // Maps the user's own id into the user namespace; no other id exists there. The /proc files of a
-// process that is not dumpable belong to root, so the process (the gateway's memory is shared) is
+// non-dumpable process belong to root. The process, which shares the gateway's memory, is therefore
 // dumpable while they are written.
 void map_identity(ChildPlan *plan) {
   const int dumpable = ::prctl(PR_GET_DUMPABLE);
@@ -108,12 +108,12 @@ void map_identity(ChildPlan *plan) {
   if (!good) child_failed(plan, SpawnStep::identity);
 }
 
-// ---- the view --------------------------------------------------------------------------------
+// ---- file system view --------------------------------------------------------------------------
 
 int open_planned(const char *path) {
   open_how how{};
   how.flags = O_PATH | O_CLOEXEC | O_NOFOLLOW;
-  how.resolve = RESOLVE_NO_SYMLINKS;  // the planned file, not a link that was put there since
+  how.resolve = RESOLVE_NO_SYMLINKS;  // the planned file, not a link that has replaced it
   return static_cast<int>(::syscall(SYS_openat2, AT_FDCWD, path, &how, sizeof how));
 }
 
@@ -161,12 +161,12 @@ bool place(int tree, const char *path) {
 }
 
 bool cover_file(const char *path) {
-  // Reads as empty and discards what is written.
+  // Reads return end-of-file, and written data is discarded.
   const int tree = open_tree_of("/dev/null");
   return tree >= 0 && place(tree, path);
 }
 
-// Allows the child to write in a folder that was mounted just before.
+// Allows the child to write to a folder that was just mounted.
 void allow_writes(const ChildPlan &plan, const char *path, std::uint64_t rights) {
   if (plan.landlock < 0) return;
   const int fd = ::open(path, O_PATH | O_CLOEXEC);
@@ -220,13 +220,13 @@ bool show_processes(ChildPlan *plan) {
     allow_writes(*plan, "/proc", ll_write_file | ll_truncate);
     return true;
   }
-  // In the user namespace this process owns /proc/sys, so it is mounted read-only.
+  // In the user namespace, this process owns /proc/sys, so it is mounted read-only.
   return change_mount(AT_FDCWD, "/proc", 0, MOUNT_ATTR_RDONLY);
 }
 
-// Shows one entry of the folder that lies below the mirror, after everything became read-only. An
-// entry that was removed, has changed its kind or is unreachable (a network file system without
-// its server) is not shown; the start continues.
+// Shows one entry of the folder below the mirror after everything has become read-only. Entries
+// that were removed, changed their type, or are unreachable (a network file system without its
+// server) are not shown; the start continues.
 bool show_entry(const ChildMount &mount) {
   const char *name = ::strrchr(mount.path, '/') + 1;
   const auto tree =
@@ -283,7 +283,7 @@ bool apply(ChildPlan *plan, ChildMount &mount) {
   return false;
 }
 
-// Makes everything read-only except the copies taken before, which are mounted again afterwards.
+// Makes everything read-only except the copies taken earlier, which are mounted again afterwards.
 void build_view(ChildPlan *plan) {
   if (::mount(nullptr, "/", nullptr, MS_REC | MS_PRIVATE, nullptr) != 0) {
     child_failed(plan, SpawnStep::mounts);
@@ -299,7 +299,7 @@ void build_view(ChildPlan *plan) {
   for (std::size_t i = 0; i < plan->mount_count; ++i) {
     ChildMount &mount = plan->mounts[i];
     if (apply(plan, mount) || mount.optional) continue;
-    // A path that was removed needs no cover and cannot be shown.
+    // A path that was removed does not need to be masked and cannot be shown.
     if (errno == ENOENT && mount.kind != ChildMount::Kind::scratch) continue;
     plan->what = mount.path;
     child_failed(plan, SpawnStep::view);
@@ -339,8 +339,8 @@ void set_limit(ChildPlan *plan, int what, std::uint64_t value) {
   }
 }
 
-// Well below the gateway's own limit: descriptors in flight on sockets are counted for all
-// processes of a user, and at the limit none can be sent.
+// Well below the gateway's own limit. The kernel counts descriptors in flight on sockets across all
+// processes of a user; at the limit, none can be sent.
 constexpr std::uint64_t most_descriptors = 16'384;
 
 void drop_privileges(ChildPlan *plan) {
@@ -348,9 +348,9 @@ void drop_privileges(ChildPlan *plan) {
   if (!plan->confined) return;
   set_limit(plan, RLIMIT_CORE, 0);
   set_limit(plan, RLIMIT_NOFILE, most_descriptors);
-  // Counted per user namespace. Without one the limit would count all processes of this user.
+  // Counted per user namespace. Without one, the limit would count all processes of this user.
   if (plan->namespaces && plan->processes != 0) set_limit(plan, RLIMIT_NPROC, plan->processes);
-  // EINVAL: past the last capability. EPERM, outside of a namespace: the bounding set is empty.
+  // EINVAL: beyond the last capability. EPERM, outside a namespace: the bounding set is empty.
   for (int capability = 0; ::prctl(PR_CAPBSET_DROP, capability) == 0; ++capability) {
   }
   ::prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0);
@@ -364,16 +364,16 @@ void drop_privileges(ChildPlan *plan) {
     errno = error;
     if (error != 0) child_failed(plan, SpawnStep::landlock);
   }
-  // Applies to both processes: a server that compromised the first process would gain nothing.
+  // Applies to both processes, so a server gains nothing by compromising the first process.
   if (plan->filter != nullptr &&
       ::prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, plan->filter, 0, 0) != 0) {
     child_failed(plan, SpawnStep::filter);
   }
 }
 
-// Enters the control groups before the first process exists that they count, as the user who
-// created the parent groups (the id inside is the same). The kernel may take milliseconds (an RCU
-// grace period) and blocks all other changes of groups during that time; parallel starts wait
+// Enters the control groups before the first process that they count exists. This runs as the user
+// who created the parent groups (the id inside is the same). The kernel may take milliseconds (an
+// RCU grace period) and blocks all other group changes during that time; parallel starts wait
 // together.
 void enter_groups(ChildPlan *plan) {
   for (const ChildGroup &group : plan->groups) {
@@ -387,27 +387,27 @@ void enter_groups(ChildPlan *plan) {
 
 BULKHEAD_CHILD_SIDE int run_server(void *arg) {
   auto *plan = static_cast<ChildPlan *>(arg);
-  // The end of the first process ends this one; in a PID namespace the kernel ensures that.
+  // When the first process ends, this one must end too; in a PID namespace the kernel ensures that.
   if (!plan->namespaces) {
     ::prctl(PR_SET_PDEATHSIG, SIGKILL);
     if (::getppid() != plan->pid) ::_exit(127);  // the first process had already ended
   }
   ::setsid();
-  // Changes the folder by its path: the inherited folder may be one that the view covers.
+  // Changes the folder by path because the inherited folder may be hidden by the view.
   if (plan->cwd != nullptr && ::chdir(plan->cwd) != 0) {
     if (plan->cwd_given || ::chdir("/") != 0) child_failed(plan, SpawnStep::folder);
   }
   if (::dup2(plan->in, 0) < 0 || ::dup2(plan->out, 1) < 0 || ::dup2(plan->err, 2) < 0) {
     child_failed(plan, SpawnStep::descriptors);
   }
-  // Restricts this process again: a process may not inspect one whose Landlock domain is neither
-  // its own nor below its own. The first process uses the gateway's memory until it executes
+  // Restricts this process again: a process may only inspect processes in its own Landlock domain
+  // or in a domain nested within it. The first process uses the gateway's memory until it executes
   // child_init.c, and this process may run before that.
   if (plan->landlock >= 0) {
     errno = landlock_restrict_self(plan->landlock);
     if (errno != 0) child_failed(plan, SpawnStep::landlock);
   }
-  // Also covers descriptors that other code opened without O_CLOEXEC.
+  // Also affects descriptors that other code opened without O_CLOEXEC.
   ::syscall(SYS_close_range, 3, ~0u, CLOSE_RANGE_CLOEXEC);
   sigset_t none;
   ::sigemptyset(&none);
@@ -416,8 +416,9 @@ BULKHEAD_CHILD_SIDE int run_server(void *arg) {
   child_failed(plan, SpawnStep::program);
 }
 
-// Uses unshare(), not clone(): if a kernel or setting has no such namespace, the others are still
-// created. Segments and queues in the namespace end with its last process.
+// Uses unshare() instead of clone(): if the kernel or a setting does not support one namespace, the
+// others are still created. IPC segments and queues in the namespace are removed with its last
+// process.
 void unshare_kernel_objects(ChildPlan *plan) {
   if (plan->own_ipc && ::unshare(CLONE_NEWIPC) != 0) plan->ipc_error = errno;
   if (::unshare(CLONE_NEWUTS) != 0) plan->uts_error = errno;
@@ -426,7 +427,7 @@ void unshare_kernel_objects(ChildPlan *plan) {
   child_failed(plan, SpawnStep::ipc);
 }
 
-// Sets up the user namespace and the view of the file system.
+// Sets up the user namespace and the file system view.
 void enter_namespaces(ChildPlan *plan) {
   map_identity(plan);
   plan->pid = pid_for_parent();
@@ -449,7 +450,7 @@ void write_number(long number, char *out) {
   if (::dup2(plan->exit_report, 0) < 0) child_failed(plan, SpawnStep::init);
   ::syscall(SYS_close_range, 1, ~0u, CLOSE_RANGE_CLOEXEC);
   static char name[] = "bulkhead-init";
-  char pid[24];  // not static: several threads may run this at the same time
+  char pid[24];  // not static because several threads may run this at the same time
   write_number(server, pid);
   char *const argv[] = {name, plan->namespaces ? nullptr : pid, nullptr};
   static char *const envp[] = {nullptr};
@@ -459,8 +460,8 @@ void write_number(long number, char *out) {
 
 BULKHEAD_CHILD_SIDE int run_first(void *arg) {
   auto *plan = static_cast<ChildPlan *>(arg);
-  // Handlers of the parent must not run here; signals stay blocked until all dispositions are
-  // default.
+  // The parent's signal handlers must not run here; signals stay blocked until all dispositions are
+  // reset to the default.
   default_signals();
   close_others(*plan);
   ::prctl(PR_SET_PDEATHSIG, plan->namespaces ? SIGKILL : ChildPlan::end_all);
@@ -471,7 +472,7 @@ BULKHEAD_CHILD_SIDE int run_first(void *arg) {
   if (plan->namespaces) {
     enter_namespaces(plan);
   } else {
-    // Processes of the server that move to other sessions become children of this process.
+    // If processes of the server move to other sessions, they become children of this process.
     ::prctl(PR_SET_CHILD_SUBREAPER, 1);
     plan->pid = ::getpid();
     reach(plan, SpawnPhase::identified);
@@ -503,7 +504,7 @@ bool enter_group(const ChildGroup &group) noexcept {
 
 void reach(ChildPlan *plan, SpawnPhase phase) noexcept {
   plan->phase.store(static_cast<std::uint32_t>(phase), std::memory_order_release);
-  // After `over` the waiting thread may have freed the plan; waking an unused address is harmless.
+  // After `over`, the waiting thread may have freed the plan; waking an unused address is harmless.
   ::syscall(SYS_futex, &plan->phase, FUTEX_WAKE_PRIVATE, INT_MAX, nullptr, nullptr, 0);
 }
 
@@ -515,13 +516,13 @@ void wait_for(ChildPlan &plan, SpawnPhase phase) noexcept {
   }
 }
 
-// Waits until no process of this start uses the gateway's memory: each has executed its program or
-// has ended.
+// Waits until no process of this start uses the gateway's memory: each one has executed its program
+// or ended.
 static void wait_for_second(ChildPlan &plan) noexcept {
   for (;;) {
     const pid_t second = plan.second.load(std::memory_order_acquire);
     if (second == 0) return;
-    // Not FUTEX_WAIT_PRIVATE: the kernel's wake at the end of the process uses the shared kind.
+    // Not FUTEX_WAIT_PRIVATE: the kernel's wake-up at the end of the process uses a shared futex.
     ::syscall(SYS_futex, &plan.second, FUTEX_WAIT, second, nullptr, nullptr, 0);
   }
 }

@@ -1,8 +1,8 @@
-// A child process from clone to exec of its program; this code runs on the memory of the parent.
+// A child process from clone until exec of its program. This code runs in the parent's memory.
 // Internal to core/sandbox; the public interface is spawn.hpp.
 //
-// A start has two processes: the first builds the view, if there are namespaces, and then executes
-// child_init.c; the second executes the server.
+// A start has two processes. The first builds the view if namespaces are available, and then
+// executes child_init.c. The second executes the server.
 #pragma once
 
 #include <linux/filter.h>
@@ -18,8 +18,8 @@ namespace bulkhead {
 enum class SpawnStep : int {
   none,
   clone,
-  identity,  // the user namespace's maps
-  ipc,       // an IPC or UTS namespace
+  identity,  // the id maps of the user namespace
+  ipc,       // creating an IPC or UTS namespace
   mounts,    // making the mount namespace private and read-only
   view,      // one mount of the plan
   network,
@@ -33,9 +33,9 @@ enum class SpawnStep : int {
   init
 };
 
-// One change of the file system view; the plan applies them in order.
+// One change to the file system view; the changes of a plan are applied in order.
 struct ChildMount {
-  // The same kinds as ViewStep::Kind (child_view.hpp).
+  // Must match ViewStep::Kind (child_view.hpp).
   enum class Kind : std::uint8_t {
     empty_folder,
     empty_file,
@@ -48,57 +48,58 @@ struct ChildMount {
     link
   };
   Kind kind = Kind::bind;
-  const char *path = nullptr;          // the target; no component is a link
+  const char *path = nullptr;          // the target; no component is a symbolic link
   const char *source = nullptr;        // for bind: the source; for link: the link text
-  const ChildMount *mirror = nullptr;  // for entry: the mirror in whose folder it is
+  const ChildMount *mirror = nullptr;  // for entry: the mirror whose folder contains it
   bool writable = false;               // for bind
-  bool folder = true;                  // for bind: a folder, else a file
-  bool make = false;                   // the target may have to be created first
-  // For empty_folder: later steps create targets in it; true for each mirror.
+  bool folder = true;  // for bind: true if the source is a folder, false if it is a file
+  bool make = false;   // the target may need to be created first
+  // For empty_folder: later steps create targets in it. Always true for mirrors.
   bool holds = false;
-  bool optional = false;  // if it fails, the start continues
-  // Set by the child: for bind a copy of the source, for mirror the folder below it.
+  bool optional = false;  // if the step fails, the start continues
+  // Set by the child. For bind: a copy of the source; for mirror: the folder below it.
   int tree = -1;
 };
 
-// A control group to create and enter in one hierarchy; see ServerGroups::Part. Null: no limit.
+// A control group to create and enter in one hierarchy; see ServerGroups::Part. A null limit means
+// no limit.
 struct ChildGroup {
   int parent = -1;  // -1: no group
   const char *folder = nullptr, *procs = nullptr;
   const char *processes_file = nullptr, *processes = nullptr;
   const char *memory_file = nullptr, *memory = nullptr;
 };
-// Creates and enters the group; descendants inherit it. False: not entered, with the reason in
-// errno.
+// Creates and enters the group; descendants inherit it. Returns false and sets errno if the group
+// was not entered.
 bool enter_group(const ChildGroup &group) noexcept;
 
-// The progress of a start. Before `identified` the pid is unknown and the gateway's own process is
+// The progress of a start. Before `identified`, the pid is unknown and the gateway's own process is
 // briefly modified, so only one start may be in that phase. `viewed`: all steps that a kernel may
-// not support have succeeded. `over`: both programs run or the start failed; the plan is no longer
-// used.
+// not support have succeeded. `over`: both programs are running or the start failed; the plan is no
+// longer used.
 enum class SpawnPhase : std::uint32_t { begun, identified, viewed, over };
 
-// Everything that the child needs, prepared in advance because the child cannot allocate. Pointers
-// are borrowed.
+// Everything that the child needs, prepared in advance because the child cannot allocate memory.
+// Pointers are borrowed.
 struct ChildPlan {
   static constexpr std::size_t most_kept = 8;
-  static constexpr int end_all = SIGUSR1;  // sent to child_init.c outside of a PID namespace
+  static constexpr int end_all = SIGUSR1;  // sent to child_init.c outside a PID namespace
 
   const char *program = nullptr;
   char *const *argv = nullptr;
   char *const *envp = nullptr;
   const char *cwd = nullptr;        // null: the parent's folder
-  bool cwd_given = false;           // false: "/" is an acceptable replacement
-  bool make_cwd = false;            // with namespaces: create it, in a scratch folder
+  bool cwd_given = false;           // false: "/" is an acceptable fallback
+  bool make_cwd = false;            // with namespaces: create the folder, in a scratch folder
   int in = -1, out = -1, err = -1;  // each above 2
 
   ChildGroup groups[2];
-  bool groups_needed = false;  // false: a failure does not end the start
+  bool groups_needed = false;  // false: the start continues after a failure
 
   bool namespaces = false;
   bool own_network = false;  // with namespaces
   bool own_ipc = false;      // with namespaces
-  // IPC and UTS namespaces are required; false: a failure does not end the start.
+  // Whether IPC and UTS namespaces are required; if false, the start continues without them.
   bool ipc_needed = false;
   const char *uid_map = nullptr, *gid_map = nullptr;
   ChildMount *mounts = nullptr;
@@ -106,47 +107,49 @@ struct ChildPlan {
   const char *scratch_options = nullptr;  // mount options of tmpfs
   int init_image = -1, exit_report = -1;
 
-  bool confined = false;            // apply the members below and no_new_privs
+  bool confined = false;            // apply the members below and set no_new_privs
   int landlock = -1;                // a ruleset, or -1
-  bool writable_processes = false;  // /proc is writable (as far as the kernel permits)
+  bool writable_processes = false;  // whether /proc is writable (as far as the kernel permits)
   const sock_fprog *filter = nullptr;
   std::uint64_t memory_bytes = 0, processes = 0;  // 0: unchanged
 
   pid_t parent = 0;
-  // The descriptors above 2 that the child needs, in ascending order. It closes all others at once,
-  // since they may be connections of other parts of the program.
+  // The descriptors above 2 that the child needs, in ascending order. It closes all others
+  // immediately because they may be connections of other parts of the program.
   int kept[most_kept] = {};
   std::size_t kept_count = 0;
-  void *first_stack = nullptr, *second_stack = nullptr;  // their upper ends
+  void *first_stack = nullptr, *second_stack = nullptr;  // the upper ends of the stacks
 
-  // Written by the child (pidfd: by the kernel). Valid once `phase` has the value named.
+  // Written by the child (pidfd: by the kernel). Each is valid once `phase` has reached the given
+  // value.
   std::atomic<std::uint32_t> phase{0};  // SpawnPhase; a futex
-  int pidfd = -1;                       // valid from `identified` on, like pid
+  int pidfd = -1;                       // valid from `identified` onwards, like pid
   pid_t pid = -1;                       // as the parent sees it; 0: unknown
   volatile SpawnStep failed = SpawnStep::none;
   volatile int error = 0;
-  const char *volatile what = nullptr;  // the path of a failed mount
+  const char *volatile what = nullptr;  // the path of the mount that failed
   volatile bool processes_hidden = false;
   volatile bool groups_failed = false;
   volatile int ipc_error = 0, uts_error = 0;  // errno of a namespace that could not be created
-  // The pid of the second process while it uses the gateway's memory, else 0; the kernel clears
-  // it. If the first process is killed during a start, its parent continues at once; it waits for
-  // this value.
+  // The pid of the second process while it uses the gateway's memory, else 0; the kernel clears it.
+  // If the first process is killed during a start, the kernel resumes the parent immediately, so
+  // the parent waits until this value is 0.
   std::atomic<pid_t> second{0};
   static_assert(sizeof(std::atomic<pid_t>) == sizeof(pid_t));
 
-  // Used by Spawner and Starters.
+  // Used only by Spawner and Starters.
   std::uint64_t child = 0;
   ChildPlan *next = nullptr;
 };
 
-// Starts the child. Returns when the server's program and child_init.c run, or after a failure,
-// with `phase` before `over`. pid and pidfd are those of the first process. If plan->pidfd is not
-// -1, the caller reaps it, also after a failure. Blocks all signals during the call. Thread: one
-// that lives as long as the child should; other threads continue to run.
+// Starts the child. Returns after the server's program and child_init.c are running, or after a
+// failure; in both cases `phase` is still before `over`. pid and pidfd are those of the first
+// process. If plan->pidfd is not -1, the caller reaps it, even after a failure. Blocks all signals
+// during the call. Must be called on a thread that lives as long as the child should; other threads
+// continue to run.
 void start_child(ChildPlan *plan) noexcept;
 
-// Sets the phase of a start; waits until a start has reached a phase. Any thread.
+// Sets the phase of a start; waits until a start has reached a phase. Thread-safe.
 void reach(ChildPlan *plan, SpawnPhase phase) noexcept;
 void wait_for(ChildPlan &plan, SpawnPhase phase) noexcept;
 

@@ -18,14 +18,14 @@ namespace {
 
 #if defined(__x86_64__)
 constexpr std::uint32_t own_processor = AUDIT_ARCH_X86_64;
-constexpr std::uint32_t x32_calls = 0x40000000;  // the x86-64 calls under other numbers
+constexpr std::uint32_t x32_calls = 0x40000000;  // the x86-64 calls with different numbers
 #elif defined(__aarch64__)
 constexpr std::uint32_t own_processor = AUDIT_ARCH_AARCH64;
 #else
 #error "child_filter.cpp does not support this processor"
 #endif
 
-// Calls that are always rejected. The numbers are the same on all processors.
+// Calls that are always rejected. The numbers are the same on all architectures.
 constexpr long refused_everywhere[] = {
     // Mounts
     SYS_mount,
@@ -44,7 +44,7 @@ constexpr long refused_everywhere[] = {
     SYS_open_by_handle_at,
     // Joining other namespaces
     SYS_setns,
-    // Kernel facilities with a large surface
+    // Kernel facilities with a large attack surface
     SYS_io_uring_setup,
     SYS_io_uring_enter,
     SYS_io_uring_register,
@@ -56,7 +56,7 @@ constexpr long refused_everywhere[] = {
     SYS_keyctl,
     SYS_fanotify_init,
     SYS_lookup_dcookie,
-    // The whole machine
+    // Calls that affect the whole machine
     SYS_init_module,
     SYS_finit_module,
     SYS_delete_module,
@@ -104,7 +104,7 @@ class Program {
     for (const long number : refused_everywhere) refuse(number, EPERM);
     if (strict) {
       for (const long number : refused_when_strict) refuse(number, EPERM);
-      // The flags of clone3 are in memory, which a filter cannot read; libc then uses clone.
+      // The flags of clone3 are in memory, which a filter cannot read; libc falls back to clone.
       refuse(SYS_clone3, ENOSYS);
       code_.push_back(BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_clone, 0, 4));
       load(at_argument(0));
@@ -124,7 +124,7 @@ class Program {
 
  private:
   // Some socket families ignore the network namespace: vsock reaches the hypervisor and other
-  // guests from any namespace. getaddrinfo() and similar functions need netlink for routes and
+  // guests from any namespace. getaddrinfo() and similar functions need netlink to query routes and
   // addresses.
   void restrict_socket_families() {
     static constexpr std::uint32_t families[] = {AF_UNIX, AF_INET, AF_INET6};

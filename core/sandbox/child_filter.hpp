@@ -5,10 +5,10 @@
 
 namespace bulkhead {
 
-// Rejects with EPERM the system calls that servers do not need and that attacks use: mounts,
-// joining namespaces, io_uring, BPF, userfaultfd, keys, kernel modules, performance counters,
-// clocks, TIOCSTI, and calls of another architecture. `strict` also rejects tracing, reading the
-// memory of other processes and new user namespaces. Without `network` only Unix, IPv4, IPv6 and
+// Rejects, with EPERM, system calls that servers do not need and attacks use: mounts, joining
+// namespaces, io_uring, BPF, userfaultfd, keys, kernel modules, performance counters, clocks,
+// TIOCSTI, and calls of another architecture. `strict` also rejects tracing, reading the memory of
+// other processes, and creating user namespaces. Without `network`, only Unix, IPv4, IPv6 and
 // netlink (route) sockets can be created; other families fail with EAFNOSUPPORT. The result is
 // read-only and valid until the program ends.
 const sock_fprog &child_filter(bool strict, bool network) noexcept;

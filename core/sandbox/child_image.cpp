@@ -33,13 +33,13 @@ namespace bulkhead {
 
 Result<OwnedFd> child_init_image() {
   constexpr unsigned flags = MFD_CLOEXEC | MFD_ALLOW_SEALING;
-  // Kernels before 6.3 do not have MFD_EXEC; their memory files are always executable.
+  // Kernels before 6.3 do not support MFD_EXEC; their memory files are always executable.
   OwnedFd file(::memfd_create("bulkhead-init", flags | MFD_EXEC));
   if (!file && errno == EINVAL) file = OwnedFd(::memfd_create("bulkhead-init", flags));
   const auto size = static_cast<std::size_t>(bulkhead_child_init_end - bulkhead_child_init_begin);
   const bool good =
       file && ::write(file.get(), bulkhead_child_init_begin, size) == static_cast<ssize_t>(size) &&
-      // A process that executes a file it cannot read is not dumpable: the server can neither
+      // A process that executes a file it cannot read is not dumpable, so the server can neither
       // inspect nor trace it.
       ::fchmod(file.get(), 0111) == 0 &&
       ::fcntl(file.get(), F_ADD_SEALS, F_SEAL_WRITE | F_SEAL_GROW | F_SEAL_SHRINK | F_SEAL_SEAL) ==

@@ -1,15 +1,15 @@
 /* The first process of a started server, as a separate program. It waits for the server, reaps
- * orphans, forwards signals, and ends together with the server and all processes it left.
+ * orphans and forwards signals. When the server ends, it kills the remaining processes and exits.
  *
- * Without arguments it is the first process of a PID namespace and the server is process 2: when it
- * ends, the kernel kills all other processes. With an argument, the server's pid, there is no PID
- * namespace, and this process is a child subreaper: orphaned descendants of the server, in whatever
- * session, become its children and are killed here, one generation after the other. In that case
- * the signal end_all replaces SIGKILL.
+ * Without arguments, it is the first process of a PID namespace and the server is process 2. When
+ * it ends, the kernel kills all other processes. With the server's pid as an argument, there is no
+ * PID namespace, and this process is a child subreaper: orphaned descendants of the server, in any
+ * session, become its children and are killed here, one generation after another. In this case, the
+ * signal end_all replaces SIGKILL.
  *
  * It is a separate program because a process that continued to run the gateway's code would keep a
- * copy of the gateway's memory, secrets included, within reach of the server. It has no libc and
- * therefore little overhead; there is one per server. Descriptor 0 is an eventfd that receives the
+ * copy of the gateway's memory, including secrets, within reach of the server. One process runs per
+ * server; without libc, its overhead is small. Descriptor 0 is an eventfd that receives the
  * server's wait status plus 1.
  */
 #include <stdint.h>
@@ -50,15 +50,15 @@ static long call(long number, long a, long b, long c, long d) {
 #error "child_init.c does not support this processor"
 #endif
 
-/* Limits the wait for remaining processes: one that waits for a broken disk does not end. */
+/* Limits the wait for remaining processes: a process blocked on a broken disk does not end. */
 enum { pause_ms = 10, most_pauses = 500, most_rounds = 100000 };
 
 static long server = 2;
 static long self;
-static int alone = 1; /* the first process of a PID namespace */
-static int ended;     /* true after the server has ended */
+static int alone = 1; /* whether this is the first process of a PID namespace */
+static int ended;     /* whether the server has ended */
 
-/* Reaps all ended children and reports the status of the server. 0: no child is left. */
+/* Reaps all ended children and reports the server's status. Returns 0 if no children are left. */
 static int reap(void) {
   int status = 0;
   long pid;
@@ -107,7 +107,7 @@ struct entry { /* linux_dirent64 */
   char name[];
 };
 
-/* Only this process reaps them, so their pids cannot be reused before. */
+/* Only this process reaps its children, so their pids cannot be reused before that. */
 static void kill_children(void) {
   static char buffer[8192] __attribute__((aligned(8)));
   const long folder = call(SYS_openat, at_cwd, (long)"/proc", folder_flags, 0);
@@ -137,11 +137,11 @@ __attribute__((noreturn)) static void end(void) {
   for (;;) call(SYS_exit_group, 0, 0, 0, 0);
 }
 
-/* All signals are blocked; the awaited ones stay pending until they are fetched.
- * `start`: the number of arguments, and pointers to them. */
+/* All signals are blocked; awaited signals stay pending until they are fetched.
+ * `start` points to the number of arguments, followed by pointers to the arguments. */
 __attribute__((used, noreturn)) void run(long *start) {
-  /* The image is executable and not readable, so the process is not dumpable from the start; see
-   * child_image.cpp. This line covers a file system that ignores the mode. */
+  /* The image is executable but not readable, so the process is never dumpable; see
+   * child_image.cpp. This call handles file systems that ignore the mode. */
   call(SYS_prctl, set_dumpable, 0, 0, 0);
   uint64_t set =
       1u << (sig_hup - 1) | 1u << (sig_int - 1) | 1u << (sig_term - 1) | 1u << (sig_chld - 1);

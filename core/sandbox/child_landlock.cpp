@@ -36,13 +36,13 @@ bool is_bind(const ViewStep &step) {
   return step.kind == ViewStep::Kind::bind || step.kind == ViewStep::Kind::entry;
 }
 
-// A step that reduces these rights.
+// Returns true if the step reduces these rights.
 bool reduces_rights(const ViewStep &step, std::uint64_t rights) {
   const bool read_only = is_bind(step) && !step.writable;
   return is_cover(step) || (read_only && (rights & ll_write) != 0);
 }
 
-// Adds rules for everything in `top` or one of its folders, except what other steps hide.
+// Adds rules for everything in `top` or in one of its subfolders, except what other steps hide.
 void add_around(const std::string &top, const std::string &folder, std::uint64_t rights,
                 const ChildView &view, Rules *rules) {
   bool whole = true;
@@ -58,8 +58,8 @@ void add_around(const std::string &top, const std::string &folder, std::uint64_t
   }
 }
 
-// True if the view shows or hides a path in this folder that a rule for the whole folder would
-// change.
+// Returns true if the view shows or hides a path in this folder that a rule for the whole folder
+// would affect.
 bool holds_others(const ChildView &view, std::string_view folder) {
   return std::any_of(view.steps.begin(), view.steps.end(), [&](const ViewStep &step) {
     return reduces_rights(step, ll_read_write) && step.path != folder &&
@@ -79,7 +79,8 @@ void add_devices(Rules *rules) {
 Result<OwnedFd> child_landlock(const ChildView &view, bool mounts, const std::string &cache) {
   Rules rules;
   rules.rules.fs = ll_write | device_nodes;
-  // The kernel filters ports; a server without network has an empty network namespace.
+  // Network rules filter only ports; a server without network access has an empty network
+  // namespace.
   rules.rules.net = 0;
   if (!mounts) rules.rules.fs |= ll_read_execute;
   for (const ViewStep &step : view.steps) {

@@ -19,14 +19,14 @@ struct ChildPolicy {
   std::uint64_t processes = 1024;
   std::uint64_t cache_bytes = 0;  // 0: no limit
   bool host_ipc = false;
-  // From the definition itself: paths written there may be granted to the server.
+  // From the definition itself: the server may be granted access to paths that appear there.
   std::string command, cwd;
-  std::string home;  // HOME in the configured environment; empty: not set there
+  std::string home;  // HOME in the configured environment; empty if it is not set there
   std::vector<std::string> args, env_values;
 };
 
-// Parses the JSON object of bh_lane_info. Without the member "sandbox" the defaults apply.
-// BH_E_INVALID with a text that names the server and the member but no value.
+// Parses the JSON object of bh_lane_info. Without a "sandbox" member, the defaults apply. Returns
+// BH_E_INVALID with a text that names the server and the member but contains no value.
 Result<ChildPolicy> parse_child_policy(std::string_view server, std::string_view definition);
 
 }  // namespace bulkhead

@@ -21,19 +21,19 @@ namespace {
 using Kind = ViewStep::Kind;
 using Mode = ChildPolicy::Mode;
 
-// The top-level folders that `strict` shows.
+// Top-level folders that are visible in `strict` mode.
 constexpr std::string_view system_tops[] = {"bin",    "sbin", "lib",  "lib32", "lib64",
                                             "libx32", "usr",  "etc",  "opt",   "nix",
                                             "gnu",    "dev",  "proc", "sys"};
 
-// Folders that are never granted as a whole when a definition names them.
+// Folders that are never granted as a whole, even if a definition names them.
 constexpr std::string_view closed_roots[] = {"/usr", "/bin",  "/sbin", "/lib", "/lib32", "/lib64",
                                              "/etc", "/boot", "/proc", "/sys", "/dev",   "/run"};
 constexpr std::string_view closed_tops[] = {"/",    "/home", "/root",  "/var", "/opt",
                                             "/srv", "/mnt",  "/media", "/tmp", "/var/tmp"};
 
-// Cache folders in the home folder, and the parts of them that remain readable. Each server gets
-// private ones, so that no server can plant a program in the cache of another.
+// Cache folders in the home folder, and the parts of them that remain readable. Each server has
+// private caches so that no server can plant a program in another server's cache.
 struct Cache {
   std::string_view at, own;
   std::array<std::string_view, 3> kept;
@@ -139,7 +139,7 @@ class Planner {
     step.folder = is_folder(from);
   }
 
-  // Only for the paths that every view looks up.
+  // Used only for paths that every view looks up.
   std::string real_place(const std::string &path) const {
     return request_.places == nullptr ? real_path(path) : request_.places->real(path);
   }
@@ -150,7 +150,7 @@ class Planner {
     add_cover(real);
   }
 
-  // Also hides a path that does not exist yet or is replaced later: see mirror_folders().
+  // Also hides a path that does not exist yet or that is replaced later; see mirror_folders().
   void hide(const std::string &path) {
     const std::string place = place_of(path);
     if (place.empty() || holds_home(place)) return;
@@ -160,7 +160,8 @@ class Planner {
     cover(path);
   }
 
-  // The location of a path, existing or not, with the links in its parent folders resolved.
+  // Returns the location of a path, whether or not it exists, with symbolic links in its parent
+  // folders resolved.
   std::string place_of(const std::string &path) const {
     std::string above = parent_of(path), rest(base_of(path));
     for (; above != "/"; above = parent_of(above)) {
@@ -170,8 +171,8 @@ class Planner {
     return "/" + rest;
   }
 
-  // The step that determines what is visible at this path so far: that of the path or of the
-  // nearest parent.
+  // Returns the step that currently determines what is visible at this path: the step of the path
+  // itself or of its nearest parent.
   const ViewStep *nearest(std::string at) const {
     for (;; at = parent_of(at)) {
       if (const auto found = steps_.find(at); found != steps_.end()) return &found->second;
@@ -179,7 +180,7 @@ class Planner {
     }
   }
 
-  // True if a step so far hides this path.
+  // Returns true if a step added so far hides this path.
   bool is_covered(const std::string &path) const {
     const ViewStep *step = nearest(path);
     if (step == nullptr || step->kind == Kind::mirror) return false;
@@ -188,7 +189,8 @@ class Planner {
 
   // ---- covers --------------------------------------------------------------------------------
 
-  // Also in a home that `strict` covers, because the definition may name a folder in it.
+  // Also applies to a home folder that `strict` covers, because the definition may name a folder in
+  // it.
   void hide_at_home(const std::string &home) {
     const bool covered = policy_.mode == Mode::strict && is_covered(home);
     for (const std::string_view name : secrets_at_home()) hide(joined(home, name));
@@ -235,7 +237,7 @@ class Planner {
     hide_host_keys();
   }
 
-  // The gateway's own folders come last, so that no granted path uncovers them. Only the server's
+  // The gateway's own folders come last so that no granted path uncovers them. Only the server's
   // own part of the caches is shown again.
   void cover_own() {
     for (const std::string &path : request_.own) {
@@ -253,14 +255,14 @@ class Planner {
     }
   }
 
-  // ---- what the server needs -----------------------------------------------------------------
+  // ---- paths that the server requires --------------------------------------------------------
 
   void add_caches() {
     if (request_.cache.empty() || home_.empty()) return;
     for (const Cache &cache : caches) {
       const std::string at = joined(home_, cache.at);
       const std::string real = real_place(at);
-      if ((real.empty() ? place_of(at) : real) != at) continue;  // a link: the user moved the cache
+      if ((real.empty() ? place_of(at) : real) != at) continue;  // the user moved the cache
       add_cache(cache, at);
       placed_.push_back(at);
     }
@@ -296,8 +298,8 @@ class Planner {
     }
   }
 
-  // Shows the file at its named location and at its real one, if a link leads from one to the
-  // other.
+  // Shows the file at its named location and, if that is reached through a symbolic link, at its
+  // real location.
   void show_code(const std::string &file) {
     if (!is_covered(file)) return;
     const std::string root = code_root(file, homes_), real = real_path(root);
@@ -307,7 +309,7 @@ class Planner {
     show(root, false, real);
   }
 
-  // The files of the name service may be links into a covered folder.
+  // The name service files may be symbolic links into a covered folder.
   void show_name_service() {
     for (const char *path : {"/etc/resolv.conf", "/etc/hosts", "/etc/localtime"}) {
       const std::string real = real_place(path);
@@ -326,7 +328,7 @@ class Planner {
       add(arg);
       if (const std::size_t at = arg.find("=/"); at != std::string::npos) add(arg.substr(at + 1));
     }
-    // HOME and similar variables locate the home folder; they do not grant all of it.
+    // HOME and similar variables locate the home folder but do not grant access to all of it.
     const auto end = homes_.begin() + static_cast<std::ptrdiff_t>(gateways_homes_);
     for (const std::string &value : policy_.env_values) {
       if (!value.starts_with('/') || std::find(homes_.begin(), end, real_path(value)) == end) {
@@ -346,8 +348,8 @@ class Planner {
            std::find(std::begin(closed_tops), std::end(closed_tops), path) != std::end(closed_tops);
   }
 
-  // A server that may write where the link is could redirect it and then be restarted; the target
-  // of such a link was not named by the user.
+  // A server that can write where the link is could redirect it and then be restarted. The user did
+  // not name the target of such a link.
   bool is_trusted(const std::string &named, const std::string &real) const {
     if (named == real) return true;
     for (const auto &[at, step] : steps_) {
@@ -378,8 +380,8 @@ class Planner {
     if (!is_closed(real) && (is_home(real) || !holds_home(real))) show(real, true);
   }
 
-  // Editors and databases create files beside the named file and rename them over it, so its
-  // folder is granted if possible.
+  // Editors and databases create files beside the named file and rename them over it, so access to
+  // its folder is granted if possible.
   void grant_file(const std::string &named, const std::string &real) {
     const std::string folder = parent_of(real);
     if (is_trusted(parent_of(named), folder) && may_grant_around(folder)) return show(folder, true);
@@ -393,7 +395,7 @@ class Planner {
                      "move the file to a separate folder if the server needs that");
   }
 
-  // The server creates the file, so it needs the folder.
+  // The server creates the file, so it needs access to the folder.
   void grant_new_file(const std::string &named) {
     const std::string folder = real_path(parent_of(named));
     if (folder.empty() || is_closed(folder)) return;
@@ -402,8 +404,8 @@ class Planner {
                        shared_because + "create the file, or name one in a separate folder");
   }
 
-  // True if a whole folder may be granted because of a file in it: it neither contains nor is
-  // within a hidden place, and programs do not share it.
+  // Returns true if a whole folder may be granted because of a file in it: it neither contains nor
+  // is within a hidden path, and it is not shared by other programs.
   bool may_grant_around(const std::string &folder) {
     if (is_closed(folder) || holds_home(folder)) return false;
     return std::none_of(excluded_places().begin(), excluded_places().end(),
@@ -420,7 +422,7 @@ class Planner {
     });
   }
 
-  // The hidden places so far, and the folders that programs share. The gateway's own files come
+  // The paths hidden so far, and the folders that programs share. The gateway's own files are added
   // later: they exist and are covered wherever they are.
   const std::set<std::string> &excluded_places() {
     if (!excluded_places_.empty()) return excluded_places_;
@@ -455,8 +457,9 @@ class Planner {
 
   // ---- mirrors -------------------------------------------------------------------------------
 
-  // Mirrors each folder in the home above a hidden place, and elsewhere the nearest one, unless it
-  // was granted as a whole or is hidden itself.
+  // Mirrors each folder in the home folder that contains a hidden path. Elsewhere only the nearest
+  // parent of a hidden path is mirrored. Folders that were granted as a whole or are hidden
+  // themselves are not mirrored.
   void mirror_folders() {
     std::set<std::string> folders;
     const auto add_above = [&](const std::string &place) {
@@ -470,7 +473,7 @@ class Planner {
       }
     };
     for (const std::string &place : hidden_) add_above(place);
-    // The mount target of a missing cache is created in a mirror, never in the home.
+    // The mount target of a missing cache is created in a mirror, never in the home folder.
     for (const std::string &place : placed_) add_above(place);
     std::vector<std::string> mirrors;
     for (const std::string &folder : folders) {
@@ -507,13 +510,13 @@ class Planner {
 
   // ---- the result ----------------------------------------------------------------------------
 
-  // Parents precede their content: a folder granted as a whole still hides the secrets in it, and
-  // a path granted in a covered folder is shown in the cover.
+  // Parents precede their content. The secrets in a folder granted as a whole therefore stay
+  // hidden, and a path granted in a covered folder is shown in the cover.
   ChildView finish() {
     ChildView view;
     view.ignored = std::move(ignored_);
     view.notes = std::move(notes_);
-    std::map<std::string, std::size_t> places;  // the steps that are in the view
+    std::map<std::string, std::size_t> places;  // indexes of the steps in the view
     for (auto &[path, step] : steps_) {
       std::size_t above_at = ViewStep::no_mirror;
       for (std::string at = path; at != "/" && above_at == ViewStep::no_mirror;) {
@@ -540,12 +543,12 @@ class Planner {
 
   const ViewRequest &request_;
   const ChildPolicy &policy_;
-  const std::string home_;          // the gateway's HOME with the caches; empty: none
+  const std::string home_;          // the gateway's HOME, which contains the caches; empty: none
   std::vector<std::string> homes_;  // all home folders whose secrets are hidden
-  // How many of them do not come from the server's definition.
+  // The number of these folders that do not come from the server's definition.
   std::size_t gateways_homes_ = 0;
   std::set<std::string> excluded_places_;  // see excluded_places()
-  std::map<std::string, ViewStep> steps_;  // sorted: parents come first
+  std::map<std::string, ViewStep> steps_;  // sorted, so parents come first
   std::set<std::string> hidden_;           // hidden paths, existing or not
   std::vector<std::string> placed_;        // mount targets of caches
   std::vector<std::string> ignored_, notes_;

@@ -1,18 +1,19 @@
 // The file system view of a sandboxed server, planned before the server starts.
 //
 // Modes: `home_read_only` shows everything that the user may read, except credentials, secrets of
-// other programs and the gateway's own files. It is read-only except a scratch /tmp, private caches
-// and granted paths. `strict` shows only the system folders, the program and granted paths.
+// other programs and the gateway's own files. The view is read-only except for a scratch /tmp,
+// private caches and granted paths. `strict` shows only the system folders, the program and granted
+// paths.
 //
-// A folder that contains a hidden path is mirrored: a read-only tmpfs with bind mounts of the
-// visible entries that exist at the start. Entries created later are therefore not visible,
-// including new credentials and replaced files. Nothing is created in the folder itself. The home
-// folder is always mirrored.
+// A folder that contains a hidden path is mirrored: a read-only tmpfs is mounted over it, with bind
+// mounts of the visible entries that exist at the start. Entries created later are therefore not
+// visible, including new credentials and replaced files. Nothing is created in the folder itself.
+// The home folder is always mirrored.
 //
 // Granted paths are those in the definition's args, in the values of configured variables, in cwd
-// and in sandbox_paths. For a file its folder is granted as well, unless the folder contains hidden
-// paths or files of other programs. So `npx -y @modelcontextprotocol/server-filesystem /some/path`
-// works without further configuration.
+// and in sandbox_paths. If a file is granted, its folder is granted as well unless it contains
+// hidden paths or files of other programs. So `npx -y @modelcontextprotocol/server-filesystem
+// /some/path` works without further configuration.
 #pragma once
 
 #include <sys/types.h>
@@ -27,8 +28,8 @@
 namespace bulkhead {
 
 struct ViewStep {
-  // In the order of ChildMount::Kind. `mirror`: an empty folder mounted over this one, which shows
-  // steps of the kinds `entry` and `link`.
+  // In the order of ChildMount::Kind. `mirror` is an empty folder, mounted over the original one,
+  // that contains steps of type `entry` and `link`.
   enum class Kind : std::uint8_t {
     empty_folder,
     empty_file,
@@ -42,37 +43,36 @@ struct ViewStep {
   };
   static constexpr std::size_t no_mirror = static_cast<std::size_t>(-1);
   Kind kind = Kind::bind;
-  std::string path;      // absolute, without links
+  std::string path;      // absolute, without symbolic links
   std::string source;    // for bind; for link: the link text
   bool instead = false;  // for bind: the source is a different folder, mounted over this one
   bool writable = false;
   bool folder = true;
   bool make = false;               // in a folder that an earlier step covers
-  bool holds = false;              // for empty_folder: later steps are in it
-  std::size_t mirror = no_mirror;  // for entry: the step of its folder
+  bool holds = false;              // for empty_folder: later steps create entries in it
+  std::size_t mirror = no_mirror;  // for entry: the index of its folder's step
 };
 
 struct ChildView {
   std::vector<ViewStep> steps;       // parents precede their content
-  std::vector<std::string> ignored;  // named paths that are not granted, each with the reason
-  std::vector<std::string> notes;    // further notes for the operator, whole sentences
+  std::vector<std::string> ignored;  // named paths that are not granted, each with a reason
+  std::vector<std::string> notes;    // additional notes for the operator, in whole sentences
 };
 
 struct ViewRequest {
   const ChildPolicy *policy = nullptr;
-  std::string program;             // the file to execute
-  std::string home;                // the gateway's HOME, where its user's caches are; empty: none
-  std::vector<std::string> homes;  // further home folders whose secrets are hidden
+  std::string program;  // the file to execute
+  std::string home;     // the gateway's HOME, which contains its user's caches; empty: none
+  std::vector<std::string> homes;  // additional home folders whose secrets are hidden
   std::string cache;               // an existing private folder of the server; empty: none
   uid_t user = 0;
-  // The gateway's own files and folders: hidden from every server, even if a definition names
-  // them.
+  // The gateway's own files and folders. They are hidden from every server, even if a definition
+  // names them.
   std::vector<std::string> own;
-  KnownPlaces *places = nullptr;  // null: no cache of look-ups
+  KnownPlaces *places = nullptr;  // null: look-ups are not cached
 };
 
-// Reads the file system (links, existence). Changes nothing except that it creates folders in
-// `cache`.
+// Reads the file system (links, existence). Changes nothing except for creating folders in `cache`.
 ChildView plan_view(const ViewRequest &request);
 
 }  // namespace bulkhead

@@ -35,7 +35,7 @@ constexpr bool sanitized = true;
 constexpr bool sanitized = false;
 #endif
 
-// Newer than the oldest supported headers.
+// Not defined in the oldest supported headers.
 constexpr int pr_set_mdwe = 65;
 constexpr unsigned long mdwe_refuse_exec_gain = 1;
 
@@ -53,7 +53,7 @@ std::uint64_t rights_of(PathRule::Access access) noexcept {
   return 0;
 }
 
-// One run of confine(): the requested confinement and its state so far.
+// The state of one confine() call: the requested confinement and the steps taken so far.
 class ConfineRun {
  public:
   explicit ConfineRun(const Confinement &confinement) : confinement_(confinement) {}
@@ -116,8 +116,8 @@ class ConfineRun {
     return rules;
   }
 
-  // Opens the paths before anything else changes: later this process may be another user, in other
-  // namespaces.
+  // Opens the paths before anything else changes, because this process may later have another user
+  // id and other namespaces.
   Result<void> prepare_landlock() {
     LandlockRules wanted = rules();
     std::vector<OwnedFd> opened;
@@ -133,8 +133,8 @@ class ConfineRun {
     }
     note_landlock(wanted, landlock_abi());
     auto ruleset = landlock_ruleset(wanted);
-    // No Landlock, or a version older than all features that this role requests (Linux 6.1 has
-    // neither TCP rules nor scopes). The missing parts are already noted.
+    // Landlock is unavailable, or older than all features that this role requests (Linux 6.1 has
+    // neither TCP rules nor scopes). The missing features have already been noted.
     if (!ruleset && ruleset.error().code == BH_E_UNSUPPORTED) return {};
     if (!ruleset)
       return fail(ruleset.error().code, confinement_.role + ": " + ruleset.error().text);
@@ -156,7 +156,7 @@ class ConfineRun {
     };
     lower(RLIMIT_NOFILE, confinement_.descriptors);
     lower(RLIMIT_FSIZE, confinement_.file_bytes);
-    // A write beyond the limit must fail, not end the process.
+    // A write beyond the limit must fail instead of terminating the process.
     if (confinement_.file_bytes != 0) ::signal(SIGXFSZ, SIG_IGN);
     if (confinement_.memory_bytes != 0) {
       note("memory-limit", !sanitized && steps::limit(RLIMIT_DATA, confinement_.memory_bytes) == 0);
@@ -174,11 +174,11 @@ class ConfineRun {
 
   void limit_processes() {
     if (confinement_.processes == 0) return;
-    // Only if the kernel counts just the processes of this role. An ordinary user's other programs
-    // would count too, except in a user namespace. A role that starts third-party programs gets no
-    // user namespace for this: files of root appear to belong to user 65534 in it, which ssh and
-    // others reject. The namespace comes first, because its own limit is derived from the current
-    // one.
+    // The limit applies only if the kernel counts just the processes of this role. An ordinary
+    // user's other programs would also be counted, except in a user namespace. A role that starts
+    // third-party programs does not get a user namespace for this: files of root appear to belong
+    // to user 65534 in it, which ssh and others reject. The namespace is created first because its
+    // own limit is derived from the current limit.
     bool alone = own_user_namespace_ || (::geteuid() == 0 && confinement_.ids);
     if (!alone && ::geteuid() != 0 && !confinement_.exec) alone = steps::own_user_namespace() == 0;
     note("process-limit", alone && steps::limit(RLIMIT_NPROC, confinement_.processes) == 0);
@@ -191,7 +191,7 @@ class ConfineRun {
   }
 
   Result<void> drop_privileges() {
-    // The order matters: each step removes a privilege that the previous one needs.
+    // The order matters: each step removes a privilege that the previous step needs.
     if (const int error = steps::drop_bounding_set(); error != 0) {
       return os_error("dropping capabilities", error);
     }
@@ -202,7 +202,7 @@ class ConfineRun {
       }
       done("user");
     }
-    // Root needs this capability to create user namespaces for children; executed programs do not
+    // Root needs this capability to create user namespaces for children. Executed programs do not
     // inherit it.
     const bool root_with_children = confinement_.namespaces && ::geteuid() == 0;
     const std::uint64_t keep = root_with_children ? 1ULL << CAP_SETFCAP : 0;
@@ -228,7 +228,7 @@ class ConfineRun {
       missing("seccomp");
       return;
     }
-    // Only a role that may write files needs to clone them.
+    // Only a role that may write files needs to clone files.
     const bool writes = std::any_of(
         confinement_.paths.begin(), confinement_.paths.end(),
         [](const PathRule &rule) { return rule.access == PathRule::Access::read_write; });

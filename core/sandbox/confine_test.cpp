@@ -1,5 +1,5 @@
-// Tests of what confine() reports and of what still works afterwards. breakout_test.cpp tests that
-// it cannot be bypassed.
+// Tests what confine() reports and what still works afterwards. breakout_test.cpp tests that the
+// confinement cannot be bypassed.
 #include "sandbox/confine.hpp"
 
 #include <fcntl.h>
@@ -32,7 +32,7 @@ using namespace bulkhead;
 
 namespace {
 
-// Returns what `body` returns in a child process; "exit N" if the child ended otherwise.
+// Runs `body` in a child process and returns its result, or "exit N" if the child ended otherwise.
 std::string in_child(const std::function<std::string()> &body) {
   int ends[2];
   REQUIRE(::pipe(ends) == 0);
@@ -110,7 +110,8 @@ TEST_CASE("threads, memory, name resolution and socket pairs still work") {
         }) == "thread memory pair name ");
 }
 
-// True if this build omits the step because a sanitizer's run-time cannot work with it.
+// Returns true if this build omits the step because the sanitizer's run-time is incompatible with
+// it.
 bool lacks_step(const char *step) {
   Confinement confinement = reactor_role();
   confinement.memory_bytes = 64U << 20;
@@ -145,7 +146,7 @@ TEST_CASE("only a role that writes files may clone them") {
   std::ofstream(from) << "content";
   const OwnedFd source(::open(from.c_str(), O_RDONLY | O_CLOEXEC));
   const OwnedFd target(::open(to.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600));
-  // Whether the file system supports it does not matter; the filter rejects with EPERM.
+  // Works whether or not the file system supports cloning: the filter rejects the call with EPERM.
   const auto clone = [&]() -> std::string {
     return ::ioctl(target.get(), FICLONE, source.get()) != 0 && errno == EPERM ? "refused"
                                                                                : "asked";
@@ -185,7 +186,7 @@ TEST_CASE("the environment is cleared, also in /proc") {
                      ? "gone"
                      : "there";
         }) == "gone");
-  // The kernel shows the strings of the process start, so the test reads its own.
+  // The kernel shows the strings from the process start, so the test reads its own environment.
   CHECK(in_child([]() -> std::string {
           clear_environment();
           std::ifstream shown("/proc/self/environ");
@@ -199,7 +200,8 @@ TEST_CASE("the environment is cleared, also in /proc") {
 TEST_CASE("close_other_descriptors() keeps the listed descriptors") {
   CHECK(in_child([]() -> std::string {
           const int keep = ::open("/dev/null", O_RDONLY), drop = ::open("/dev/null", O_RDONLY);
-          // Keeps every descriptor but one, whichever numbers in_child() and the test runner use.
+          // Keeps every descriptor except one, whichever numbers in_child() and the test runner
+          // use.
           std::vector<int> all;
           for (int fd = 3; fd < 64; ++fd) {
             if (fd != drop) all.push_back(fd);
@@ -226,7 +228,7 @@ TEST_CASE("probe_features() does not change this process") {
   CHECK(features.landlock == before);
   CHECK(to_lines(features).size() == 11);
   CHECK(to_lines(Features{}).front() == "landlock: no");
-  // confine() has each reported feature in force.
+  // confine() enforces each reported feature.
   const std::string said = in_child([]() -> std::string {
     const auto enforced = confine(reactor_role());
     return enforced ? join(enforced->in_force) : "error: " + enforced.error().text;
@@ -244,7 +246,7 @@ TEST_CASE("a launcher can create namespaces with mounts for its children") {
   confinement.role = "launcher";
   confinement.network = confinement.exec = confinement.namespaces = true;
   confinement.hide = {"/etc/passwd"};
-  // As the current user: root stays root and must be able to map itself.
+  // Runs as the current user: root stays root and must be able to map itself.
   CHECK(confined(confinement, []() -> std::string {
           if (std::ifstream("/etc/passwd").get() >= 0) {
             return "not hidden";

@@ -1,5 +1,5 @@
-// The confinement features of the running system. Each is tried rather than derived from a
-// version: a container's filter or a distribution's setting may disable a feature of the kernel.
+// The confinement features of the running system. Each feature is tested instead of derived from a
+// version: a container's filter or a distribution's setting may disable a kernel feature.
 #pragma once
 
 #include <string>
@@ -8,21 +8,22 @@
 namespace bulkhead {
 
 struct Features {
-  int landlock = 0;  // ABI version; 0: none
+  int landlock = 0;  // ABI version; 0 if unavailable
   bool seccomp = false;
-  // Each for this user: in a user namespace where that is required.
+  // Each value applies to this user, in a user namespace if one is required.
   bool user_namespaces = false, network_namespaces = false, pid_namespaces = false,
        mount_namespaces = false, ipc_namespaces = false, uts_namespaces = false;
   bool no_writable_code = false;  // PR_SET_MDWE
   bool pidfd = false;
-  bool cgroups = false;  // sub-groups can be created in this process's group (version 2)
+  bool cgroups = false;  // whether subgroups can be created in this process's group (version 2)
 };
 
-// Starts short-lived children that try each feature, about a millisecond each, without effects
-// outside of them. Thread: control; no other thread may wait for children during the call.
+// Starts a short-lived child for each feature, which takes about a millisecond and has no effects
+// outside the child. Runs on the control thread; no other thread may wait for children during the
+// call.
 Features probe_features();
 
-// One line per feature: "landlock: ABI 7", "seccomp: yes".
+// Returns one line per feature: "landlock: ABI 7", "seccomp: yes".
 std::vector<std::string> to_lines(const Features &features);
 
 }  // namespace bulkhead

@@ -1,4 +1,4 @@
-// The paths that every server's sandbox hides. docs/hidden-places.md documents the same table.
+// The paths that every server's sandbox hides. docs/hidden-places.md contains the same table.
 #pragma once
 
 #include <span>
@@ -9,18 +9,18 @@ namespace bulkhead {
 // Relative to a home folder: credentials, and data of programs that contains credentials.
 std::span<const std::string_view> secrets_at_home() noexcept;
 
-// Relative to a home folder: folders that several programs share or that programs are started
-// from. If a server is granted one file in such a folder, the folder is not granted.
+// Relative to a home folder: folders that several programs share or that programs are started from.
+// If a server is granted access to one file in such a folder, the folder itself is not granted.
 std::span<const std::string_view> shared_at_home() noexcept;
 
-// Sockets of services that act for the user outside of any sandbox, and service credentials of the
-// machine.
+// Sockets of services that act for the user outside the sandbox, and the machine's service
+// credentials.
 std::span<const std::string_view> hidden_services() noexcept;
 
-// Sockets of container engines. Servers that are clients of the engine may use them.
+// Sockets of container engines. Servers that are clients of a container engine may use them.
 std::span<const std::string_view> container_services() noexcept;
 
-// Secrets of the machine, which only root can read.
+// Secrets of the machine that only root can read.
 std::span<const std::string_view> secrets_of_root() noexcept;
 
 }  // namespace bulkhead

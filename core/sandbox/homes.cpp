@@ -10,7 +10,7 @@
 namespace bulkhead {
 namespace {
 
-// The home folder of the account in the user database; empty: none.
+// Returns the account's home folder in the user database, or an empty string if there is none.
 std::string home_of_account() {
   std::array<char, 16'384> buffer;
   passwd entry{};
@@ -20,8 +20,8 @@ std::string home_of_account() {
   return known ? found->pw_dir : "";
 }
 
-// The home folder of the user's programs. If the environment names no usable folder (cron,
-// services), that of the account.
+// Returns the home folder of the user's programs. If the environment does not name a usable folder
+// (cron, services), the account's home folder is used.
 std::string home_of_user(const std::string &account) {
   struct stat status{};
   const char *home = std::getenv("HOME");

@@ -1,11 +1,11 @@
-// The home folders of the user that the gateway runs as.
+// The home folders of the user that runs the gateway.
 #pragma once
 
 #include "sandbox/child_view.hpp"
 
 namespace bulkhead {
 
-// Adds the home folders of the account and of the environment to the homes whose secrets are
+// Adds the home folders of the account and of the environment to the folders whose secrets are
 // hidden. Sets `home` if it is empty.
 void find_homes(ViewRequest *request);
 

@@ -12,8 +12,7 @@
 namespace bulkhead {
 namespace {
 
-// The kernel's structures, as of ABI 6; an older kernel receives the shorter prefix that it
-// supports.
+// The kernel's structures as of ABI 6. An older kernel receives only the prefix that it supports.
 struct RulesetAttr {
   std::uint64_t fs = 0, net = 0, scope = 0;
 };
@@ -27,7 +26,7 @@ struct PortAttr {
 constexpr int rule_path = 1, rule_port = 2;
 constexpr unsigned ask_version = 1U << 0;
 
-// The same numbers on every architecture; old headers do not define them.
+// The numbers are the same on every architecture; old headers do not define them.
 constexpr long nr_create_ruleset = 444, nr_add_rule = 445, nr_restrict_self = 446;
 
 constexpr std::uint64_t file_rights =

@@ -1,9 +1,8 @@
-// Low-level Landlock interface: the features of the running kernel, one ruleset, one call that
-// applies it.
+// Low-level Landlock interface: detects the kernel's features, builds a ruleset and applies it.
 //
 // The constants are defined here because the headers of the oldest supported systems end at ABI 2.
-// A ruleset handles exactly those requested rights that the running kernel supports. Others are not
-// filtered; landlock_missing() lists them.
+// A ruleset handles only those requested rights that the running kernel supports. All other rights
+// are unfiltered; landlock_missing() lists them.
 #pragma once
 
 #include <cstdint>
@@ -33,7 +32,7 @@ inline constexpr std::uint64_t ll_refer = 1ULL << 13;      // ABI 2
 inline constexpr std::uint64_t ll_truncate = 1ULL << 14;   // ABI 3
 inline constexpr std::uint64_t ll_ioctl_dev = 1ULL << 15;  // ABI 5
 
-// Groups of rights for rules. None includes device nodes.
+// Groups of rights for rules. None of them includes device nodes.
 inline constexpr std::uint64_t ll_read = ll_read_file | ll_read_dir;
 inline constexpr std::uint64_t ll_read_execute = ll_read | ll_execute;
 inline constexpr std::uint64_t ll_write = ll_write_file | ll_remove_dir | ll_remove_file |
@@ -45,12 +44,12 @@ inline constexpr std::uint64_t ll_read_write = ll_read | ll_write;
 inline constexpr std::uint64_t ll_tcp_bind = 1ULL << 0;
 inline constexpr std::uint64_t ll_tcp_connect = 1ULL << 1;
 
-// LANDLOCK_SCOPE_*, ABI 6: no connection to abstract Unix sockets and no signal to processes
-// outside of the domain and its subdomains.
+// LANDLOCK_SCOPE_*, ABI 6: no connections to abstract Unix sockets and no signals to processes
+// outside the domain and its subdomains.
 inline constexpr std::uint64_t ll_scope_abstract_sockets = 1ULL << 0;
 inline constexpr std::uint64_t ll_scope_signals = 1ULL << 1;
 
-// The ABI version of the running kernel: 0 without Landlock, else 1 and up. Not expensive.
+// Returns the ABI version of the running kernel, or 0 without Landlock. The call is inexpensive.
 int landlock_abi() noexcept;
 
 struct LandlockPath {
@@ -62,8 +61,8 @@ struct LandlockPort {
   std::uint64_t rights = 0;  // ll_tcp_*
 };
 
-// Everything in `fs`, `net` and `scope` is rejected except what the rules allow. A kernel rule: a
-// domain with any `fs` right cannot mount or change mounts, whatever its capabilities.
+// Everything in `fs`, `net` and `scope` is rejected unless the rules allow it. The kernel does not
+// let a domain with any `fs` right mount or change mounts, whatever its capabilities.
 struct LandlockRules {
   std::uint64_t fs = ~0ULL;
   std::uint64_t net = ll_tcp_bind | ll_tcp_connect;
@@ -72,12 +71,13 @@ struct LandlockRules {
   std::vector<LandlockPort> ports;
 };
 
-// Creates a ruleset for landlock_restrict_self(); close-on-exec. Rights that this kernel does not
-// support are omitted, and so are folder rights in a rule for a plain file. BH_E_UNSUPPORTED: no
-// Landlock. BH_E_IO: the kernel rejected a rule, which the text names.
+// Creates a ruleset for landlock_restrict_self(); its descriptor is close-on-exec. Rights that this
+// kernel does not support are omitted, and so are folder rights in a rule for a regular file.
+// Returns BH_E_UNSUPPORTED without Landlock, and BH_E_IO if the kernel rejects a rule; the text
+// names the rule.
 Result<OwnedFd> landlock_ruleset(const LandlockRules &rules);
 
-// Adds one rule to a ruleset that is not applied yet. `rights` must be included in its
+// Adds one rule to a ruleset that has not been applied yet. `rights` must be included in its
 // LandlockRules::fs. Async-signal-safe, for a child between fork and exec that has just mounted a
 // folder. Returns 0 or an errno value.
 int landlock_allow(int ruleset_fd, int path_fd, std::uint64_t rights) noexcept;
@@ -86,7 +86,8 @@ int landlock_allow(int ruleset_fd, int path_fd, std::uint64_t rights) noexcept;
 // CAP_SYS_ADMIN. Async-signal-safe. Returns 0 or an errno value.
 int landlock_restrict_self(int ruleset_fd) noexcept;
 
-// The requested rights that a kernel with this ABI does not filter, as stable words for `status`.
+// Returns the requested rights that a kernel with this ABI does not filter, as stable identifiers
+// for `status`.
 std::vector<std::string> landlock_missing(const LandlockRules &rules, int abi);
 
 }  // namespace bulkhead

@@ -17,7 +17,8 @@ using namespace bulkhead;
 
 namespace {
 
-// Returns the result of `attempt` (an errno value, or 0 for success) in a child under these rules.
+// Runs `attempt` in a child under these rules and returns its result: an errno value, or 0 for
+// success.
 int in_domain(const LandlockRules &rules, const std::function<int()> &attempt) {
   auto ruleset = landlock_ruleset(rules);
   REQUIRE(ruleset.has_value());
@@ -58,7 +59,7 @@ TEST_CASE("only paths that a rule allows can be opened") {
   rules.paths = {{fd.get(), ll_read}};
   CHECK(in_domain(rules, [&] { return try_open(inside.c_str(), O_RDONLY); }) == 0);
   CHECK(in_domain(rules, [&] { return try_open(inside.c_str(), O_RDWR); }) == EACCES);
-  // A rule for a plain file that includes rights which apply to folders only.
+  // A rule for a regular file that includes rights that apply only to folders.
   const OwnedFd file(::open(inside.c_str(), O_PATH | O_CLOEXEC));
   rules.paths = {{file.get(), ll_read_write}};
   CHECK(in_domain(rules, [&] { return try_open(inside.c_str(), O_RDWR); }) == 0);

@@ -1,5 +1,5 @@
-// Orphaned descendants that became children of this process (PR_SET_CHILD_SUBREAPER). Internal to
-// core/sandbox.
+// Handles orphaned descendants that became children of this process (PR_SET_CHILD_SUBREAPER).
+// Internal to core/sandbox.
 #pragma once
 
 #include <sys/types.h>
@@ -9,10 +9,10 @@
 
 namespace bulkhead {
 
-// Kills and reaps the children of this process for which `chosen` is true, and repeats that for
-// orphans of these children, until none is left or `orphan_rounds` rounds have passed. A round
-// waits at most orphan_wait_ms for one child; a child that does not end in that time is left.
-// Returns the number of ended children. Blocks; intended for a rare case.
+// Kills and reaps the children of this process for which `chosen` returns true. Repeats this for
+// the orphans that they leave until none remain or `orphan_rounds` rounds have passed. In each
+// round it waits at most orphan_wait_ms for each child; a child that does not end in that time is
+// left. Returns the number of ended children. Blocks; intended for a rare case.
 inline constexpr int orphan_rounds = 64;
 inline constexpr int orphan_wait_ms = 100;
 std::size_t kill_children(const std::function<bool(pid_t)> &chosen);

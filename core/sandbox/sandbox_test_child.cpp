@@ -1,5 +1,5 @@
 // A server that attempts operations. Each argument is one attempt, "what" or "what:on". For each
-// it prints a line "attempt ok" or "attempt ERRNO". Each line of input is another attempt.
+// attempt it prints a line "attempt ok" or "attempt ERRNO". Each line of input is another attempt.
 #include <arpa/inet.h>
 #include <fcntl.h>
 #include <linux/bpf.h>
@@ -97,7 +97,7 @@ bool kernel_call(long result) {
 }
 
 bool in_new_user_namespace(const std::string &path) {
-  // Uncovers a path below a mount, which the owner of a new namespace must not be able to do.
+  // Unmounts the cover of a path, which must be rejected even for the owner of a new namespace.
   if (::unshare(CLONE_NEWUSER | CLONE_NEWNS) != 0) return false;
   return ::umount2(path.c_str(), MNT_DETACH) == 0;
 }
@@ -130,7 +130,8 @@ bool use_memory(const std::string &megabytes) {
   return true;
 }
 
-// A daemon: a separate session, its parent has ended, all inherited descriptors are closed.
+// Starts a daemon: it has a separate session, its parent has ended, and all inherited descriptors
+// are closed.
 bool start_daemon(const std::string &path) {
   const pid_t pid = ::fork();
   if (pid != 0) return ::waitpid(pid, nullptr, 0) == pid;
@@ -154,7 +155,7 @@ bool read_memory(const std::string &pid) {
   char byte = 0;
   iovec to{&byte, 1}, from{reinterpret_cast<void *>(0x400000), 1};
   const long n = ::process_vm_readv(std::stoi(pid), &to, 1, &from, 1, 0);
-  if (n < 0 && errno == EFAULT) return true;  // permitted, but nothing is mapped there
+  if (n < 0 && errno == EFAULT) return true;  // permitted, but the address is not mapped
   return n == 1;
 }
 
@@ -171,15 +172,15 @@ bool queue(const std::string &name, int flags) {
   return true;
 }
 
-// Reads an address that is mapped: the start of the program.
+// Reads a mapped address: the start of the program.
 bool read_mapped(const std::string &pid) {
   char byte = 0;
   iovec to{&byte, 1}, from{reinterpret_cast<void *>(0x400000), 1};
   return ::process_vm_readv(std::stoi(pid), &to, 1, &from, 1, 0) == 1;
 }
 
-// Lists the socket families that can be created, "+1+2", with each type and the first protocols.
-// True: the list equals `expected`.
+// Lists the socket families that can be created, "+1+2", trying each type and the first protocols.
+// Returns true if the list equals `expected`.
 bool socket_families(const std::string &expected) {
   static constexpr int kinds[] = {SOCK_STREAM, SOCK_DGRAM, SOCK_RAW, SOCK_SEQPACKET, SOCK_RDM};
   std::string made;
@@ -213,7 +214,7 @@ const std::pair<std::string_view, Attempt> attempts[] = {
     {"queue", [](const std::string &name) { return queue(name, 0); }},
     {"make-queue", [](const std::string &name) { return queue(name, O_CREAT); }},
     {"namespace",
-     // "ipc=ipc:[1]": true if the namespace is a different one.
+     // "ipc=ipc:[1]": true if the namespace is different.
      [](const std::string &name_and_id) {
        const std::size_t at = name_and_id.find('=');
        char id[64]{};

@@ -1,9 +1,9 @@
 // System-call filters, assembled without a library.
 //
-// libseccomp is not used: the needed part takes 150 lines, every compartment would map the library
-// (about 0.2 MB of dirty memory each and a millisecond at the start), and its database ends at the
-// calls known to its release. The kernel caches which calls are always allowed, so a filter has no
-// overhead for calls whose arguments it does not check.
+// libseccomp is not used: the required part takes only 150 lines, every compartment would map the
+// library (about 0.2 MB of dirty memory and a millisecond of start time each), and its database
+// covers only calls known at its release. The kernel caches which calls are always allowed, so a
+// filter has no overhead for calls whose arguments it does not check.
 #pragma once
 
 #include <linux/filter.h>
@@ -18,21 +18,22 @@ namespace bulkhead {
 struct SeccompOptions {
   bool network = false;       // socket(), connect(), bind()
   bool unix_sockets = false;  // also Unix sockets
-  // May start processes and programs: all calls except dangerous ones are allowed.
+  // May start processes and programs; all calls except dangerous ones are allowed.
   bool exec = false;
   bool namespaces = false;  // with exec: namespaces, mounts
   bool debuggers = false;   // with exec: ptrace and reading other processes' memory
-  // FICLONE and syncfs: copies of files that share blocks, and durable writes.
+  // FICLONE and syncfs, for reflink copies and durable writes.
   bool clones_files = false;
 };
 
-// A role that starts no programs gets an allow-list. Other calls fail with EPERM. Calls newer than
-// this list, and clone3, whose arguments a filter cannot read, fail with ENOSYS, so that libraries
-// use older calls. Calls under the convention of another architecture end the process.
+// A role that does not start programs gets an allow-list. Other calls fail with EPERM. Calls newer
+// than this list fail with ENOSYS so that libraries fall back to older calls; so does clone3,
+// because a filter cannot read its arguments. Calls with the calling convention of another
+// architecture terminate the process.
 std::vector<sock_filter> seccomp_program(const SeccompOptions &options);
 
-// Applies to all threads permanently; requires no_new_privs. Async-signal-safe. Returns 0 or an
-// errno value.
+// Applies the filter permanently to all threads; requires no_new_privs. Async-signal-safe. Returns
+// 0 or an errno value.
 int seccomp_install(const sock_filter *program, std::size_t n) noexcept;
 
 }  // namespace bulkhead

@@ -1,5 +1,5 @@
-// The lists of system calls per role. A call is in the first list because our code or a library
-// uses it: the core, glibc (threads, resolver, malloc), OpenSSL, libcurl, libsodium, SQLite.
+// System call lists by role. The first list contains calls that our code or a library uses: the
+// core, glibc (threads, resolver, malloc), OpenSSL, libcurl, libsodium, SQLite.
 #include <fcntl.h>
 #include <linux/fs.h>
 #include <linux/sched.h>
@@ -21,7 +21,7 @@ namespace {
 using seccomp::Answer;
 using seccomp::CallList;
 
-// Numbers that the oldest supported headers lack; the same on every architecture.
+// Call numbers that the oldest supported headers do not define; the same on every architecture.
 constexpr long nr_cachestat = 451, nr_map_shadow_stack = 453, nr_last_known = 462;
 
 constexpr std::uint32_t namespace_flags = CLONE_NEWNS | CLONE_NEWCGROUP | CLONE_NEWUTS |
@@ -50,8 +50,8 @@ std::vector<seccomp::AllOf> any_of_values(unsigned argument,
 }
 
 void add_files(CallList &list, const SeccompOptions &options) {
-  // Landlock decides on paths and rights. Calls that Landlock does not filter are not included:
-  // chmod, chown, utimensat and setxattr by path.
+  // Landlock checks paths and rights. Calls that Landlock does not filter are not included: chmod,
+  // chown, utimensat and setxattr by path.
   list.allow(
       {__NR_openat,    __NR_openat2,         __NR_close,           __NR_close_range, __NR_read,
        __NR_write,     __NR_readv,           __NR_writev,          __NR_pread64,     __NR_pwrite64,
@@ -69,10 +69,9 @@ void add_files(CallList &list, const SeccompOptions &options) {
               __NR_unlink, __NR_rename, __NR_link, __NR_symlink, __NR_dup2, __NR_pipe,
               __NR_getdents});
 #endif
-  // These commands select the receiver of readiness signals; the other commands of fcntl are
-  // harmless.
+  // These commands select the receiver of readiness signals; the other fcntl commands are harmless.
   list.allow_if(__NR_fcntl, {{is_not(1, F_SETOWN), is_not(1, F_SETOWN_EX), is_not(1, F_SETSIG)}});
-  // Only the form of futimens(), which has no path.
+  // Only the variant for futimens(), which has no path.
   list.allow_if(__NR_utimensat, {{is(1, 0)}});
   std::vector<seccomp::AllOf> controls = any_of_values(
       1, {FIONREAD, FIONBIO, FIOCLEX, FIONCLEX, TCGETS, TIOCGWINSZ, 0x8933 /* SIOCGIFINDEX */});
@@ -149,9 +148,9 @@ void add_memory_and_threads(CallList &list) {
 #if defined(__x86_64__)
   list.allow({__NR_arch_prctl});
 #endif
-  // Anonymous shared memory would not count towards the memory limit.
+  // Anonymous shared memory would not be counted by the memory limit.
   list.allow_if(__NR_mmap, {{lacks_bits(3, MAP_SHARED | MAP_ANONYMOUS)}});
-  // Threads as pthread_create() creates them; no processes.
+  // Allows threads created by pthread_create(), but no processes.
   list.allow_if(__NR_clone,
                 {{bits(0, CLONE_THREAD | CLONE_VM | namespace_flags, CLONE_THREAD | CLONE_VM)}});
   list.allow_if(__NR_prctl, any_of_values(0, {PR_SET_NAME, PR_GET_NAME, PR_SET_PDEATHSIG,
@@ -171,9 +170,9 @@ void add_self(CallList &list) {
 #if defined(__x86_64__)
   list.allow({__NR_getpgrp, __NR_getrlimit});
 #endif
-  // Reading the process's own limits only.
+  // Allows a process only to read its own limits.
   list.allow_if(__NR_prlimit64, {{is(0, 0), is(2, 0)}});
-  // Signals to this process only: abort(), raise(), thread cancellation.
+  // Allows signals only to this process: abort(), raise(), thread cancellation.
   const auto self = static_cast<std::uint32_t>(::getpid());
   list.allow_if(__NR_kill, {{is(0, self)}});
   list.allow_if(__NR_tgkill, {{is(0, self)}});
@@ -182,17 +181,18 @@ void add_self(CallList &list) {
 void add_sockets(CallList &list, const SeccompOptions &options) {
   list.allow({__NR_recvfrom, __NR_recvmsg, __NR_recvmmsg, __NR_shutdown, __NR_getsockname,
               __NR_getpeername, __NR_getsockopt, __NR_accept, __NR_accept4, __NR_listen});
-  // A connection opened by its first data bypasses Landlock's port check, and an inherited
+  // A connection opened by sending data (MSG_FASTOPEN) bypasses Landlock's port check. An inherited
   // listener that was shut down could be reused to connect that way.
   list.allow_if(__NR_sendto, {{lacks_bits(3, MSG_FASTOPEN)}});
   list.allow_if(__NR_sendmsg, {{lacks_bits(2, MSG_FASTOPEN)}});
   list.allow_if(__NR_sendmmsg, {{lacks_bits(3, MSG_FASTOPEN)}});
-  // Packet filter programs are code that the kernel runs.
+  // Packet filter programs run in the kernel.
   list.allow_if(__NR_setsockopt,
                 {{is_not(1, SOL_SOCKET)},
                  {is_not(2, SO_ATTACH_FILTER), is_not(2, SO_ATTACH_BPF),
                   is_not(2, SO_ATTACH_REUSEPORT_CBPF), is_not(2, SO_ATTACH_REUSEPORT_EBPF)}});
-  // No datagram pairs: they can be connected to any Unix socket in the file system.
+  // Datagram pairs are rejected because they can be connected to any Unix socket in the file
+  // system.
   list.allow_if(__NR_socketpair, {{is(0, AF_UNIX), bits(1, socket_type_mask, SOCK_STREAM)},
                                   {is(0, AF_UNIX), bits(1, socket_type_mask, SOCK_SEQPACKET)}});
   if (!options.network && !options.unix_sockets) return;
@@ -200,7 +200,7 @@ void add_sockets(CallList &list, const SeccompOptions &options) {
   std::vector<seccomp::AllOf> families;
   if (options.network) {
     for (const std::uint32_t family : {AF_INET, AF_INET6}) {
-      // TCP (explicit or default) and UDP only: Landlock does not filter the ports of other
+      // Only TCP (explicit or default) and UDP: Landlock does not filter the ports of other
       // protocols such as MPTCP and SCTP.
       for (const std::uint32_t protocol : {0, int{IPPROTO_TCP}}) {
         families.push_back(
@@ -216,8 +216,8 @@ void add_sockets(CallList &list, const SeccompOptions &options) {
   list.allow_if(__NR_socket, std::move(families));
 }
 
-// For the launcher and, by inheritance, the servers that it starts, which are third-party
-// programs. Allows everything except the calls that only attacks and debuggers need.
+// The list for the launcher and, by inheritance, for the third-party servers that it starts. Allows
+// everything except calls that only attacks and debuggers need.
 CallList everything_but_dangerous(const SeccompOptions &options) {
   CallList list;
   list.otherwise = Answer::allow;
@@ -261,7 +261,7 @@ CallList everything_but_dangerous(const SeccompOptions &options) {
   if (!options.debuggers) {
     list.refuse({__NR_ptrace, __NR_process_vm_readv, __NR_process_vm_writev});
   }
-  // Characters pushed into a terminal would act as the user's input.
+  // Characters injected into a terminal would be treated as the user's input.
   list.allow_if(__NR_ioctl, {{is_not(1, TIOCSTI), is_not(1, TIOCLINUX)}});
   if (!options.namespaces) {
     list.refuse({__NR_unshare, __NR_setns, __NR_mount, __NR_umount2, __NR_pivot_root,

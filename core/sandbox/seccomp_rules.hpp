@@ -22,7 +22,7 @@ enum class Answer : std::uint8_t { allow, refuse, unknown };  // refuse: EPERM, 
 
 struct Verdict {
   Answer answer = Answer::allow;
-  std::vector<AllOf> one_of;  // not empty: allowed if one of these holds, else rejected
+  std::vector<AllOf> one_of;  // if not empty: allowed if one of these holds, otherwise rejected
 };
 
 // Verdicts by call number; `otherwise` applies to unlisted numbers up to `last_known`.

@@ -49,8 +49,8 @@ void remove_leftovers_in(const std::string &parent) {
   }
 }
 
-// This process's group in each hierarchy, by controllers as /proc/self/cgroup lists them; version
-// 2 has an empty list.
+// Returns this process's group in each hierarchy, by controllers as listed in /proc/self/cgroup.
+// The controller list of version 2 is empty.
 std::map<std::string, std::string> own_groups() {
   std::map<std::string, std::string> groups;
   std::ifstream file("/proc/self/cgroup");
@@ -66,15 +66,16 @@ bool has_word(const std::string &list, std::string_view word) {
   return ("," + list + ",").find("," + std::string(word) + ",") != std::string::npos;
 }
 
-// Where groups can be created: in this process's group, else beside it. In version 2 a group that
-// contains processes cannot have groups with controllers, and the group of a service or session
-// contains some.
+// Where groups can be created: in this process's group, otherwise beside it. In version 2, a group
+// that contains processes cannot have subgroups with controllers, and the group of a service or
+// session contains processes.
 struct Place {
   std::vector<std::string> parents;
   bool unified = false;
 };
 
-// mountinfo: id parent device ROOT MOUNT-POINT options ... - TYPE source SUPER-OPTIONS (proc(5)).
+// Parses mountinfo: id parent device ROOT MOUNT-POINT options ... - TYPE source SUPER-OPTIONS
+// (proc(5)).
 std::vector<Place> find_places() {
   std::vector<Place> places;
   const auto groups = own_groups();
@@ -89,8 +90,8 @@ std::vector<Place> find_places() {
     words >> type >> word >> options;
     if (type != "cgroup" && type != "cgroup2") continue;
     const bool unified = type == "cgroup2";
-    // In version 1 each hierarchy has its own controllers; hierarchies without the two needed
-    // controllers are skipped.
+    // In version 1, each hierarchy has its own controllers. Hierarchies without either of the two
+    // required controllers are skipped.
     if (!unified && !has_word(options, "pids") && !has_word(options, "memory")) continue;
     for (const auto &[controllers, path] : groups) {
       const bool this_one = unified

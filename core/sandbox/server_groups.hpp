@@ -1,9 +1,10 @@
-// Control groups for servers. They limit what resource limits of a process cannot: the number of
+// Control groups for servers. They limit resources that per-process limits cannot: the number of
 // processes of root, and memory that belongs to no single process (shared memory, files in a
 // tmpfs). Used if this user may create groups (cgroups(7)), in version 1 or 2.
 //
-// This process has one folder, with one group in it per server. Both are removed if possible;
-// remove_leftovers() removes those of ended processes. Owner and thread: those of the Spawner.
+// This process has one folder that contains one group per server. The folder and the groups are
+// removed if possible; remove_leftovers() removes those of ended processes. Owned by the Spawner
+// and used on its thread.
 #pragma once
 
 #include <cstdint>
@@ -25,7 +26,7 @@ class ServerGroups {
     int parent = -1;
     std::string folder, procs;
     std::string processes_file, processes;  // empty: no limit
-    std::string memory_file, memory;        // likewise
+    std::string memory_file, memory;        // empty: no limit
   };
   struct Group {
     std::string name;  // empty: no group
@@ -41,19 +42,19 @@ class ServerGroups {
   bool counts_processes() const noexcept;
   bool counts_memory() const noexcept;
 
-  // Removes groups of processes that have ended. Groups of running ones are kept.
+  // Removes groups of processes that have ended. Groups of running processes are kept.
   static void remove_leftovers();
 
-  // Plans the group of the next server without creating it. The child creates it, because the
-  // kernel serializes all changes of groups.
+  // Plans the group of the next server without creating it. The child creates the group because the
+  // kernel serializes all group changes.
   Group plan(const Limits &limits);
-  // Removes a group after its last process has ended. If it is still in use, removal is retried
-  // with the next group.
+  // Removes a group after its last process has ended. If the group is still in use, the removal is
+  // retried together with the next group.
   void remove(const std::string &name);
 
  private:
   struct Hierarchy {
-    std::string path;  // of this process's folder
+    std::string path;  // the path of this process's folder
     OwnedFd folder;
     bool unified = false, processes = false, memory = false;
   };

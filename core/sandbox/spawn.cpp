@@ -101,7 +101,7 @@ bh_status Spawner::spawn(const bh_spawn &request, bh_child *out, bh_error *error
   if (status != BH_OK) return status;
   status = start(launch, out, error);
   if (status == BH_OK || launch == nullptr || !may_retry_without_namespaces(*launch)) return status;
-  // Retries, and from now on starts, without namespaces.
+  // Retries without namespaces; later starts do not use them either.
   auto again = std::make_unique<Launch>();
   again->server = launch->server;
   again->program = launch->program;
@@ -115,7 +115,7 @@ bh_status Spawner::spawn(const bh_spawn &request, bh_child *out, bh_error *error
 
 namespace {
 
-// Steps that a kernel or its configuration may reject altogether.
+// Steps that a kernel or its configuration may reject entirely.
 bool is_namespace_step(SpawnStep step) {
   return step == SpawnStep::clone || step == SpawnStep::identity || step == SpawnStep::mounts ||
          step == SpawnStep::network || step == SpawnStep::init;
@@ -145,7 +145,7 @@ bh_status Spawner::refuse(const Launch &launch, bh_error *error) const {
   return bh::fail(error, BH_E_UNSUPPORTED, launch.who() + incomplete_sandbox(launch.missing_parts));
 }
 
-// True if a reactor can be notified when a child is ready.
+// Returns true if a reactor can be notified when a child is ready.
 bool Spawner::can_start_asynchronously() {
   if (options_.reactor == nullptr) return false;
   if (watch_ != 0) return true;
@@ -155,11 +155,11 @@ bool Spawner::can_start_asynchronously() {
                                                          finished, &watch_) == BH_OK;
 }
 
-// True: the start continues asynchronously after the required steps have succeeded.
+// Returns true if the start continues asynchronously after the required steps have succeeded.
 bool Spawner::begin(Launch &launch) {
   ChildPlan &plan = launch.plan;
   if (can_start_asynchronously() && starters_->start(&plan)) {
-    // Once one child has completed them, the kernel is known to support these steps.
+    // Once one child has completed these steps, the kernel is known to support them.
     const bool sure = proven_ || !plan.namespaces;
     wait_for(plan, sure ? SpawnPhase::identified : SpawnPhase::viewed);
     const SpawnStep failed = plan.failed;
@@ -203,7 +203,7 @@ bh_status Spawner::hand_out(std::unique_ptr<Launch> launch, bool ready, bh_child
     const int number = errno;
     bh::fail(error, BH_E_LIMIT, launch->who() + "cannot be watched: " + bh::error_name(number));
   }
-  // The child has its own copies.
+  // The child has its own copies of these descriptors.
   for (OwnedFd *fd : {&launch->child_in, &launch->child_out, &launch->child_err, &launch->landlock})
     fd->reset();
   out->pid = launch->plan.pid;
@@ -244,7 +244,7 @@ void Spawner::report_missing_parts(const ChildPlan &plan) {
   if (plan.uts_error != 0) report_missing("uts-namespace", bh::error_name(plan.uts_error));
 }
 
-// Called when a start is over.
+// Called when a start has finished.
 void Spawner::settle(Child &child) {
   Launch &launch = *child.launch;
   report_missing_parts(launch.plan);
@@ -252,7 +252,7 @@ void Spawner::settle(Child &child) {
     bh_error why = bh::make_error();
     const bh_status code = failure(launch, &why);
     child.failure = Error{code, std::string(bh::text(why))};
-    may_retry_without_namespaces(launch);  // affects the next start
+    may_retry_without_namespaces(launch);  // affects later starts
   }
   child.launch.reset();
 }
@@ -293,7 +293,7 @@ bh_status Spawner::failure(const Launch &launch, bh_error *error) const {
                           std::to_string(static_cast<int>(plan.failed)) + " of its start)");
   }
   if (number == ENOENT) {
-    // The file may exist: a script whose interpreter does not exist, or is not in the sandbox.
+    // The file may exist: it can be a script whose interpreter is missing or is not in the sandbox.
     const bool there = launch.arguments[0].find('/') == std::string::npos ||
                        ::access(launch.program.c_str(), F_OK) == 0;
     return bh::fail(error, BH_E_NOT_FOUND,
@@ -311,8 +311,8 @@ bh_status Spawner::kill(bh_child_id id, std::int32_t signal) {
   if (child == nullptr) return BH_STALE;
   // If other code has reaped the child, its pid may belong to another process.
   if (::syscall(SYS_pidfd_send_signal, child->pidfd.get(), 0, nullptr, 0) != 0) return BH_OK;
-  // The first process forwards a signal to the server's process group. In a PID namespace its
-  // death ends everything. Otherwise it receives end_all, which it handles once the server has
+  // The first process forwards a signal to the server's process group. In a PID namespace, its
+  // death ends all processes. Otherwise it receives end_all, which it handles once the server has
   // started.
   const bool via_init = signal == SIGKILL && !child->namespaces;
   const int sent = via_init ? ChildPlan::end_all : signal;
@@ -321,8 +321,9 @@ bh_status Spawner::kill(bh_child_id id, std::int32_t signal) {
   return BH_OK;
 }
 
-// Kills processes of a server whose first process was killed and could not do so: children of this
-// process that it did not start. Children in the program's own session belong to the program.
+// Kills processes of a server whose first process was killed and could not kill them itself. They
+// are children of this process that it did not start. Children in the program's own session belong
+// to the program.
 void Spawner::end_orphans() {
   if (!options_.adopt) return;
   const auto is_orphan = [this, session = ::getsid(0)](pid_t pid) {
@@ -347,7 +348,7 @@ bh_status Spawner::reap(bh_child_id id, bh_child_end *out) {
     starters_->forget(&child->launch->plan);
     settle(*child);
   }
-  // ECHILD: the embedding program has reaped it, so only its status is unknown.
+  // ECHILD: the embedding program has already reaped the child, so its status is unknown.
   out->how = BH_CHILD_UNKNOWN;
   out->status = 0;
   std::uint64_t report = 0;

@@ -1,18 +1,19 @@
-// Sandboxed child processes: the implementation of bh.host.spawn/1.
+// Implements bh.host.spawn/1: sandboxed child processes.
 //
-// With user, mount and PID namespaces a server has its own view of the file system
-// (child_view.hpp). The first process of its PID namespace is child_init.c; killing it kills all
-// processes below, whatever sessions and groups they created. Landlock is a second protection
+// With user, mount and PID namespaces, a server has its own view of the file system
+// (child_view.hpp). The first process of its PID namespace runs child_init.c; killing it kills all
+// its descendants, whatever sessions and groups they created. Landlock is a second protection
 // against writes, and a filter rejects system calls that no server needs.
 //
-// Without namespaces, Landlock alone protects, or the start fails, depending on the options. In
-// that case, and without a sandbox, child_init.c is a child subreaper: it adopts all orphaned
-// descendants and kills them after the server has ended.
+// Without namespaces, either Landlock alone protects or the start fails, depending on the options.
+// Without namespaces or without a sandbox, child_init.c is a child subreaper: it adopts all
+// orphaned descendants and kills them after the server has ended.
 //
-// With a reactor a start completes on a separate thread (starters.hpp) while the caller continues;
-// reap() reports failures after the first steps. Without a reactor spawn() waits.
+// With a reactor, a start completes on a separate thread (starters.hpp) while the caller continues;
+// reap() reports failures after the first steps. Without a reactor, spawn() blocks until the start
+// completes.
 //
-// Owner: the host. Thread: the reactor's, which must live as long as the children.
+// Owner: the host. Runs on the reactor thread, which must live as long as the children.
 #pragma once
 
 #include <sys/types.h>
@@ -42,24 +43,24 @@ class Starters;
 
 struct SpawnOptions {
   std::string home;              // the home whose secrets are hidden; empty: $HOME
-  std::string state_dir;         // has the caches in cache/SERVER; hidden from servers
-  std::vector<std::string> own;  // further files and folders of the gateway, hidden from servers
-  bool require = false;          // fail a start that cannot be confined completely
+  std::string state_dir;         // contains the caches in cache/SERVER; hidden from servers
+  std::vector<std::string> own;  // additional files and folders of the gateway, hidden from servers
+  bool require = false;          // reject a start that cannot be confined completely
   bool namespaces = true;        // false: do not use namespaces
-  // Makes this process a child subreaper. It kills orphans of servers without a PID namespace
-  // whose first process was killed from outside. Only for programs that do not start processes in
-  // other sessions themselves.
+  // Makes this process a child subreaper. It kills orphans of servers without a PID namespace whose
+  // first process was killed externally. Only for programs that do not start processes in other
+  // sessions themselves.
   bool adopt = false;
-  // Created before a confinement that would prevent it; null: created with the first confined
-  // child.
+  // Control groups that were created before a confinement that would prevent their creation. If
+  // null, they are created with the first confined child.
   std::shared_ptr<ServerGroups> groups;
-  // Size of a server's /tmp.
+  // The size of a server's /tmp.
   std::uint64_t scratch_bytes = 512u << 20;
   std::chrono::milliseconds cache_settle{5'000}, cache_interval{600'000};  // see CacheBounds
-  Reactor *reactor = nullptr;  // must outlive the Spawner; null: spawn() waits
-  // Called when missing() has grown, from spawn(), reap() or the loop.
+  Reactor *reactor = nullptr;  // must outlive the Spawner; if null, spawn() blocks
+  // Called by spawn(), reap() or the loop when missing() has grown.
   std::function<void()> on_missing;
-  // One line for the operator; never contains credentials.
+  // Logs one line for the operator. The text never contains credentials.
   std::function<void(std::int32_t level, std::string_view text)> log;
 };
 
@@ -70,14 +71,14 @@ class Spawner {
   Spawner(const Spawner &) = delete;
   Spawner &operator=(const Spawner &) = delete;
 
-  // As specified for bh_host_spawn.
+  // These functions behave as specified for bh_host_spawn.
   bh_status spawn(const bh_spawn &request, bh_child *out, bh_error *error);
   bh_status kill(bh_child_id child, std::int32_t signal);
   bh_status reap(bh_child_id child, bh_child_end *out);
 
   std::size_t size() const noexcept { return children_.size(); }
-  // Parts of a sandbox that are unavailable, as stable words; grows with the first child that
-  // needs them: namespaces, ipc-namespace, uts-namespace, own-proc, landlock-files,
+  // Parts of a sandbox that are unavailable, as stable identifiers. The list grows with the first
+  // child that needs them: namespaces, ipc-namespace, uts-namespace, own-proc, landlock-files,
   // landlock-scopes; process-limit for root, whose processes no other limit counts; memory-group
   // for a server with a memory limit.
   const std::vector<std::string> &missing() const noexcept { return missing_; }
@@ -86,13 +87,13 @@ class Spawner {
   struct Launch;  // a start in progress
   struct Child {
     pid_t pid = -1;       // 0: unknown
-    OwnedFd pidfd;        // a duplicate that this class owns
+    OwnedFd pidfd;        // a duplicate owned by this class
     OwnedFd exit_report;  // the exit status of the server
     bool namespaces = false;
     std::string group;               // in groups_; empty: none
-    std::string bounded_cache;       // the server whose cache is watched; empty: none
-    std::unique_ptr<Launch> launch;  // during the start
-    std::optional<Error> failure;    // the start failed
+    std::string bounded_cache;       // the server whose cache is monitored; empty: none
+    std::unique_ptr<Launch> launch;  // set during the start
+    std::optional<Error> failure;    // set if the start failed
     Child();
     Child(Child &&) noexcept;
     Child &operator=(Child &&) noexcept;
@@ -128,12 +129,12 @@ class Spawner {
   std::shared_ptr<ServerGroups> groups_;
   OwnedFd init_image_;
   std::unique_ptr<KnownPlaces> places_;
-  std::unique_ptr<CacheBounds> caches_;  // with a reactor, that is in a long-lived process
+  std::unique_ptr<CacheBounds> caches_;  // only with a reactor, i.e. in a long-lived process
   bool proven_ = false;                  // a child has completed its namespace steps
   bool folder_named_ = false;            // the warning about the start folder was logged
   Slots<Child> children_;
-  std::unique_ptr<Starters> starters_;  // destroyed before children_, which ends the threads
-  std::uint64_t watch_ = 0;             // watch of finished starts
+  std::unique_ptr<Starters> starters_;  // destroyed before children_; that ends the threads
+  std::uint64_t watch_ = 0;             // watch for finished starts
 };
 
 }  // namespace bulkhead

@@ -1,5 +1,5 @@
-// One start in progress: the data that spawn_prepare.cpp prepares before a process exists and that
-// spawn.cpp then uses. Internal to these two files.
+// One start in progress: data that spawn_prepare.cpp prepares before a process exists and spawn.cpp
+// uses afterwards. Internal to these two files.
 #pragma once
 
 #include <fcntl.h>
@@ -26,7 +26,7 @@ struct Spawner::Launch {
   std::vector<ChildMount> mounts;
   std::string uid_map, gid_map, scratch_options, cache;
   ServerGroups::Group group;
-  std::string missing_parts;  // missing parts of its sandbox, readable text
+  std::string missing_parts;  // missing parts of its sandbox, as readable text
   OwnedFd in, out, err, child_in, child_out, child_err, exit_report, landlock;
   ChildPlan plan;
 

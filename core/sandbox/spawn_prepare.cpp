@@ -1,5 +1,5 @@
-// Preparation of a start before a process exists: pipes, the view of the file system, Landlock
-// rules, control groups, and the plan that the child executes.
+// Prepares a start before a process exists: pipes, the file system view, Landlock rules, control
+// groups, and the plan that the child executes.
 #include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -25,11 +25,11 @@ namespace {
 
 using Mode = ChildPolicy::Mode;
 
-// In the scratch folder of a server, which is empty at the start.
+// A folder in the server's scratch folder, which is empty at the start.
 constexpr const char *private_scratch = "/tmp/bulkhead-start";
 
-// Makes only the gateway's end non-blocking: O_NONBLOCK belongs to the open file description, and
-// each end of a pipe has one.
+// Makes only the gateway's end non-blocking: O_NONBLOCK is a flag of the open file description, and
+// each end of a pipe has its own.
 bool make_pipe(OwnedFd *ours, OwnedFd *theirs, bool we_write) {
   int fds[2];
   if (::pipe2(fds, O_CLOEXEC) != 0) return false;
@@ -47,7 +47,7 @@ std::string own_map(std::uint64_t id) {
 
 std::string make_cache_folder(const std::string &state_dir, const std::string &server) {
   if (state_dir.empty() || server.empty() || server.find('/') != std::string::npos) return {};
-  if (server.starts_with('.')) return {};  // "..": the gateway's own state folder
+  if (server.starts_with('.')) return {};  // ".." would be the gateway's own state folder
   std::error_code error;
   std::filesystem::create_directories(state_dir, error);
   std::string folder = state_dir;
@@ -58,7 +58,7 @@ std::string make_cache_folder(const std::string &state_dir, const std::string &s
   return real_path(folder);
 }
 
-// The effect of the mounts in child_view.hpp, by environment variables.
+// Redirects caches by environment variables instead of the mounts in child_view.hpp.
 void point_caches(const std::string &cache, std::vector<std::string> *environment) {
   static constexpr std::pair<std::string_view, std::string_view> variables[] = {
       {"npm_config_cache", "npm"},           {"XDG_CACHE_HOME", "cache"},
@@ -97,7 +97,8 @@ std::vector<ChildMount> mounts_of(const ChildView &view, bool require) {
     mount.make = step.make;
     mount.holds = step.holds || step.kind == ViewStep::Kind::mirror;
     if (step.mirror != ViewStep::no_mirror) mount.mirror = &out[step.mirror];
-    // On a machine that hides parts of /proc (a container), /proc cannot be mounted again.
+    // If parts of /proc are hidden on this machine (as in a container), /proc cannot be mounted
+    // again.
     mount.optional = step.kind == ViewStep::Kind::processes && !require;
   }
   return out;
@@ -195,7 +196,7 @@ void Spawner::choose_folder(Launch &launch) {
       launch.cwd = make_private_folder(own, "cwd");
       if (launch.cwd.empty()) launch.cwd = "/";  // contains no repository
     }
-    // Python would search this folder for modules before its own.
+    // Otherwise Python would search this folder for modules before its own folders.
     const auto is_set = [](const std::string &variable) {
       return variable.starts_with("PYTHONSAFEPATH=");
     };
@@ -226,7 +227,7 @@ void Spawner::prepare_groups(Launch &launch) {
         "no control group can be created, so memory_bytes limits each process of a server "
         "separately");
   }
-  // Plus one: the first process of the sandbox is the gateway's.
+  // Plus one because the first process of the sandbox belongs to the gateway.
   launch.group = groups_->plan({launch.policy.processes + 1, launch.policy.memory_bytes});
   const auto text = [](const std::string &s) { return s.empty() ? nullptr : s.c_str(); };
   for (std::size_t i = 0; i < launch.group.parts.size(); ++i) {

@@ -1,6 +1,6 @@
-// Tests of started children: what they see, what they can do, how they end. Run as the user of the
-// tests and, as root, also as an ordinary user. With BULKHEAD_SPAWN_WAITS in the environment
-// spawn() waits for the start; otherwise starts complete asynchronously.
+// Tests started children: what they can see, what they can do, and how they end. The tests run as
+// the current user and, if that is root, also as an ordinary user. With BULKHEAD_SPAWN_WAITS in the
+// environment, spawn() waits for the start; otherwise starts complete asynchronously.
 #include "sandbox/spawn.hpp"
 
 #include <dirent.h>
@@ -52,7 +52,7 @@ std::string in_quotes(const std::string &text) {
   return "\"" + text + "\"";
 }
 
-// A home with secrets, a project, and the folders of the gateway.
+// A home folder with secrets, a project, and the gateway's folders.
 struct World {
   std::string folder, home, project, state;
   std::vector<std::string> log;
@@ -102,7 +102,7 @@ struct Running {
   std::string error;
   std::map<std::string, std::string> results;
 
-  // `definition`: the members of the JSON object, without braces.
+  // `definition` contains the members of the JSON object, without braces.
   Running(World &w, const std::string &definition, std::vector<std::string> attempts,
           const std::vector<std::string> &environment = {"PATH=/usr/bin:/bin"},
           const std::string &cwd = {}, const std::string &program = TEST_CHILD)
@@ -155,7 +155,7 @@ struct Running {
       results[line.substr(0, space)] = line.substr(space + 1);
     }
   }
-  // The result of an attempt that is made now.
+  // Makes an attempt while the child is running and returns its result.
   const std::string &later(const std::string &attempt) {
     const std::string line = attempt + "\n";
     REQUIRE(::write(child.in, line.data(), line.size()) == static_cast<ssize_t>(line.size()));
@@ -257,7 +257,7 @@ TEST_CASE("by default the home is readable, secrets are hidden, and nothing can 
 
 namespace {
 
-// Replaces a file as editors do: a new file is renamed over it.
+// Replaces a file as editors do, by renaming a new file over it.
 void replace_file(const std::string &path, const std::string &text = "new") {
   put_file(path + ".new", text);
   fs::rename(path + ".new", path);
@@ -290,7 +290,7 @@ TEST_CASE("credentials created or replaced after the start are not visible") {
   for (const std::string_view secret : secrets_at_home()) {
     const std::string path = w.home + "/" + std::string(secret);
     INFO(path);
-    // Each path once as a file and once as a folder.
+    // Tests each path once as a file and once as a folder.
     fs::remove_all(path);
     put_file(path);
     CHECK(run.later("read:" + path) != "ok");
@@ -309,7 +309,7 @@ TEST_CASE("credentials created or replaced after the start are not visible") {
   }
   if (namespaces) CHECK(run.later("chmod:" + w.home + "/project/old.txt") == "EROFS");
   put_file(w.home + "/later.txt");
-  // documented: not visible until the next start.
+  // Documented behaviour: the new file is not visible until the next start.
   CHECK(run.later("read:" + w.home + "/later.txt") != "ok");
   put_file(w.home + "/project/later.txt");
   CHECK(run.later("read:" + w.home + "/project/later.txt") == "ok");
@@ -687,7 +687,7 @@ TEST_CASE("the kernel rejects the attempts of a hostile server") {
                                              "forks:4000"};
   const bool root = ::geteuid() == 0;
   Running run(w, R"("command":"x","sandbox":{"processes":64,"memory_bytes":134217728})", attempts);
-  // Only a control group counts the processes of root.
+  // Only a control group can count root's processes.
   const auto uncounted = [&] {
     const auto &missing = w.spawner->missing();
     return std::find(missing.begin(), missing.end(), "process-limit") != missing.end();
@@ -732,7 +732,7 @@ TEST_CASE("control groups count processes and are removed with their servers") {
                      [](const ServerGroups::Part &p) { return !p.processes_file.empty(); });
     REQUIRE(counting != first.parts.end());
     const ServerGroups::Part &part = *counting;
-    // The kernel shows the folder behind the descriptor.
+    // The link shows the path of the folder behind the descriptor.
     name = fs::read_symlink("/proc/self/fd/" + std::to_string(part.parent)) / part.folder;
     CHECK_FALSE(fs::exists(name));
     const pid_t child = ::fork();
@@ -787,7 +787,7 @@ TEST_CASE("without network a server has a private loopback only") {
 
 namespace {
 
-// The kernel objects of a name outside of any sandbox.
+// Kernel objects outside any sandbox that share one name.
 struct KernelObjects {
   int key;
   std::string queue, file;
@@ -876,8 +876,8 @@ TEST_CASE("shared memory, semaphores and queues are private to a sandbox and end
 
 namespace {
 
-// Runs in a user namespace that permits no namespace of this kind. Returns the error; empty: no
-// user namespace is available.
+// Runs in a user namespace that does not permit namespaces of this kind. Returns the error, or an
+// empty string if no user namespace is available.
 std::string without_namespaces(const std::string &kind, bool require) {
   int ends[2];
   REQUIRE(::pipe(ends) == 0);
@@ -956,7 +956,7 @@ TEST_CASE("the first process of a sandbox has the server's filter and cannot be 
   if (namespaces && skip_without_namespaces()) return;
   World w([&](SpawnOptions &options) { options.namespaces = namespaces; });
   INFO(mode << (namespaces ? "" : ", without namespaces"));
-  // The server may run before the first process executes its program.
+  // The server may run before the first process has executed its program.
   Running run(w, R"("command":"x","sandbox":{"mode":")" + mode + "\"}",
               {"open:/proc/1/mem", "write:/dev/null"});
   if (namespaces && landlock_abi() > 0) CHECK(run.of("open:/proc/1/mem") == "EACCES");
@@ -1054,7 +1054,7 @@ TEST_CASE("a server's caches are private and persistent") {
 TEST_CASE("a cache above its limit is emptied when the server starts again") {
   if (skip_without_namespaces()) return;
   World w([](SpawnOptions &options) { options.cache_settle = std::chrono::milliseconds(0); });
-  if (w.reactor == nullptr) return;  // caches are watched in long-lived processes only
+  if (w.reactor == nullptr) return;  // caches are monitored only in long-lived processes
   put_file(w.state + "/cache/weather/npm/large", std::string(2u << 20, 'x'));
   const std::string large = w.home + "/.npm/large", fresh = w.home + "/.npm/fresh";
   const std::string bounded = R"("command":"npx","sandbox":{"cache_bytes":1048576})";
@@ -1080,7 +1080,7 @@ TEST_CASE("a server in a cache folder starts and can read named paths there") {
   put_file(w.home + "/.cache/named/data.txt");
   fs::create_directories(w.home + "/.cache/tool/bin");
   fs::copy_file(TEST_CHILD, program);
-  for (int start = 0; start < 2; ++start) {  // the second start uses the cached places
+  for (int start = 0; start < 2; ++start) {  // the second start uses the cached locations
     Running run(
         w, R"("command":"x","args":[)" + in_quotes(w.home + "/.cache/named") + "]",
         {"read:" + w.home + "/.cache/tool/lib/data.txt",
@@ -1096,8 +1096,8 @@ TEST_CASE("a server in a cache folder starts and can read named paths there") {
   }
 }
 
-// True: no process holds a lock on this file, as a daemon of the test's child does until it is
-// killed.
+// Returns true if no process holds a lock on this file. A daemon started by the test's child holds
+// one until it is killed.
 bool no_holder(const std::string &lock) {
   const OwnedFd fd(::open(lock.c_str(), O_RDWR | O_CLOEXEC));
   struct flock whole{};
@@ -1105,7 +1105,7 @@ bool no_holder(const std::string &lock) {
   return fd && ::fcntl(fd.get(), F_SETLK, &whole) == 0;
 }
 
-// The daemon runs asynchronously and takes the lock at some time.
+// Waits until the asynchronously started daemon has taken the lock.
 bool gets_holder(const std::string &lock) {
   for (int i = 0; i < 2'000 && no_holder(lock); ++i) {
     std::this_thread::sleep_for(std::chrono::milliseconds(10));
@@ -1133,7 +1133,7 @@ TEST_CASE("killing a server kills its processes in other sessions") {
     REQUIRE(w.spawner->kill(run->child.id, SIGKILL) == BH_OK);
   }
   REQUIRE(run->wait_end());
-  CHECK(no_holder(lock));  // killed before the child counts as ended
+  CHECK(no_holder(lock));  // killed before the child is reported as ended
 }
 
 TEST_CASE("only a host with option adopt kills the orphans of a killed first process") {
@@ -1156,10 +1156,10 @@ TEST_CASE("only a host with option adopt kills the orphans of a killed first pro
   REQUIRE(::kill(run.child.pid, SIGKILL) == 0);
   run.reap();
   CHECK(no_holder(lock));
-  CHECK(::waitpid(own, nullptr, WNOHANG) == 0);  // it still runs
+  CHECK(::waitpid(own, nullptr, WNOHANG) == 0);  // it is still running
   ::kill(own, SIGKILL);
   CHECK(::waitpid(own, nullptr, 0) == own);
-  CHECK(::waitpid(-1, nullptr, WNOHANG) == -1);  // no other child is left
+  CHECK(::waitpid(-1, nullptr, WNOHANG) == -1);  // no other children are left
   ::prctl(PR_SET_CHILD_SUBREAPER, 0);
 }
 
@@ -1191,7 +1191,7 @@ TEST_CASE("the exit status of a server is reported in every kind of sandbox") {
 TEST_CASE("a child leads a session, with default signals and no inherited descriptor") {
   World w;
   const std::string mode = GENERATE("home-read-only", "off");
-  // Without O_CLOEXEC, as other code opens files.
+  // Opened without O_CLOEXEC, as other code may do.
   const int inherited = ::open("/dev/null", O_RDONLY);
   sigset_t pipe_signal, before;
   ::sigemptyset(&pipe_signal);
@@ -1237,7 +1237,8 @@ TEST_CASE("a failed start reports the reason and leaves nothing behind") {
 
 namespace {
 
-// The number of this process's "fd" (including the one that counts) or "task" entries.
+// Returns the number of this process's "fd" entries (including the descriptor used for counting) or
+// "task" entries.
 std::ptrdiff_t count_own(const char *what) {
   return std::distance(fs::directory_iterator(std::string("/proc/self/") + what), {});
 }
@@ -1248,7 +1249,7 @@ TEST_CASE("more children than threads start in parallel and leave no descriptor"
   World w;
   {
     const Running first(w, R"("command":"x")", {"pid:2"});
-  }  // creates what exists once per process
+  }  // creates objects that exist once per process
   if (w.reactor) w.reactor->poll(0);
   const auto before = count_own("fd");
   constexpr std::size_t count = 2 * 16 + 3;
@@ -1315,7 +1316,7 @@ TEST_CASE("a child can be killed during its start, and its input is kept until t
   const bool spawner_goes = GENERATE(false, true);
   const std::string definition = R"("command":"x","sandbox":{"mode":")" + mode + "\"}";
   for (int i = 0; i < 8; ++i) {
-    Running run(w, definition, {});  // no answer is awaited
+    Running run(w, definition, {});  // does not wait for answers
     REQUIRE(run.status == BH_OK);
     CHECK(::write(run.child.in, "x", 1) == 1);
     if (spawner_goes) continue;

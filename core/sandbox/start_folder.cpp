@@ -26,12 +26,12 @@ bool is_listed(std::string_view list, std::string_view word) {
 
 // ---- programs that run packages ----------------------------------------------------------------
 
-// Options of a program; each list has single spaces. An option in none of the lists takes no value
-// from the next argument.
+// Options of a program; the words of each list are separated by single spaces. An option in none of
+// the lists does not take the next argument as its value.
 struct Options {
   std::string_view valued;    // the value is the next argument, unless the option contains '='
   std::string_view packages;  // the same, and the value is a package
-  std::string_view folder;    // depend on the folder in which the program is started
+  std::string_view folder;    // options that depend on the start folder of the program
 };
 
 constexpr Options npm_options{
@@ -60,8 +60,8 @@ constexpr Options pipx_options{
 constexpr Options dotnet_options{"--version --source --add-source --configfile --verbosity -v", "",
                                  ""};
 
-// A command line that runs a package by name. If a program has several, the first with matching
-// words applies.
+// A command line that runs a package by name. If a program has several entries, the first entry
+// with matching words applies.
 struct Runner {
   std::string_view command, words;
   const Options *options;
@@ -93,11 +93,11 @@ constexpr Runner runners[] = {
     {"dotnet", "tool execute", &dotnet_options},
 };
 
-// Programs that start the command at the end of their arguments.
+// Programs that start the command given at the end of their arguments.
 struct Starter {
   std::string_view command;
-  std::size_t words = 0;            // own words before that command
-  bool assigns = false;             // NAME=value may precede it
+  std::size_t words = 0;            // positional arguments before that command
+  bool assigns = false;             // NAME=value may precede the command
   std::string_view valued = {};     // options, as above
   std::string_view elsewhere = {};  // options that select the folder or contain the command
 };
@@ -132,7 +132,7 @@ bool takes_next(const Options &options, const Option &option) {
          (is_listed(options.valued, option.name) || is_listed(options.packages, option.name));
 }
 
-// The index of the next argument from `at` on that is not an option.
+// Returns the index of the first argument at or after `at` that is not an option.
 std::size_t next_word(const Options &options, Args args, std::size_t at) {
   for (; at < args.size() && is_option(args[at]); ++at) {
     if (args[at] == "--") return at + 1;
@@ -141,8 +141,8 @@ std::size_t next_word(const Options &options, Args args, std::size_t at) {
   return std::min(at, args.size());
 }
 
-// The index of the package; the number of arguments if it is missing or named by an option only;
-// none if the words do not match.
+// Returns the index of the package, or the number of arguments if the package is missing or named
+// only by an option. Returns nothing if the words do not match.
 std::optional<std::size_t> find_package(const Runner &runner, Args args) {
   std::size_t at = 0;
   for (std::string_view words = runner.words; !words.empty(); ++at) {
@@ -163,7 +163,8 @@ bool is_python(std::string_view command) {
   return false;
 }
 
-// The number of arguments up to the module of "python -m"; none: it runs something else.
+// Returns the number of arguments up to and including the module of "python -m", or nothing if
+// Python runs something else.
 std::optional<std::size_t> words_of_module(Args args) {
   for (std::size_t i = 0; i < args.size(); ++i) {
     const std::string &arg = args[i];
@@ -193,7 +194,7 @@ bool looks_like_file(std::string_view text) {
                      [&](std::string_view ending) { return text.ends_with(ending); });
 }
 
-// For example "Europe/Berlin".
+// Example: "Europe/Berlin".
 bool is_time_zone(std::string_view text) {
   constexpr std::string_view areas =
       "Africa America Antarctica Arctic Asia Atlantic Australia Etc Europe Indian Pacific";
@@ -202,23 +203,23 @@ bool is_time_zone(std::string_view text) {
 
 enum class Text : std::uint8_t {
   word,     // a path if it contains a slash
-  package,  // with a slash probably a package
-  value,    // of an option whose name does not refer to files: the same
+  package,  // if it contains a slash, probably a package
+  value,    // the value of an option whose name does not refer to files: treated like a package
 };
 
-// Decides by the form of the text only: the content of the folder is not trusted.
+// Considers only the form of the text: the content of the folder is not trusted.
 bool is_relative_path(std::string_view text, Text kind) {
   if (text == "." || text == ".." || text.starts_with("./") || text.starts_with("../")) return true;
   if (text.starts_with("file:")) return !text.substr(5).starts_with('/');
   if (text.empty() || text[0] == '/' || text[0] == '~' || text[0] == '@') return false;
   if (kind == Text::package || text.find_first_of(" \t\n") != std::string_view::npos) return false;
   const std::size_t slash = text.find('/');
-  if (text.find(':') < slash) return false;  // a URL, github:owner/name, a text with a name
+  if (text.find(':') < slash) return false;  // a URL, github:owner/name, or text with a name
   if (looks_like_file(text)) return true;
   return slash != std::string_view::npos && kind == Text::word && !is_time_zone(text);
 }
 
-// For example "--db-path", "--outputDir".
+// Examples: "--db-path", "--outputDir".
 bool names_files(std::string_view option) {
   constexpr std::string_view words =
       "config conf cwd workspace workspaces repo repository project db database log logs out "
@@ -244,7 +245,7 @@ bool names_files(std::string_view option) {
   return false;
 }
 
-// Options without a value: the next argument is independent.
+// Options without a value: the next argument is not part of the option.
 bool is_switch(std::string_view option) {
   constexpr std::string_view known =
       "--verbose --debug --quiet --silent --stdio --read-only --readonly --yes --force --help "
@@ -253,13 +254,13 @@ bool is_switch(std::string_view option) {
          option.starts_with("--enable-") || option.starts_with("--disable-");
 }
 
-// A short option may refer to anything.
+// A short option may refer to files.
 Text kind_of_value(std::string_view option) {
   const bool is_long = option.starts_with("--") && option.size() > 2;
   return !is_long || is_switch(option) || names_files(option) ? Text::word : Text::value;
 }
 
-// True if the server's arguments contain a relative path.
+// Returns true if the server's arguments contain a relative path.
 bool has_relative_path(Args args) {
   Text kind = Text::word;
   for (const std::string_view arg : args) {
@@ -277,7 +278,7 @@ bool has_relative_path(Args args) {
   return false;
 }
 
-// True if the program's own options, before the package, depend on the folder.
+// Returns true if the program's own options, before the package, depend on the folder.
 bool options_need_folder(const Options &options, Args args) {
   for (std::size_t i = 0; i < args.size(); ++i) {
     if (!is_option(args[i])) continue;
@@ -325,7 +326,7 @@ bool runs_package_alone(const Runner &runner, Args args, std::size_t package) {
          !has_relative_path(args.subspan(package + 1));
 }
 
-// The command that a starter starts; empty: not recognized.
+// Returns the command that a starter runs, or nothing if it is not recognized.
 Args behind_starter(const Starter &starter, Args args) {
   const Options options{starter.valued, {}, {}};
   std::size_t at = 0;

@@ -1,7 +1,7 @@
-// The start folder of a server without a configured folder. A program that runs a package by name
-// (npx, uvx, python -m ...) searches its start folder first: for the package, for settings that
+// The start folder of servers without a configured folder. A program that runs a package by name
+// (npx, uvx, python -m ...) first searches its start folder: for the package, for settings that
 // select the package source, and for code that it loads. If the gateway was started in a
-// third-party repository, code of that repository would run as one of the user's servers.
+// third-party repository, code from that repository would run as one of the user's servers.
 #pragma once
 
 #include <string>
@@ -10,15 +10,15 @@
 
 namespace bulkhead {
 
-// True if the server runs a package by name and needs nothing of its start folder: npx, npm exec,
-// pnpm dlx, yarn dlx, bunx, deno run npm:, uvx, uv tool run, uv run --with, pipx run, dnx, python
-// -m and similar (table in start_folder.cpp), also after env, nice or corepack, without `cwd` and
-// without an argument that is a relative path. Such a server starts in an empty private directory.
-// Commands for a shell (sh -c) are not analysed.
+// Returns true if the server runs a package by name and does not depend on its start folder: npx,
+// npm exec, pnpm dlx, yarn dlx, bunx, deno run npm:, uvx, uv tool run, uv run --with, pipx run,
+// dnx, python -m and similar (table in start_folder.cpp), also after env, nice or corepack, if
+// there is no `cwd` and no argument is a relative path. Such a server starts in an empty private
+// directory. Shell commands (sh -c) are not analysed.
 bool starts_in_private_folder(std::string_view command, const std::vector<std::string> &args,
                               std::string_view cwd);
 
-// Creates the folder NAME in `parent`, which belongs to the server, or empties it. Returns an
+// Creates the folder NAME in the server's folder `parent`, or empties it if it exists. Returns an
 // empty string on failure.
 std::string make_private_folder(const std::string &parent, const std::string &name);
 

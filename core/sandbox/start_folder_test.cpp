@@ -11,7 +11,7 @@ using namespace bulkhead;
 
 namespace {
 
-// `line`: words separated by single spaces.
+// `line` contains words separated by single spaces.
 bool is_private(const std::string &line, const std::string &cwd = {}) {
   std::istringstream words(line);
   std::string command, word;
@@ -56,7 +56,7 @@ TEST_CASE("a server run by a package name starts in a private folder") {
         "/usr/bin/env -u NODE_OPTIONS -i PATH=/usr/bin npx pkg", "env -- npx pkg",
         "nice -n 5 uvx pkg", "timeout -k 5 60 npx pkg", "nohup env A=1 nice npx pkg",
         "corepack pnpm dlx pkg", "corepack yarn@4.1.0 dlx pkg", "corepack npx pkg",
-        // Values that look like a path and are not
+        // Values that look like paths but are not
         "uvx pkg --zone=Europe/Berlin", "uvx mcp-server-time --local-timezone Europe/Berlin",
         "npx -y pkg Europe/Berlin", "npx -y pkg --model openai/gpt-4o",
         "npx -y pkg --api-key=ab/cd", "npx -y pkg --accept application/x-ndjson"}) {

@@ -8,7 +8,8 @@
 namespace bulkhead {
 namespace {
 
-// The children use their own stacks; this one needs a few frames and the C library's part.
+// The children use their own stacks; this stack needs space for only a few frames and the C
+// library's data.
 constexpr std::size_t thread_stack_bytes = 256u << 10;
 
 }  // namespace
@@ -39,7 +40,7 @@ bool Starters::start(ChildPlan *plan) {
   return true;
 }
 
-// These threads block all signals: handlers expect the program's own threads.
+// These threads block all signals because handlers expect to run on the program's own threads.
 bool Starters::add_thread() {
   threads_.reserve(most);
   stacks_.reserve(most);

@@ -1,9 +1,9 @@
-// Threads that start children. Each waits during the start of one child, so that the reactor's
-// thread does not, and children started together start in parallel.
+// Threads that start children. Each thread waits while one child starts, so the reactor thread does
+// not block and several children start in parallel.
 //
-// The first child creates the first thread; one is added whenever all are busy. All are kept as
-// long as there are children, because the kernel ends a child with the thread that started it.
-// Internal to core/sandbox. Owner: a Spawner. Thread: the reactor's, for all functions.
+// The first child creates the first thread; another is added whenever all are busy. All threads are
+// kept as long as there are children, because the kernel ends a child together with the thread that
+// started it. Internal to core/sandbox. Owner: a Spawner. Runs on the reactor thread.
 #pragma once
 
 #include <pthread.h>
@@ -20,14 +20,14 @@
 
 namespace bulkhead {
 
-// The stacks of the two processes of a child while they run the gateway's code.
+// The stacks for the two processes of a child while they run the gateway's code.
 class ChildStacks {
  public:
-  // Both have shallow call stacks and hold one path at most.
+  // Both processes have shallow call stacks that hold at most one path.
   static constexpr std::size_t bytes = 64u << 10;
 
   ChildStacks() : memory_(std::make_unique_for_overwrite<std::byte[]>(2 * bytes)) {}
-  // Sets the upper ends. (16-byte alignment is required by the calling conventions.)
+  // Sets the upper ends. (Calling conventions require 16-byte alignment.)
   void assign_to(ChildPlan *plan) const noexcept {
     plan->first_stack = memory_.get() + bytes;
     plan->second_stack = memory_.get() + 2 * bytes;
@@ -39,22 +39,22 @@ class ChildStacks {
 
 class Starters {
  public:
-  // The number of parallel starts; a further start waits for one of them.
+  // The maximum number of parallel starts; an additional start waits for one of them to finish.
   static constexpr std::size_t most = 16;
 
   Starters() = default;
-  ~Starters();  // no start may be in progress; ends all children that still run
+  ~Starters();  // no start may be in progress; ends all running children
   Starters(const Starters &) = delete;
   Starters &operator=(const Starters &) = delete;
 
-  // Creates the descriptor of finished_fd(). If it fails, start() must not be called.
+  // Creates the descriptor returned by finished_fd(). If this fails, start() must not be called.
   bool prepare();
-  // Readable if next_finished() may return a plan.
+  // Becomes readable when next_finished() may return a plan.
   int finished_fd() const noexcept { return finished_event_.get(); }
-  // The plan is borrowed until it is `over`, and stays listed until next_finished() or forget().
-  // False: no thread is available and none can be created.
+  // Queues a plan, which is borrowed until it is `over` and stays listed until next_finished() or
+  // forget(). Returns false if no thread is available and none can be created.
   bool start(ChildPlan *plan);
-  ChildPlan *next_finished() noexcept;  // null: no more
+  ChildPlan *next_finished() noexcept;  // null: none left
   void forget(ChildPlan *plan) noexcept;
 
  private:
@@ -68,7 +68,7 @@ class Starters {
   std::vector<std::unique_ptr<ChildStacks>> stacks_;  // one per thread, preallocated
   std::mutex mutex_;                                  // guards the members below
   std::condition_variable wanted_;
-  ChildPlan *first_ = nullptr, *last_ = nullptr;  // waiting to be started
+  ChildPlan *first_ = nullptr, *last_ = nullptr;  // pending starts
   ChildPlan *finished_ = nullptr;
   std::size_t queued_ = 0, idle_ = 0, running_ = 0;
   bool ending_ = false;

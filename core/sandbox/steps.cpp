@@ -45,7 +45,7 @@ int unshare_as_user(int flags) {
   const uid_t user = ::geteuid();
   const gid_t group = ::getegid();
   if (::unshare(flags | CLONE_NEWUSER) != 0) return errno;
-  // The /proc files of a process that is not dumpable belong to root.
+  // The /proc files of a non-dumpable process belong to root.
   const int dumpable = ::prctl(PR_GET_DUMPABLE);
   if (dumpable != 1) ::prctl(PR_SET_DUMPABLE, 1);
   int error = write_file("/proc/self/setgroups", "deny");
@@ -84,7 +84,7 @@ int become(uid_t user, gid_t group) {
 int drop_bounding_set() {
   for (unsigned long capability = 0; capability < 64; ++capability) {
     if (::prctl(PR_CAPBSET_DROP, capability, 0, 0, 0) == 0) continue;
-    // EINVAL: past the last capability. EPERM: the bounding set is empty.
+    // EINVAL: beyond the last capability. EPERM: the bounding set is empty.
     return errno == EINVAL || errno == EPERM ? 0 : errno;
   }
   return 0;

@@ -1,6 +1,6 @@
 // A tools plugin whose calls wait until its process receives SIGUSR1, so that tests decide when
-// they end. Each answer contains VERSION, to tell one build of the plugin from another. hold_secret
-// stores a secret when it is released, and answers with what it reads back.
+// they end. Each answer contains VERSION, which distinguishes builds of the plugin. hold_secret
+// stores a secret when it is released, and returns the value that it reads back.
 #include <signal.h>
 
 #include <bulkhead/cpp/host.hpp>
@@ -85,7 +85,7 @@ class Held {
       one.secret ? send(one.call, kept_secret()) : answer(one.call, one.more);
     }
   }
-  // The secret as it was read back, or the status that a function returned.
+  // Returns the secret that was read back, or the status of the function that failed.
   std::string kept_secret() {
     if (secrets_ == nullptr) return "no secrets";
     char buf[16];
@@ -94,7 +94,7 @@ class Held {
     if (status == BH_OK) status = secrets_->get(host_.ctx(), bh::str("held"), buf, sizeof buf, &n);
     return status == BH_OK ? std::string(buf, n) : "status " + std::to_string(status);
   }
-  // "one" or "one hello", and then so many bytes more.
+  // Answers with "one" or "one hello", followed by `more` bytes.
   void answer(bh_call call, std::size_t more) {
     std::string text = HELD_VERSION;
     const std::size_t said = config_.find(R"("say":")");

@@ -1,4 +1,4 @@
-/* A small plugin in C. BEHAVIOUR says which rule it breaks; each step of its life is logged. */
+/* A small plugin in C. BEHAVIOUR selects the rule that it breaks; each lifecycle step is logged. */
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
@@ -25,7 +25,7 @@
 
 #define EXPORT __attribute__((visibility("default")))
 
-/* What a later ABI minor may have appended: the host must not look at it. */
+/* Members that a later ABI minor version may have appended; the host must not read them. */
 struct bigger_plugin {
   bh_plugin now;
   void *later[4];
@@ -107,8 +107,8 @@ static void destroy(void *self_) {
   free(self);
 }
 
-/* A tool that says that it is done and gives no result, and one that is: with a result, on another
- * thread. */
+/* Lists a tool that reports completion without a result, and tools that complete with a result on
+ * another thread. */
 static bh_status list(void *self, uint32_t kind, bh_buf *out, bh_error *error) {
   static const char tools[] =
       "[{\"name\":\"nothing\",\"inputSchema\":{\"type\":\"object\"}},"

@@ -1,4 +1,4 @@
-// A plugin that lets an exception out of init, which the ABI forbids.
+// A plugin whose init throws an exception, which the ABI forbids.
 #include <cstdint>
 #include <stdexcept>
 
