@@ -17,10 +17,10 @@ namespace bulkhead::program {
 
 namespace {
 
-// Message buffers are allocated for every call. By default the C library returns large blocks, and
-// free memory at the end of the heap, to the kernel each time, and the next call takes page faults
-// for them again: with 100 KB in an argument that is 40 % of a call's processor time. This keeps at
-// most kept_bytes instead.
+// Message buffers are allocated for every call. By default, the C library returns large blocks and
+// free memory at the end of the heap to the kernel each time, and the next call incurs page faults
+// again: with an argument of 100 KB, these take 40 % of a call's processor time. Therefore up to
+// kept_bytes are kept instead.
 void limit_memory_trimming() {
   constexpr int kept_bytes = 8 << 20, mapped_alone_bytes = 4 << 20;
   ::mallopt(M_TRIM_THRESHOLD, kept_bytes);
@@ -33,7 +33,7 @@ void limit_memory_trimming() {
 int main(int argc, char **argv) {
   using namespace bulkhead::program;
   limit_memory_trimming();
-  // Started by the supervisor only, so help does not show it.
+  // Only the supervisor starts this, so help does not show it.
   if (argc == 3 && std::string_view(argv[1]) == "compartment") {
     return bulkhead::run_compartment(make_control_compartment);
   }

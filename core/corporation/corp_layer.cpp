@@ -17,7 +17,7 @@ bool is_rule_section(std::string_view name) {
   return std::find(names.begin(), names.end(), name) != names.end();
 }
 
-// The default verdict of a policy has two spellings, and rules have four.
+// The default verdict of a policy has two spellings; rules have four.
 std::vector<CorpPath> other_spellings(const CorpPath &path) {
   static const CorpPath kShort{"security", "default"};
   static const CorpPath kLong{"security", "capabilities", "mcp_tools"};
@@ -33,13 +33,13 @@ bool is_switch(std::string_view section) {
   return section == "editable" || section == "detect_servers";
 }
 
-// All servers, and not a key of them.
+// Returns true if the path means all servers and no key of them.
 bool is_all_servers(const CorpPath &path) {
   return path.front() == "mcpServers" &&
          (path.size() == 1 || (path.size() == 2 && path.back() == "*"));
 }
 
-// True if a layer's tools plugin differs from the one of that name in `known`.
+// Returns true if a layer's tools plugin differs from the plugin of the same name in `known`.
 bool other_tools(const Member &member, const Node *known) {
   const Node *old = known == nullptr ? nullptr : known->find(member.name);
   if (old == nullptr) return true;
@@ -87,7 +87,7 @@ void CorpLayer::read_directives(Node &layer, std::uint16_t index) {
   hold_policies(layer);
 }
 
-// Rejects a directive that would remove values of this file, since that must be a mistake.
+// Rejects a directive that would remove values of its own file, because it must be a mistake.
 void CorpLayer::reject_own_removals(std::size_t number, Node &layer) {
   const Directive &directive = directives_[number];
   if (directive.operation != Operation::forbid && directive.operation != Operation::remove) return;
@@ -152,7 +152,7 @@ void CorpLayer::read(const Node &node, const std::string &at) {
                        in_quotes(directive.path.front()) +
                            " says how the layers are read, before directives change values: set it "
                            "as a key of this file, and \"lock\" it");
-  // Errors above kProfileErrors are not counted.
+  // Errors beyond kProfileErrors are not counted.
   const bool whole = !directive.path.empty() && gives == (value != nullptr);
   if (!whole || diagnostics_.count() > errors || conflicts_with_earlier(directive, at)) return;
   if (value != nullptr) directive.value = *value;
@@ -164,7 +164,7 @@ bool CorpLayer::conflicts_with_earlier(const Directive &directive, const std::st
   const bool holding =
       directive.operation == Operation::lock || directive.operation == Operation::forbid;
   for (const Hold &held : holds_) {
-    if (held.implied && holding) continue;  // each spelling is held again
+    if (held.implied && holding) continue;  // each spelling is held separately
     // A wider lock does not conflict with a narrower one.
     const bool late = directive.operation == Operation::lock
                           ? covers(held.path, directive.path)
@@ -209,7 +209,7 @@ void CorpLayer::lock_section(const LockedSection &fixed) {
                               fixed.place});
 }
 
-// A server of the corporation cannot be replaced by another layer.
+// Other layers cannot replace a server of the corporation.
 void CorpLayer::hold_servers(const Node &layer) {
   const auto hold_name = [&](const std::string &name, const Place &place) {
     holds_.push_back({{"mcpServers", name},
@@ -233,7 +233,7 @@ void CorpLayer::hold_servers(const Node &layer) {
 }
 
 // Rules depend on the policy that evaluates them, and a policy with an external decision point
-// depends on the service that connects it: both are held.
+// depends on the service that connects to it. Therefore both are held.
 void CorpLayer::hold_policies(const Node &layer) {
   const Place *place = nullptr;
   for (const Member &member : layer.members)
@@ -276,8 +276,8 @@ void CorpLayer::reject(const Hold &held, std::vector<Touch> &touches, bool toler
   if (held.tolerated || tolerant) erase_all(touches);
 }
 
-// In a held section, changed values of existing entries are dropped with a note. Additional entries
-// are left to reject(), since dropping them silently would mislead.
+// In a held section, changed values of existing entries are dropped with a note. Added entries are
+// left to reject(), because dropping them silently would be misleading.
 void CorpLayer::keep_values(const Hold &held, Node &layer, const Node &below) {
   const std::string &name = held.path.front();
   const Node *known = below.find(name);
@@ -308,8 +308,8 @@ bool CorpLayer::locked_by_directive(const CorpPath &path) const {
   });
 }
 
-// A server and a tools plugin of the same name replace each other, and a tools plugin counts as a
-// server where servers cannot be added.
+// A server and a tools plugin of the same name replace each other. Where servers cannot be added, a
+// tools plugin counts as a server.
 void CorpLayer::reject_names(const Hold &held, Node &layer, const Node &below, bool tolerant) {
   const bool tools = held.path.front() == "tools";
   const bool all = is_all_servers(held.path);

@@ -1,5 +1,5 @@
-// The corporation's layer binds the layers above it: directives, and servers and rules that no
-// other layer changes (docs/corp.md). Internal to the rooms of profiles.
+// The corporation's layer binds the layers above it: it has directives, and servers and rules that
+// no other layer can change (docs/corp.md). Internal to the profile libraries.
 #pragma once
 
 #include <string>
@@ -22,21 +22,21 @@ class CorpLayer {
   // Removes the directives from the canonical corp layer and applies their holds.
   void read_directives(Node &layer, std::uint16_t index);
 
-  // Before read_directives(): locks a section that [editable] of the corp layer excludes.
+  // Locks a section that [editable] of the corp layer excludes. Called before read_directives().
   void lock_section(const LockedSection &fixed);
 
-  // After read_directives(): true if the path, or a part that contains it, is held.
+  // Returns true if the path, or a part that contains it, is held. Called after read_directives().
   bool holds(const CorpPath &path) const;
 
-  // Checks a layer above the corp layer before it is merged over `below`: locked or forbidden
-  // values are errors at their places. In a layer that no person writes (`tolerant`), and for
-  // servers that the corp layer has too, they are dropped with a note instead.
+  // Checks a layer above the corp layer before it is merged over `below`. Locked or forbidden
+  // values are errors at their locations. They are dropped with a note instead if no person writes
+  // the layer (`tolerant`), or if they belong to servers that the corp layer also has.
   void screen(Node &layer, const Node &below, bool tolerant);
 
-  // After all layers are merged: adds, replaces and removes values.
+  // Adds, replaces and removes values. Called after all layers are merged.
   void apply(Node &root, std::vector<RuleLayer> *rules);
 
-  // Reports the effect of each directive, and the holds, for `profile show`.
+  // Reports the effect of each directive and the holds, for `profile show`.
   void report(Profile *profile, std::vector<ProfileHold> *holds) const;
 
  private:
@@ -46,15 +46,15 @@ class CorpLayer {
   struct Directive {
     Operation operation = Operation::lock;
     CorpPath path;
-    Node value;  // of add and replace
+    Node value;  // for add and replace
     std::string reason;
     Place place;
-    std::string trace;  // its effect
+    std::string trace;  // describes its effect
   };
   struct Hold {
     CorpPath path;
     bool forbids = false;
-    bool tolerated = false;  // a conflicting value is dropped with a note, not an error
+    bool tolerated = false;  // a conflicting value is dropped with a note instead of an error
     bool implied = false;    // another spelling of a directive's path
     std::string reason;
     Place place;

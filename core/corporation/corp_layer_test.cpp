@@ -1,4 +1,4 @@
-// The corporation's layer: directives, and the changes that they prevent in the layers above.
+// The corporation's layer: directives, and the changes that they prevent in higher layers.
 #include <catch2/catch.hpp>
 
 #include "corporation/corp_path.hpp"
@@ -79,7 +79,7 @@ TEST_CASE("A27 a server of the corp layer stays, even if another layer has one o
             "/home/u/p.toml:1: mcpServers.search is left out: the corporation's "
             "profile has a server of that name (/etc/b/corp.toml:1)"));
   CHECK(has(notes(profile), "connectors.json:1"));
-  // A tools plugin cannot take its name, and a server cannot take that of a tools plugin.
+  // A tools plugin cannot take a server's name, and a server cannot take a tools plugin's name.
   CHECK(good({base, theirs, file("[tools.search]\nplugin = \"builtin-http\"\n")}).tools.size() ==
         1);
   const Profile tools = good({base, corp("[tools.web]\nplugin = \"builtin-http\"\n"),
@@ -115,7 +115,7 @@ TEST_CASE("a higher layer cannot change locked values") {
   CHECK(has(refused("tools.files", "[mcpServers.files]\ncommand = \"a\"\n"), "mcpServers.files: "));
   CHECK(has(refused("tools", "[mcpServers.files]\ncommand = \"a\"\n"), "mcpServers.files: "));
   CHECK(has(refused("mcpServers.x", "[tools.x]\nplugin = \"p\"\n"), "tools.x: "));
-  // Values beside it can be changed.
+  // Other values can be changed.
   CHECK(names(good({base, corp(directive("lock", "mcpServers.*.sandbox")),
                     file("[mcpServers.x]\ncommand = \"a\"\n")})) == "x");
   CHECK(good({base, corp(directive("lock", "limits.call_timeout_ms")),
@@ -161,7 +161,7 @@ TEST_CASE("a lock of rules holds in each of their spellings") {
       }
     }
   }
-  // Spellings of the same rule do not conflict.
+  // Different spellings of the same rule do not conflict.
   CHECK(good({base, corp(directive("lock", "security.rules.mcp.b")), file(texts[2])})
             .policies.at(0)
             .plugin == "judge");
@@ -183,7 +183,7 @@ TEST_CASE("if no other servers are allowed, no tools plugins are") {
               "p.toml:1:8: tools.evil: the corporation's profile locks mcpServers"));
     CHECK(has(all(bad({base, locked, file("[tools.files]\nplugin = \"/home/u/e.so\"\n")})),
               "tools.files: the corporation's profile locks mcpServers"));
-    // Existing ones can still be configured.
+    // Existing tools plugins can still be configured.
     CHECK(good({base, locked, file(files)}).tools.size() == 2);
     CHECK(names(good({base, locked})) == "ours");
   }
@@ -236,7 +236,7 @@ TEST_CASE("directives apply before the keys that control how layers are read") {
       CHECK(has(all(bad({base, corp(directive(operation, path, "value = false"))})),
                 "how the layers are read"));
   }
-  // A locked switch is kept, even with a format that sets it by default.
+  // A locked switch keeps its value, even if the format of a higher layer sets it by default.
   ProfileLayer found{"claude", "/home/u/.claude.json",
                      R"({"mcpServers": {"theirs": {"command": "a"}}})"};
   found.detected = true;
@@ -291,7 +291,7 @@ TEST_CASE("forbidden values are absent, and setting them is an error") {
   CHECK(has(all(bad({base, no, file("[mcpServers.shell]\ncommand = \"sh\"\n")})),
             "p.toml:1:13: mcpServers.shell: the corporation's profile forbids mcpServers.shell "
             "(/etc/b/corp.toml:1): no shells [forbidden]"));
-  // A layer that is not a person's own file does not stop the gateway.
+  // A layer that no person writes does not stop the gateway.
   const Profile given = good({base, no, user(R"({"servers": {"shell": {"command": "sh"}}})")});
   CHECK(given.servers.empty());
   CHECK(has(notes(given), "mcpServers.shell is left out: the corporation's profile forbids"));
@@ -354,7 +354,7 @@ TEST_CASE("directives reach the rules of all layers") {
 TEST_CASE("if the corporation has rules, it controls the policy") {
   const ProfileLayer rules = corp("[security]\ndefault = \"block\"\n");
   CHECK(good({base, rules}).policies.at(0).plugin == "judge");
-  // Another value for an existing entry is dropped.
+  // A changed value of an existing entry is dropped.
   for (const std::string text :
        {"[policies.default]\nplugin = \"policy-allow\"\n", "[policies.default]\nenabled = false\n",
         "[policies.default]\nwith_rules = \"policy-allow\"\n"}) {
@@ -364,19 +364,19 @@ TEST_CASE("if the corporation has rules, it controls the policy") {
     CHECK(has(notes(profile),
               "policies.default is left out: the corporation's profile has rules or a policy "
               "(/etc/b/corp.toml:1), so the policy is its own"));
-    // Unless it is locked.
+    // If the section is locked, the value is an error.
     const ProfileLayer locked =
         corp("[security]\ndefault = \"block\"\n" + directive("lock", "policies"));
     CHECK(has(all(bad({base, locked, file(text)})), "the corporation's profile locks policies"));
   }
-  // A policy added beside it is an error.
+  // An added policy is an error.
   for (const std::string text :
        {"[policies.mine]\nplugin = \"mine\"\n", "[policy]\nplugin = \"policy-allow\"\n"}) {
     CHECK(has(all(bad({base, rules, file(text)})),
               "the corporation's profile has rules or a policy (/etc/b/corp.toml:1), so the policy "
               "is its own [locked]"));
   }
-  // The same holds for a service that it uses.
+  // The same applies to a service that the policy uses.
   const std::string service = "[services.http]\nplugin = \"/home/u/x.so\"\n";
   const ProfileLayer base_http = {"builtin", "",
                                   base.text + "[services.http]\nplugin = \"http-client\"\n"};

@@ -18,7 +18,7 @@ bool same(std::string_view wanted, std::string_view name) {
   return is_any(wanted) || wanted == name;
 }
 
-// One key of a server has many spellings.
+// A key of a server may have several spellings.
 bool same_key(const CorpPath &path, std::size_t depth, std::string_view name) {
   if (same(path[depth], name)) return true;
   if (depth != 2 || path.front() != "mcpServers") return false;
@@ -31,7 +31,7 @@ bool is_plugin_group(std::string_view name) {
   return std::find(groups.begin(), groups.end(), name) != groups.end();
 }
 
-// Consumes one name and the dot after it.
+// Consumes one name and the dot that follows it.
 bool consume_part(std::string_view *text, CorpPath *out) {
   std::string part;
   if (text->starts_with('"')) {
@@ -53,7 +53,7 @@ bool consume_part(std::string_view *text, CorpPath *out) {
   return !text->empty();
 }
 
-// Renames the spellings that canonical_layer() renames.
+// Replaces the spellings that canonical_layer() replaces.
 void make_canonical(CorpPath *path) {
   std::string &first = path->front();
   if (first == "mcp_servers" || first == "servers") first = "mcpServers";
@@ -63,7 +63,8 @@ void make_canonical(CorpPath *path) {
   }
 }
 
-// True if this member of the table at `depth` replaces the same member of `below` completely.
+// Returns true if this member of the table at `depth` completely replaces the same member of
+// `below`.
 bool replaces_whole(const Member &member, const CorpPath &path, std::size_t depth,
                     const Node &below) {
   const std::string &section = path.front();
@@ -76,7 +77,7 @@ bool replaces_whole(const Member &member, const CorpPath &path, std::size_t dept
     const Node *old = below.find("plugin");
     return plugin != nullptr && (old == nullptr || old->text != plugin->text);
   }
-  // Rules replace each other completely, in each of their spellings.
+  // Rules replace each other completely, in all of their spellings.
   if (section == "security") return depth == 3 && path[1] == "rules";
   return (depth == 2 && section == "profiles") || (depth == 1 && section == "default");
 }
@@ -84,7 +85,7 @@ bool replaces_whole(const Member &member, const CorpPath &path, std::size_t dept
 // Walks a tree along a path.
 struct Walk {
   const CorpPath &path;
-  bool exact;  // only what is at the end of the path
+  bool exact;  // only members that are exactly at the end of the path
   std::vector<Touch> *out;
 
   void into(Node &table, std::size_t depth, const CorpPath &above, const Node *below) const {
@@ -158,7 +159,7 @@ std::vector<Touch> find_members(Node &root, const CorpPath &path) {
 }
 
 void erase_all(std::vector<Touch> &touches) {
-  // Touches of one table are adjacent and in its order.
+  // Touches in one table are adjacent and in the order of the table.
   for (std::size_t i = touches.size(); i-- > 0;) {
     std::vector<Member> &members = touches[i].parent->members;
     members.erase(members.begin() + static_cast<std::ptrdiff_t>(touches[i].index));

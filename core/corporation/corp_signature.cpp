@@ -17,7 +17,7 @@ std::unexpected<Error> refuse(std::string_view file, const std::string &why, con
   return fail(BH_E_DENIED, std::string(file) + ": " + why + " [" + code + "]");
 }
 
-// The text as a table, or the first error of the parser.
+// Parses the text into a table, or returns the parser's first error.
 Result<Node> read_tree(std::string_view text, std::string_view file) {
   const std::vector<ProfileLayer> layers{{"corp", std::string(file), std::string(text)}};
   Diagnostics diagnostics(layers);
@@ -66,7 +66,7 @@ Result<Entry> find_entry(const Node &catalogue, const SignedCorp &given, const s
   return Entry{*status, *hash, *current};
 }
 
-// The entry before its checks.
+// Returns the entry as it is before the checks.
 CorpRevision revision_of(const Entry &entry, const std::string &id, const std::string &revision) {
   return {id, revision, entry.current, entry.status == "deprecated", entry.status == "revoked"};
 }
@@ -86,7 +86,7 @@ Result<void> check_entry(const SignedCorp &given, const Entry &entry, const std:
       "catalogue");
 }
 
-// The content of corp.pub: keys, and the accepted profiles (none: any of the catalogue).
+// The content of corp.pub: keys, and the accepted profiles (none: any profile of the catalogue).
 struct Trust {
   std::string keys;
   std::vector<std::string> ids;

@@ -1,4 +1,4 @@
-// The checks of a signed corp profile; each failure has its own reason.
+// The checks of a signed corp profile. Each failure has its own reason.
 #include "corporation/corp_signature.hpp"
 
 #include <catch2/catch.hpp>
@@ -17,7 +17,7 @@ std::string profile(const std::string &revision = "2026.0131.2",
   return "id = \"" + id + "\"\nrevision = \"" + revision + "\"\n[limits]\ngrace_ms = 5\n";
 }
 
-// A valid one, of which each test damages one part.
+// A valid profile; each test damages one part of it.
 struct Signed {
   Signer signer;
   std::string payload = profile();

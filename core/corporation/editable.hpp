@@ -1,4 +1,4 @@
-// [editable]: the sections of a profile that others may change. Internal to the rooms of profiles.
+// [editable]: the sections of a profile that others may change. Internal to the profile libraries.
 #pragma once
 
 #include <string>
@@ -9,14 +9,15 @@
 
 namespace bulkhead::profiles {
 
-// A section that may not be edited, and the paths of its keys.
+// A section that must not be edited, and the paths of its keys.
 struct LockedSection {
-  std::vector<std::vector<std::string>> paths;  // none: no meaning here
+  std::vector<std::vector<std::string>> paths;  // empty: no meaning here
   std::string name;
   Place place;
 };
 
-// The sections that [editable] of a canonical layer sets to false; errors in it are reported.
+// Returns the sections that [editable] of a canonical layer sets to false, and reports errors in
+// it.
 std::vector<LockedSection> read_editable(const Node &layer, Diagnostics &diagnostics);
 
 }  // namespace bulkhead::profiles

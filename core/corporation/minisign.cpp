@@ -34,7 +34,7 @@ bool decode(std::string_view text, T *out) {
          size == sizeof(T);
 }
 
-// Consumes one line; returns it without its end.
+// Consumes one line and returns it without its line ending.
 std::optional<std::string_view> consume_line(std::string_view *text) {
   if (text->empty()) return std::nullopt;
   const std::size_t end = std::min(text->find('\n'), text->size());

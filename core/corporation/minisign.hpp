@@ -1,7 +1,8 @@
-// Signatures in minisign's format: Ed25519 over the bytes ("Ed") or over their BLAKE2b-512 ("ED",
-// the current default), and a second signature over the first one and the trusted comment.
+// Signatures in minisign's format: Ed25519 over the bytes ("Ed") or over their BLAKE2b-512 hash
+// ("ED", the current default), and a second signature over the first signature and the trusted
+// comment.
 //
-// Thread: any. Texts are bounded by their readers.
+// Thread-safe. Callers limit the size of the texts.
 #pragma once
 
 #include <array>
@@ -14,7 +15,7 @@
 
 namespace bulkhead {
 
-inline constexpr std::size_t kMinisignBytes = 16 * 1024;  // a signature, or a file of keys
+inline constexpr std::size_t kMinisignBytes = 16 * 1024;  // of a signature or a file of keys
 inline constexpr std::size_t kMinisignKeys = 8;
 
 struct MinisignKey {
@@ -22,12 +23,14 @@ struct MinisignKey {
   std::array<std::uint8_t, 32> key;
 };
 
-// The keys of a text: a line in base64 each (minisign's *.pub), lines that begin with "untrusted
-// comment:" and empty lines are skipped. An error: an invalid line, no key, or too many.
+// Reads keys, one base64 line each (minisign's *.pub). Empty lines and lines that begin with
+// "untrusted comment:" are skipped. Returns an error if a line is invalid, or if there are no keys
+// or too many.
 Result<std::vector<MinisignKey>> read_minisign_keys(std::string_view text);
 
-// The trusted comment, if the signature is valid for these bytes and one of the keys.
-// BH_E_INVALID: not a signature; BH_E_DENIED: of other bytes or by another key.
+// Returns the trusted comment if one of the keys made the signature for these bytes. Returns
+// BH_E_INVALID if the text is not a signature, and BH_E_DENIED if it is a signature of other bytes
+// or by another key.
 Result<std::string> verify_minisign(std::string_view bytes, std::string_view signature,
                                     const std::vector<MinisignKey> &keys);
 

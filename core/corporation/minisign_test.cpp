@@ -1,4 +1,4 @@
-// minisign's format, with signatures by minisign itself and by libsodium here; BLAKE3.
+// minisign's format, with signatures made by minisign and by libsodium; BLAKE3.
 #include "corporation/minisign.hpp"
 
 #include <catch2/catch.hpp>
@@ -11,7 +11,7 @@ using namespace bulkhead::test;
 
 namespace {
 
-// Made by minisign 0.11: minisign -G -W; minisign -S -t "a golden file" (and -l) of this text.
+// Made with minisign 0.11 for this text: minisign -G -W; minisign -S -t "a golden file" (and -l).
 constexpr std::string_view kText = "hello, world\n";
 constexpr std::string_view kKey =
     "untrusted comment: minisign public key B74A6598CEDFE167\n"
@@ -61,7 +61,7 @@ TEST_CASE("a change of any byte of a signature is detected") {
       INFO(at);
       CHECK_FALSE(verify_minisign(text, changed, known).has_value());
     }
-    for (std::size_t n = 0; n + 1 < good.size(); ++n)  // the last line end may be missing
+    for (std::size_t n = 0; n + 1 < good.size(); ++n)  // the last line ending may be missing
       CHECK_FALSE(verify_minisign(text, good.substr(0, n), known).has_value());
     CHECK(verify_minisign(text, good.substr(0, good.size() - 1), known).has_value());
     CHECK_FALSE(verify_minisign(text, good + "x", known).has_value());
@@ -74,7 +74,7 @@ TEST_CASE("another key, and a trusted comment of another signature, are refused"
   const std::string text = "some profile", good = ours.sign(text, "a", true);
   const auto refused = verify_minisign(text, good, keys(theirs.public_key()));
   CHECK(refused.error().text == "it is signed by another key");
-  // The key's number alone is no proof.
+  // A matching key number alone proves nothing.
   Signer forger;
   forger.take_id_of(ours);
   CHECK(verify_minisign(text, forger.sign(text, "a", true), keys(ours.public_key())).error().text ==
@@ -84,7 +84,7 @@ TEST_CASE("another key, and a trusted comment of another signature, are refused"
                             other.substr(other.find("trusted comment: b"));
   CHECK(verify_minisign(text, mixed, keys(ours.public_key())).error().text ==
         "the trusted comment is not the one that was signed");
-  // One of several keys.
+  // The signature is by one of several keys.
   CHECK(verify_minisign(text, good, keys(theirs.public_key() + ours.public_key())).has_value());
 }
 
@@ -102,7 +102,7 @@ TEST_CASE("invalid keys") {
 }
 
 TEST_CASE("BLAKE3 of texts with all shapes of its tree") {
-  // The digests are b3sum's, of n bytes 0, 1 ... 250, 0 ...
+  // b3sum's digests of n bytes 0, 1 ... 250, 0 ...
   const std::pair<std::size_t, std::string_view> cases[] = {
       {0, "af1349b9f5f9a1a6a0404dea36dcc9499bcb25c9adc112b7cc9a93cae41f3262"},
       {1, "2d3adedff11b61f14c886e35afa036736dcd87a74d27b5c1510225d0f592e213"},

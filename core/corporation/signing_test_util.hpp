@@ -1,4 +1,4 @@
-// Signs as minisign does, with a key made here. For tests only.
+// Signs like minisign, with a generated key. Only for tests.
 #pragma once
 
 #include <sodium.h>
@@ -57,7 +57,7 @@ class Signer {
     std::string out(sodium_base64_encoded_len(data.size(), sodium_base64_VARIANT_ORIGINAL), '\0');
     sodium_bin2base64(out.data(), out.size(), reinterpret_cast<const std::uint8_t *>(data.data()),
                       data.size(), sodium_base64_VARIANT_ORIGINAL);
-    out.pop_back();  // its zero byte
+    out.pop_back();  // the terminating NUL
     return out;
   }
 

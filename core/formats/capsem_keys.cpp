@@ -1,4 +1,4 @@
-// [mcpServers.NAME.capsem]: keys of capsem profiles, translated to keys of the profile.
+// Translates [mcpServers.NAME.capsem], the keys of capsem profiles, to keys of the profile.
 #include <algorithm>
 #include <utility>
 #include <vector>
@@ -22,7 +22,7 @@ class CapsemKeys {
   CapsemKeys(Node &layer, bool v2, bool rules, Diagnostics &diagnostics)
       : layer_(layer), v2_(v2), rules_(rules), diagnostics_(diagnostics) {}
 
-  // Replaces the member "capsem" of a server by keys of the profile.
+  // Replaces the member "capsem" of a server with keys of the profile.
   void translate(Member &server) {
     if (server.value.kind != Kind::table) return;
     const auto at = std::find_if(server.value.members.begin(), server.value.members.end(),
@@ -68,7 +68,7 @@ class CapsemKeys {
     if (diagnostics_.boolean(member.value, at)) add_key(server, "enabled", member);
   }
 
-  // No layer can change the servers of another layer anyway.
+  // The key has no effect: no layer can change the servers of another layer.
   void check_editable(Member &, const Member &member, const std::string &at) {
     diagnostics_.boolean(member.value, at);
   }
@@ -100,7 +100,7 @@ class CapsemKeys {
     entry.members.push_back({"allowed_tools", list.place, list.value});
   }
 
-  // Rules of one server: the server's name is added to their conditions.
+  // Translates the rules of one server by adding the server's name to their conditions.
   void translate_rules(Member &server, const Member &rules, const std::string &at) {
     if (!diagnostics_.is_table(rules.value, at) || rules.value.members.empty()) return;
     if (!rules_) {
@@ -132,7 +132,7 @@ class CapsemKeys {
   std::string path_;
 };
 
-// The default verdict of capsem is "ask".
+// The default verdict in capsem is "ask".
 void ask_by_default(Node &layer) {
   Node &security = table_at(layer, "security", layer.place);
   if (security.kind != Kind::table) return;
@@ -150,7 +150,7 @@ void translate_capsem_keys(Node &layer, bool v2, bool rules, Diagnostics &diagno
   for (std::size_t i = 0; i < layer.members.size(); ++i) {
     if (layer.members[i].name != "mcpServers" || layer.members[i].value.kind != Kind::table)
       continue;
-    // Translating adds members to the layer.
+    // The servers are moved out because translating adds members to the layer.
     Node servers = std::move(layer.members[i].value);
     for (Member &server : servers.members) keys.translate(server);
     layer.members[i].value = std::move(servers);

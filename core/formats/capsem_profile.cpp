@@ -80,9 +80,9 @@ void check_compatibility(const Node &table, const std::string &, Diagnostics &di
 }
 
 enum class Use : std::uint8_t {
-  kept,     // a section here, too
+  kept,     // also a section here
   checked,  // checked and dropped
-  foreign,  // only the other program uses the table: dropped with a note, not read
+  foreign,  // a table for the other program only; dropped with a note and not read
 };
 
 struct CapsemSection {
@@ -92,7 +92,7 @@ struct CapsemSection {
   void (*check)(const Node &value, const std::string &name, Diagnostics &diagnostics) = nullptr;
 };
 
-// In the order of messages.
+// Messages list the sections in this order.
 constexpr CapsemSection kCapsemSections[] = {
     {"schema", true, Use::checked},
     {"version", true, Use::checked, check_version},
@@ -119,7 +119,7 @@ constexpr CapsemSection kCapsemSections[] = {
     {"mcpServers", false, Use::kept, check_table},
     {"skills", false, Use::foreign, check_table},
 };
-// The corporation's layer has one more.
+// The corporation's layer has one more section.
 constexpr CapsemSection kDirectives{"directives", false, Use::kept};
 
 class Reader {
@@ -175,7 +175,7 @@ class Reader {
   }
 
   void check(const CapsemSection &section, const Member &member) {
-    // A parent of the corporation's profile would need owners and a signature like its own.
+    // A parent of the corporation's profile would need the same ownership and a signature.
     if (corp_ && member.name.starts_with("extends_profile_"))
       diagnostics_.error(member.place, member.name,
                          "the corporation's profile extends no other: write what is meant into it");
@@ -192,7 +192,7 @@ class Reader {
     }
   }
 
-  // Rules of other kinds control the network of the other program.
+  // Drops rules of other types, which control the network of the other program.
   void clean_security(Node &security) {
     static constexpr std::string_view kKeys[] = {"capabilities", "rules"};
     static constexpr std::string_view kTypes[] = {"mcp", "http", "dns", "model", "hook"};

@@ -1,5 +1,5 @@
-// Profiles of the format capsem.profile.v2, its keys as other spellings of ours, [editable], and
-// servers that other programs have.
+// Profiles in the format capsem.profile.v2, its keys as alternative spellings of ours, [editable],
+// and servers of other programs.
 #include "formats/capsem_profile.hpp"
 
 #include <catch2/catch.hpp>
@@ -23,7 +23,7 @@ plugin = "transport-http"
 listen = "127.0.0.1:8808"
 )"};
 
-// A whole profile; `more` are keys in front of the tables.
+// Returns a whole profile; `more` has keys that precede the tables.
 std::string v2(const std::string &tables = "", const std::string &more = "",
                const std::string &id = "acme-coding") {
   return "schema = \"capsem.profile.v2\"\nversion = 2\nid = \"" + id +
@@ -84,7 +84,7 @@ TEST_CASE("B35 a server with a table of capsem's keys, in either format") {
           R"("servers":{"github":{"allowed_tools":["search_repositories","get_file_contents"]}})"));
   CHECK(has(rules, R"("capabilities":{"mcp_tools":"ask"})"));
   CHECK(has(notes(theirs), "these sections have no meaning here and are left out: vm"));
-  CHECK(theirs.tools.size() == 1);  // theirs are no plugins of ours
+  CHECK(theirs.tools.size() == 1);  // their tools are not plugins here
 }
 
 TEST_CASE("capsem's keys one by one") {
@@ -186,7 +186,7 @@ TEST_CASE("B37 profiles that extend each other") {
   CHECK(names(profile) == "a old");
   const ServerDef &a = server(profile, "a");
   CHECK(a.command == "two");
-  CHECK(a.args == std::vector<std::string>{"y", "z"});  // a command's words are no set
+  CHECK(a.args == std::vector<std::string>{"y", "z"});  // a command's words are not a set
   CHECK(a.pool_safe_tools == std::vector<std::string>{"r", "s", "t"});
   CHECK(a.env == std::map<std::string, std::string>{{"A", "1"}, {"B", "2"}});
   CHECK(a.allow_tools == std::vector<std::string>{"r", "s"});
@@ -215,7 +215,7 @@ TEST_CASE("B37 profiles that extend each other") {
         "", i == 1 ? "" : extends("chain-" + std::to_string(i - 1)), "chain-" + std::to_string(i));
   CHECK(chain("chain-8")->size() == 8);
   CHECK(has(why("chain-9"), "more than 8 profiles extend each other"));
-  // What is not of that format, or cannot be read, is for load_profile().
+  // A layer of another format, or an unreadable one, is left to load_profile().
   CHECK(with_ancestors(file("extends_profile_id = \"top-level\"\n"), find)->size() == 1);
   CHECK(with_ancestors(file("no TOML"), find)->size() == 1);
 }
@@ -240,7 +240,7 @@ TEST_CASE("B39 where mcpServers cannot be edited, programs add nothing") {
   CHECK(has(find_hold(holds, {"mcpServers", "new"})->says, "editable.mcpServers is false"));
   CHECK(find_hold(holds, {"limits"}) == nullptr);
   CHECK(names(good({base, user, file(github), project})) == "theirs github repo");
-  // In the corporation's layer it binds the file as well.
+  // In the corporation's layer, the lock also binds the file.
   ProfileLayer corp{"corp", "/c.toml", fixed + "[mcpServers.ours]\ncommand = \"x\"\n"};
   corp.corp = true;
   CHECK(names(good({base, corp, user})) == "ours");
@@ -282,11 +282,11 @@ TEST_CASE("A28 servers of other programs, where they are looked for and may be a
   CHECK(has(notes(profile), "server \"self\" is left out: it is this gateway"));
   CHECK(has(notes(profile), "server \"again\" is left out: it is this gateway"));
   CHECK(names(top("detect_servers = true\n[editable]\nmcpServers = false\n")) == "mine");
-  // In the other format they are looked for anyway.
+  // In the capsem format, other programs' servers are detected by default.
   CHECK(names(good({base, gemini, file(v2())})) == "g both");
   CHECK(names(good({base, gemini, file(v2("[editable]\nmcpServers = false\n"))})).empty());
   CHECK(names(good({base, gemini, file(v2("", "detect_servers = false"))})).empty());
-  // What cannot be read of them is a note.
+  // An unreadable file of another program causes a note.
   const Profile broken = good({base, detected("claude", "{"), file("detect_servers = true\n")});
   CHECK(has(notes(broken), "settings.json: its servers are left out: "));
 }

@@ -17,8 +17,8 @@ namespace {
 
 constexpr std::size_t kClientBytes = 64u << 20;  // Claude Code stores its history in the same file
 constexpr std::size_t kClientValues = 1'000'000;
-constexpr std::size_t kOtherProjects = 200;  // shown at most
-constexpr std::size_t kContinueFiles = 100;  // read at most, of one folder
+constexpr std::size_t kOtherProjects = 200;  // the maximum shown
+constexpr std::size_t kContinueFiles = 100;  // the maximum read from one folder
 
 using Section = std::vector<std::string>;
 
@@ -26,10 +26,10 @@ struct Candidate {
   const char *client;
   std::string file;
   std::vector<Section> sections;
-  bool has_projects = false;  // has sections projects.FOLDER.mcpServers
+  bool has_projects = false;  // has sections of the form projects.FOLDER.mcpServers
 };
 
-// Continue reads each file of this folder. Its YAML files are reported, but not read.
+// Continue reads each file in this folder. Its YAML files are reported but not read.
 void add_continue(const std::string &folder, std::vector<Candidate> *out) {
   std::vector<std::string> files;
   std::error_code error;
@@ -82,7 +82,7 @@ std::vector<Candidate> candidates(const std::string &home, const std::string &cw
   return out;
 }
 
-// The command line as a process list shows it, or the address.
+// Returns the command line as shown in a process list, or the URL.
 std::string command_of(const Node &server) {
   std::vector<std::string> words;
   std::string url;
@@ -142,7 +142,7 @@ bool read_client_file(const std::string &path, Node *out, std::string *error) {
   }
   auto text = read_whole(path, kClientBytes, true);
   if (!text) {
-    // Most users have one or two of these clients.
+    // A missing file is no error: most users have one or two of these clients.
     if (text.error().code != BH_E_NOT_FOUND) *error = text.error().text;
     return false;
   }
@@ -170,7 +170,7 @@ std::vector<FoundConfig> find_client_configs(const std::string &home, const std:
                                              bool folder) {
   std::vector<FoundConfig> out;
   for (const profiles::Candidate &candidate : profiles::candidates(home, cwd, folder)) {
-    // If `cwd` is the home folder, both sets have the same files.
+    // If `cwd` is the home folder, both searches find the same files.
     bool seen = false;
     for (const FoundConfig &found : out) seen = seen || found.file == candidate.file;
     if (!seen) profiles::search(candidate, cwd, &out);

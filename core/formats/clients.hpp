@@ -9,10 +9,10 @@
 namespace bulkhead::profiles {
 
 // Reads and parses a client's file. It may be larger than a profile and have duplicate names (the
-// last one counts, as for the clients). On failure *error has the reason.
+// last one applies, as in the clients). On failure, *error has the reason.
 bool read_client_file(const std::string &path, Node *out, std::string *error);
 
-// The table at these keys, or null.
+// Returns the table at these keys, or null.
 const Node *section_of(const Node &root, const std::vector<std::string> &section);
 
 }  // namespace bulkhead::profiles

@@ -1,5 +1,5 @@
-// Detected layers: servers in the settings of other programs, as the lowest layers of a profile.
-// Internal to the rooms of profiles.
+// Detected layers: servers from the settings of other programs, which are the lowest layers of a
+// profile. Internal to the profile libraries.
 #pragma once
 
 #include <string>
@@ -10,12 +10,12 @@
 
 namespace bulkhead::profiles {
 
-// Reads only the servers of such a file. False, with a note: not readable.
+// Reads only the servers of such a file. If it is not readable, adds a note and returns false.
 bool read_detected(const ProfileLayer &layer, std::uint16_t index, Node *out,
                    Diagnostics &diagnostics);
 
-// Drops, with notes, servers that start this gateway or connect to one of its own addresses
-// (`listens`), and servers with the name of a tools plugin.
+// Drops servers that start this gateway or connect to one of its own addresses (`listens`), and
+// servers with the name of a tools plugin. Adds a note for each.
 void screen_detected(Node &tree, const Node &below, const std::vector<std::string> &listens,
                      Diagnostics &diagnostics);
 

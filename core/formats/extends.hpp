@@ -1,4 +1,4 @@
-// Inheritance of profiles: extends_profile_id of the format "capsem.profile.v2".
+// Inheritance of profiles: extends_profile_id in the format "capsem.profile.v2".
 #pragma once
 
 #include <expected>
@@ -10,14 +10,15 @@
 
 namespace bulkhead {
 
-inline constexpr std::size_t kProfileChain = 8;  // length of a chain of profiles
+inline constexpr std::size_t kProfileChain = 8;  // the maximum length of a chain of profiles
 
-// Finds the file of a profile by its id; BH_E_NOT_FOUND: no such profile.
+// Finds the file of a profile by its id. Returns BH_E_NOT_FOUND if there is no such profile.
 using FindProfile = std::function<Result<ProfileLayer>(const std::string &id)>;
 
-// The layer after its ancestors, the first ancestor first, as load_profile() expects them: one
-// layer if it extends nothing. An error: an ancestor is missing or has another id, the chain is a
-// cycle, or it has more than kProfileChain profiles.
+// Returns the ancestors of the layer and the layer itself, starting with the most distant ancestor,
+// as load_profile() expects them. If the layer extends nothing, only the layer is returned. Returns
+// an error if an ancestor is missing or has a different id, if the chain is a cycle, or if it has
+// more than kProfileChain profiles.
 //
 // A layer that cannot be parsed is returned alone; load_profile() reports its errors.
 std::expected<std::vector<ProfileLayer>, ProfileError> with_ancestors(ProfileLayer layer,

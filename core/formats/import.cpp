@@ -1,4 +1,4 @@
-// Writes servers of other clients as a TOML profile, without credentials.
+// Writes the servers of other clients as a TOML profile without credentials.
 #include <algorithm>
 #include <map>
 #include <set>
@@ -19,8 +19,8 @@ namespace profiles {
 
 namespace {
 
-// Names of variables for credentials: SERVER_KEY, or KEY if it begins with SERVER_; unique for each
-// pair.
+// Names of variables for credentials: SERVER_KEY, or KEY if it begins with SERVER_. Each pair has a
+// unique name.
 class Variables {
  public:
   std::string name(const std::string &server, const std::string &key) {
@@ -38,15 +38,15 @@ class Variables {
   std::set<std::string> taken_;
 };
 
-// The scheme of an Authorization value with the space after it, or empty.
+// Returns the scheme of an Authorization value with the space that follows it, or an empty view.
 std::string_view auth_scheme(std::string_view value) {
   for (const std::string_view scheme : {"Bearer ", "bearer ", "Basic ", "Token ", "token "})
     if (value.starts_with(scheme)) return scheme;
   return {};
 }
 
-// True if the value consists of references without defaults, after an optional authorization
-// scheme.
+// Returns true if the value consists only of references without defaults, after an optional
+// authorization scheme.
 bool only_references(std::string_view value) {
   value.remove_prefix(auth_scheme(value).size());
   while (value.starts_with("${")) {
@@ -65,18 +65,18 @@ void replace_all(std::string &text, std::string_view from, const std::string &to
   }
 }
 
-// One server as TOML.
+// Writes one server as TOML.
 class ServerWriter {
  public:
   ServerWriter(const FoundConfig &config, const Member &entry, std::string name,
                Variables &variables)
       : config_(config), entry_(entry), name_(std::move(name)), variables_(variables) {}
 
-  // The keys, without the [table] line; comments first.
+  // Writes the keys without the [table] line, after the comments.
   void write() {
     const Node *command = entry_.value.find("command");
     if (config_.client == "Zed" && command != nullptr && command->kind == Kind::table) {
-      // Of old: command = {path, args, env}.
+      // The old format: command = {path, args, env}.
       for (const Member &member : command->members) {
         Member key = member;
         if (key.name == "path") key.name = "command";
@@ -87,7 +87,7 @@ class ServerWriter {
       if (&member.value != command || command->kind != Kind::table) write_key(member);
     if (config_.client == "Gemini CLI" && entry_.value.find("url") != nullptr &&
         entry_.value.find("type") == nullptr)
-      keys_ += "type = \"sse\"\n";  // there, "url" is the old transport
+      keys_ += "type = \"sse\"\n";  // in this client, "url" means the SSE transport
   }
 
   std::string body() const {
@@ -98,7 +98,7 @@ class ServerWriter {
   }
   std::string table() const { return "mcpServers." + toml_key(name_); }
   const std::vector<std::string> &secrets() const { return secrets_; }
-  // Whether the validation must use a URL as the value of variables.
+  // Returns true if the validation must use a URL as the value of variables.
   bool url_is_reference() const { return url_.starts_with("${"); }
 
  private:
@@ -106,7 +106,7 @@ class ServerWriter {
 
   struct KeyWriter {
     std::string_view key;
-    bool (ServerWriter::*write)(const Node &value);  // false: written as it is
+    bool (ServerWriter::*write)(const Node &value);  // false: copied unchanged
   };
 
   void write_key(const Member &member) {
@@ -127,8 +127,8 @@ class ServerWriter {
     write_plain(key, member.value);
   }
 
-  // Codex names variables of its own environment: env_vars is a list of those the server gets,
-  // env_http_headers has them as values of headers.
+  // Codex refers to variables of its own environment: env_vars lists the variables that the server
+  // receives, and env_http_headers has variable names as the values of headers.
   bool write_codex_key(const Member &member) {
     if (member.name == "env_vars" && member.value.kind == Kind::array) {
       for (const Node &item : member.value.items)
@@ -174,7 +174,7 @@ class ServerWriter {
     return true;
   }
 
-  // Some clients always write it, others never: the same server would look like two.
+  // Some clients always write it and others never do, so identical servers would seem to differ.
   bool drop_type(const Node &value) {
     return value.text == "stdio" && entry_.value.find("command") != nullptr;
   }
@@ -209,7 +209,7 @@ class ServerWriter {
       keys_ += std::string(key) + " = " + text + '\n';
   }
 
-  // What VS Code would have put in place of a reference.
+  // Explains how VS Code would have replaced a reference.
   static std::string explained(const Node &value) {
     const auto has = [&](std::string_view name) {
       return value.text.find(name) != std::string::npos ||
@@ -230,7 +230,7 @@ class ServerWriter {
       comment("args hold what looks like a credential; better pass it in env, if the server can");
   }
 
-  // Expands VS Code's variables for folders, if known; of Gemini CLI, $NAME and ${NAME} become
+  // Expands VS Code's variables for folders, if known. For Gemini CLI, $NAME and ${NAME} become
   // references.
   std::string expand_folders(std::string text) const {
     if (config_.client == "Gemini CLI") text = with_references(text);
@@ -267,7 +267,7 @@ class ServerWriter {
   }
   void list(const std::string &name) { secrets_.push_back(name + " from " + config_.file); }
 
-  // "${input:id}" prompts the user; here it becomes a variable.
+  // Replaces "${input:id}", for which the client prompts the user, with a variable.
   std::string without_inputs(std::string text) {
     static constexpr std::string_view kOpen = "${input:";
     for (std::size_t at = text.find(kOpen); at != std::string::npos; at = text.find(kOpen, at)) {
@@ -281,14 +281,14 @@ class ServerWriter {
     return text;
   }
 
-  // A value of env or headers without its credential.
+  // Returns a value of env or headers without its credential.
   std::string clean(const std::string &key, const std::string &original) {
     std::string text = without_inputs(expand_folders(original));
     const bool secret = credential_name(key) || credential_value(text);
     if (!secret || text.empty() || only_references(text)) return text;
     const std::string scheme(auth_scheme(text));
     const std::string_view rest = std::string_view(text).substr(scheme.size());
-    // "${TOKEN:-the token}": the variable has a name already.
+    // In "${TOKEN:-the token}", the variable already has a name.
     const std::size_t fallback = rest.find(":-");
     if (rest.starts_with("${") && fallback != std::string_view::npos &&
         rest.find('}') == rest.size() - 1) {
@@ -323,7 +323,7 @@ class ServerWriter {
     return out;
   }
 
-  // Path or query: each part that masked_url() would mask becomes a variable.
+  // Replaces each part of a path or query that masked_url() would mask with a variable.
   std::string clean_parts(const std::string &text, char separator, const std::string &what) {
     std::string out;
     std::size_t from = 0;
@@ -352,7 +352,7 @@ class ServerWriter {
   std::vector<std::string> secrets_;
 };
 
-// A name that is valid with the default naming.
+// Returns a name that is valid with the default naming.
 std::string loadable_name(const std::string &name) {
   std::string out;
   for (const char c : name) {
@@ -488,7 +488,7 @@ class Importer {
   std::string out_, from_;
   std::vector<ImportedServer> servers_;
   Variables variables_;
-  std::map<std::string, std::string> bodies_;  // by name, to find servers of two clients
+  std::map<std::string, std::string> bodies_;  // by name, to detect the same server in two clients
   std::vector<std::string> secret_lines_;
 };
 

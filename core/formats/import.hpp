@@ -1,4 +1,4 @@
-// Importing the servers that other MCP clients have configured, for `bulkhead import`.
+// Importing servers that are configured in other MCP clients, for `bulkhead import`.
 #pragma once
 
 #include <string>
@@ -10,18 +10,18 @@ struct FoundConfig {
   std::string client;  // "Claude Code", "VS Code", "Codex" ...
   std::string file;
   std::vector<std::string> section;  // the keys that lead to the table: {"mcp", "servers"}
-  std::vector<std::string> servers;  // names found
-  std::string error;                 // not readable, not JSON ...
-  // The command line or the address of each server; credentials are masked.
+  std::vector<std::string> servers;  // the names found
+  std::string error;                 // not readable, not JSON, or another reason
+  // The command line or URL of each server, with credentials masked.
   std::vector<std::string> commands = {};
-  // Claude Code stores servers for each project folder too: the folder, if it is not `cwd`. These
-  // are found to be shown; import_profile() ignores them.
+  // The project folder of these servers, if it is not `cwd`: Claude Code also stores servers for
+  // each project. Such servers are only shown; import_profile() ignores them.
   std::string other_project = {};
 };
 
-// Searches the files of the clients: the user's first, then, with `folder`, those of the folder
-// `cwd`, which may have come with a repository. Files that do not exist or configure nothing are
-// ignored; only regular files are read.
+// Searches the files of the clients: first the user's files, then (if `folder` is set) the files in
+// the folder `cwd`, which may come from a repository. Files that do not exist or configure nothing
+// are ignored. Only regular files are read.
 std::vector<FoundConfig> find_client_configs(const std::string &home, const std::string &cwd,
                                              bool folder);
 

@@ -1,4 +1,4 @@
-// Servers of other clients: found, taken over without their credentials, and loadable again.
+// Servers of other clients are found, imported without their credentials, and loadable.
 #include <stdlib.h>
 
 #include <catch2/catch.hpp>
@@ -14,7 +14,7 @@ namespace fs = std::filesystem;
 
 namespace {
 
-// A home folder and a project folder in it, gone at the end.
+// A home folder with a project folder in it, removed at the end.
 struct Folders {
   Folders() {
     char path[] = "/tmp/bulkhead-import-XXXXXX";
@@ -83,7 +83,7 @@ TEST_CASE(
   CHECK(mine[0].servers == std::vector<std::string>{"mine", "far"});
   CHECK(mine[0].commands == std::vector<std::string>{"npx -y --token ***", "https://***@h/"});
   CHECK(find_client_configs(f.home, f.cwd, true).size() == 5);
-  // Nothing that would never end.
+  // A file that never ends is not read.
   fs::remove(f.home + "/.cursor/mcp.json");
   fs::create_symlink("/dev/zero", f.home + "/.cursor/mcp.json");
   CHECK(has(find_client_configs(f.home, f.cwd, false).at(0).error, "not a regular file"));

@@ -12,8 +12,8 @@ namespace bulkhead::profiles {
 
 namespace {
 
-// Files that belong to a client. In these files, the words below have another meaning (Gemini CLI
-// has "tools", "telemetry" and "security", for example).
+// Files that belong to a client. In these files, the words below have a different meaning (for
+// example, Gemini CLI has "tools", "telemetry" and "security").
 constexpr std::string_view kClientFiles[] = {"settings.json", ".claude.json",
                                              "claude_desktop_config.json"};
 constexpr std::string_view kClientWords[] = {"tools",   "telemetry", "security", "schema",
@@ -69,7 +69,7 @@ class Canonical {
   }
 
  private:
-  // A key at the top of a layer that is translated. `above`: the path before its name.
+  // A top-level key of a layer that is translated. `above` is the path before its name.
   struct Spelling {
     std::string_view name;
     void (Canonical::*read)(Member &&member, const std::string &above);
@@ -97,7 +97,7 @@ class Canonical {
     }
   }
 
-  // VS Code's settings: "mcp": { "servers": {...}, "inputs": [...] }.
+  // The format of VS Code's settings: "mcp": { "servers": {...}, "inputs": [...] }.
   void unwrap(Member &&wrapper, const std::string &) {
     static constexpr std::string_view kKnown[] = {"servers", "mcpServers", "inputs"};
     if (!diagnostics_.is_table(wrapper.value, "mcp")) return;
@@ -113,8 +113,9 @@ class Canonical {
     }
   }
 
-  // A JSON file with servers may belong to another program and have more keys. A key that resembles
-  // a section is reported as a typing error, unless the file is known to belong to a client.
+  // A JSON file with servers may belong to another program and have additional keys. A key that
+  // resembles a section is reported as a typing error, unless the file is known to belong to a
+  // client.
   void leave_out_foreign(Node &out) {
     std::erase_if(out.members, [this](const Member &member) {
       const bool ours = in(section_names(), member.name);
@@ -135,7 +136,7 @@ class Canonical {
     }
   }
 
-  // Prompts of an editor. References to them are rejected at their places.
+  // Drops the prompts of an editor. References to them are rejected where they occur.
   void drop_inputs(Member &&inputs, const std::string &) {
     if (inputs.value.kind != Kind::array)
       diagnostics_.error(inputs.place, inputs.name, "an array is needed here");
@@ -173,7 +174,7 @@ class Canonical {
   }
 
   Diagnostics &diagnostics_;
-  const bool shared_;  // JSON that another program may share
+  const bool shared_;  // JSON that other programs may also use
   const bool client_;  // a known file of a client
   std::size_t foreign_ = 0;
   Place foreign_place_{};
@@ -183,7 +184,7 @@ class Canonical {
   std::unordered_map<std::string, std::uint32_t> lines_;
 };
 
-// `whole`: true if the second of two tables of the same name replaces the first one completely.
+// `whole` returns true if the second of two tables of the same name replaces the first completely.
 template <class Whole>
 void merge_instances(Node &base, Node &&over, Whole whole) {
   std::unordered_map<std::string, std::size_t> index;

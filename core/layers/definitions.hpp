@@ -15,15 +15,16 @@ inline constexpr std::size_t kGivenServers = 1000;
 struct DefinedServers {
   std::vector<ServerDef> servers;
   struct Refused {
-    std::string name, reason;  // the reason holds no credential
+    std::string name, reason;  // the reason contains no credential
   };
   std::vector<Refused> refused;
 };
 
-// Reads a JSON array of definitions: "name", "source" and the members of a server of mcpServers,
-// values as they are (nothing is expanded). Invalid definitions, and those that server_holds of
-// `profile` forbid, are rejected one by one. An error: not an array of objects, or too large
-// (kProfileBytes, kGivenServers). Naming, limits and types of servers are those of `profile`.
+// Reads a JSON array of definitions: "name", "source" and the members of a server of mcpServers.
+// Values are used as written (nothing is expanded). Invalid definitions, and definitions that
+// server_holds of `profile` forbids, are rejected individually. Returns an error if the text is not
+// an array of objects or is too large (kProfileBytes, kGivenServers). The naming, limits and server
+// types of `profile` apply.
 Result<DefinedServers> read_definitions(std::string_view json, const Profile &profile);
 
 }  // namespace bulkhead

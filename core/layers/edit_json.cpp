@@ -17,7 +17,7 @@ std::size_t line_offset(std::string_view text, std::uint32_t number) {
   return at;
 }
 
-// The position after the string that begins at `i`.
+// Returns the position after the string that begins at `i`.
 std::size_t skip_string(std::string_view text, std::size_t i) {
   for (++i; i < text.size() && text[i] != '"'; ++i) {
     if (text[i] == '\\') ++i;
@@ -25,7 +25,7 @@ std::size_t skip_string(std::string_view text, std::size_t i) {
   return std::min(i + 1, text.size());
 }
 
-// The position after the white space and comments that begin at `i`.
+// Returns the position after the white space and comments that begin at `i`.
 std::size_t skip_space(std::string_view text, std::size_t i) {
   for (;;) {
     i = std::min(text.find_first_not_of(blanks, i), text.size());
@@ -39,7 +39,7 @@ std::size_t skip_space(std::string_view text, std::size_t i) {
   }
 }
 
-// The position after the value that begins at `i`.
+// Returns the position after the value that begins at `i`.
 std::size_t skip_value(std::string_view text, std::size_t i) {
   std::size_t depth = 0;
   while (i < text.size()) {
@@ -55,7 +55,7 @@ std::size_t skip_value(std::string_view text, std::size_t i) {
     }
     if (c == '{' || c == '[') ++depth;
     if (c == '}' || c == ']') {
-      if (depth == 0) return i;  // the end of the enclosing value: a number or a word has ended
+      if (depth == 0) return i;  // end of the enclosing value, after a number or a word
       if (--depth == 0) return i + 1;
     }
     if (depth == 0 && (c == ',' || blanks.find(c) != std::string_view::npos)) return i;
@@ -105,14 +105,15 @@ std::string object_of(const NewServer &server) {
   return out + '}';
 }
 
-// The text between the object's '{' and its first member, if it is a line break and an indent.
+// Returns the text between the object's '{' and its first member if it is a line break and an
+// indent, or an empty view.
 std::string_view indent_of(std::string_view text, std::size_t object) {
   const std::size_t end = std::min(text.find_first_not_of(blanks, object + 1), text.size());
   const std::string_view space = text.substr(object + 1, end - object - 1);
   return space.find('\n') == std::string_view::npos ? std::string_view{} : space;
 }
 
-// Inserts `member` as the first one of the object whose '{' is at `object`.
+// Inserts `member` as the first member of the object whose '{' is at `object`.
 std::string inserted(std::string_view text, std::size_t object, bool empty,
                      const std::string &member) {
   const std::string indent(empty ? std::string_view{} : indent_of(text, object));
@@ -166,7 +167,7 @@ std::optional<std::string> remove_from_json(std::string_view text, const Node &r
   std::size_t end = skip_value(text, json_offset(text, at->value.place));
   const std::size_t next = skip_space(text, end);
   if (next < text.size() && text[next] == ',') {
-    // Up to the next member, or the comment before it.
+    // Erase up to the next member, or to the comment before it.
     end = std::min(text.find_first_not_of(blanks, next + 1), text.size());
   } else if (const std::size_t last = text.substr(0, begin).find_last_not_of(blanks);
              last != std::string_view::npos && text[last] == ',') {

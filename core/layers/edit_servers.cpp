@@ -25,7 +25,7 @@ Result<Node> read_profile(const ProfileLayer &file) {
   Diagnostics diagnostics(layers);
   Node root;
   if (file.text.find_first_not_of(" \t\r\n") == std::string::npos) {
-    root.kind = Kind::table;  // an empty file: TOML
+    root.kind = Kind::table;  // an empty file is TOML
     return root;
   }
   if (parse_layer(layers.front(), 0, {}, &root, diagnostics)) return root;
@@ -61,7 +61,7 @@ std::string json_without(Node root, std::string_view name) {
   return out;
 }
 
-// Verifies that `text` differs from `file` in this server only.
+// Verifies that `text` differs from `file` only in this server.
 Result<std::string> checked(const ProfileLayer &file, const Node &before, std::string_view name,
                             std::optional<std::string> text, bool has_it) {
   if (text) {
@@ -97,7 +97,7 @@ std::optional<std::string> with_disabled(const ProfileLayer &file, const Node &r
                        : disable_in_toml(file.text, root, name);
 }
 
-// The server as JSON, except whether it is enabled.
+// Returns the server as JSON, except whether it is enabled.
 std::string json_of_rest(Node server) {
   std::erase_if(server.members, [](const Member &member) {
     return member.name == "disabled" || member.name == "enabled";

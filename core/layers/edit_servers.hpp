@@ -1,5 +1,5 @@
-// Editing the servers of a profile's file as text: comments, order and everything else stay the
-// same, byte for byte. Thread: any.
+// Editing the servers in the text of a profile's file. Comments, order and all other text stay the
+// same, byte for byte. Thread-safe.
 #pragma once
 
 #include <string>
@@ -22,13 +22,13 @@ struct NewServer {
   std::vector<std::pair<std::string, std::string>> headers;
 };
 
-// The names of this file's servers, in its order. BH_E_INVALID: neither TOML nor JSON; the error
-// text has the place.
+// Returns the names of the file's servers in order. Returns BH_E_INVALID if the text is neither
+// TOML nor JSON; the error text has the location.
 Result<std::vector<std::string>> servers_of_file(const ProfileLayer &file);
 
-// The file's text with the server, in its format. load_profile() validates the server. BH_E_DENIED:
-// the name exists. BH_E_INVALID: see above. BH_E_UNSUPPORTED: the syntax of the file cannot be
-// edited automatically.
+// Returns the file's text with the server added, in the file's format. load_profile() validates the
+// server. Returns BH_E_DENIED if the name exists, BH_E_INVALID as above, and BH_E_UNSUPPORTED if
+// the syntax of the file cannot be edited automatically.
 Result<std::string> file_with_server(const ProfileLayer &file, const NewServer &server);
 
 // The file's text with the server that `toml` defines as tables [mcpServers.NAME], in its format;
@@ -40,8 +40,8 @@ Result<std::string> file_with_tables(const ProfileLayer &file, std::string_view 
 // BH_E_UNSUPPORTED: see above.
 Result<std::string> file_without_server(const ProfileLayer &file, std::string_view name);
 
-// The file's text with the server disabled, or enabled. Unchanged if it is so already.
-// BH_E_NOT_FOUND: no server of this name. BH_E_INVALID and BH_E_UNSUPPORTED: see above.
+// Returns the file's text with the server disabled or enabled. The text is unchanged if the server
+// already has this state. Errors are the same as for file_without_server().
 Result<std::string> file_with_disabled(const ProfileLayer &file, std::string_view name,
                                        bool disabled);
 

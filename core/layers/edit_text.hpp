@@ -11,10 +11,10 @@
 
 namespace bulkhead::profiles {
 
-// The table of servers, in any of its spellings; null: none.
+// Returns the table of servers, in any of its spellings, or null if there is none.
 const Member *servers_section(const Node &root);
 
-// `root`: the parsed text.
+// `root` is the parsed text.
 std::string add_to_toml(std::string_view text, const Node &root, const NewServer &server);
 std::optional<std::string> add_to_json(std::string_view text, const Node &root,
                                        const NewServer &server);
@@ -28,14 +28,13 @@ std::optional<std::string> remove_from_toml(std::string_view text, const Node &r
 std::optional<std::string> remove_from_json(std::string_view text, const Node &root,
                                             std::string_view name);
 
-// `disabled = true` as the first key of this server, which has no such key.
+// Insert `disabled = true` as the first key of this server, which must not have such a key.
 std::optional<std::string> disable_in_toml(std::string_view text, const Node &root,
                                            std::string_view name);
 std::optional<std::string> disable_in_json(std::string_view text, const Node &root,
                                            std::string_view name);
 
-// The byte at a place of a JSON text, whose columns are bytes, or of a TOML text, whose columns are
-// characters.
+// Return the byte offset of a location. Columns count bytes in JSON and characters in TOML.
 std::size_t json_offset(std::string_view text, const Place &place);
 std::size_t toml_offset(std::string_view text, const Place &place);
 

@@ -8,11 +8,11 @@
 namespace bulkhead::profiles {
 namespace {
 
-// The positions of table headers: lines that begin with '[' outside of strings and values.
+// Returns the positions of table headers: lines that begin with '[' outside of strings and values.
 std::vector<std::size_t> header_lines(std::string_view text) {
   std::vector<std::size_t> out;
   std::size_t line = 0, depth = 0;
-  bool fresh = true;  // only white space since the beginning of the line
+  bool fresh = true;  // only white space since the start of the line
   for (std::size_t i = 0; i < text.size();) {
     const char c = text[i];
     if (c == '"' || c == '\'') {
@@ -38,7 +38,7 @@ std::string_view line_at(std::string_view text, std::size_t at) {
   return text.substr(at, std::min(text.find('\n', at), text.size() - 1) + 1 - at);
 }
 
-// The keys of a line that begins a table: {"mcpServers", "x", "env"}.
+// Returns the keys of a table header: {"mcpServers", "x", "env"}.
 std::vector<std::string> keys_of(std::string_view header) {
   const std::vector<ProfileLayer> layers{{"file", "header.toml", std::string(header)}};
   Diagnostics diagnostics(layers);
@@ -61,12 +61,13 @@ bool is_blank(std::string_view line) {
   return line.find_first_not_of(" \t\r\n") == std::string_view::npos;
 }
 
-// The beginning of the previous line.
+// Returns the start of the previous line.
 std::size_t line_before(std::string_view text, std::size_t at) {
   return at < 2 ? 0 : text.rfind('\n', at - 2) + 1;
 }
 
-// The end of a table's lines: comments and blank lines before the next table belong to that table.
+// Returns the end of a table's lines. Comments and blank lines before the next table belong to that
+// table.
 std::size_t end_of_table(std::string_view text, std::size_t from, std::size_t next) {
   while (next > from) {
     const std::size_t before = line_before(text, next);
@@ -80,7 +81,7 @@ struct Lines {
   std::size_t begin, end;
 };
 
-// The ranges of this server's tables; adjacent ranges are joined.
+// Returns the ranges of this server's tables. Adjacent ranges are joined.
 std::vector<Lines> tables_of(std::string_view text, std::string_view section,
                              std::string_view name) {
   std::vector<std::size_t> headers = header_lines(text);

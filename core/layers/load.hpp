@@ -1,4 +1,4 @@
-// Loading a profile: layers of text in, one Profile or all errors out.
+// Loading a profile: from layers of text to one Profile, or to a list of all errors.
 #pragma once
 
 #include <variant>
@@ -9,8 +9,8 @@
 
 namespace bulkhead {
 
-// The whole profile, or all of its errors (at most kProfileErrors). `holds`, if given, receives
-// the parts of the profile that its layers protect from later changes.
+// Returns the whole profile, or all of its errors (at most kProfileErrors). If `holds` is given, it
+// receives the parts of the profile that its layers protect from later changes.
 std::variant<Profile, std::vector<ProfileError>> load_profile(
     const std::vector<ProfileLayer> &layers, const ProfileEnvironment &environment,
     std::vector<ProfileHold> *holds = nullptr);

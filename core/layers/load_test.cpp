@@ -1,4 +1,4 @@
-// What a good profile becomes: sections, layers, the shapes of other programs, origins and masks.
+// Valid profiles: sections, layers, formats of other programs, origins and masks.
 #include "layers/load.hpp"
 
 #include <catch2/catch.hpp>
@@ -455,7 +455,7 @@ TEST_CASE("a sandbox that cannot be, or has no process, is refused") {
   CHECK(wrong(R"("command":"c","memory_bytes":1)") == "mcpServers.a.memory_bytes");
   CHECK(wrong(R"("command":"c","cache_bytes":1)") == "mcpServers.a.cache_bytes");
   CHECK(wrong(R"("command":"c","sandbox":"off","cache_bytes":0)") == "mcpServers.a.cache_bytes");
-  // What VS Code has under this name is left out with a note.
+  // VS Code's table of this name is dropped with a note.
   const Profile p = good(
       {{"file", "p.json", R"({"mcpServers":{"a":{"command":"c","sandbox":{"network":{}}}}})"}});
   CHECK(p.servers.at(0).sandbox == SandboxRules{});

@@ -1,4 +1,4 @@
-// Shared by the tests of the rooms of profiles.
+// Shared by the tests of the profile libraries.
 #pragma once
 
 #include <catch2/catch.hpp>
@@ -10,7 +10,7 @@
 
 namespace bulkhead::test {
 
-// Every variable is set to "v-NAME", except those whose name begins with "unset".
+// Sets every variable to "v-NAME", except variables whose name begins with "unset".
 inline ProfileEnvironment environment(const std::map<std::string, std::string> &values = {}) {
   ProfileEnvironment out;
   out.home = "/home/u";

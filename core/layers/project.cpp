@@ -34,11 +34,11 @@ void append_table(std::string &out, const Node &table) {
   out += '}';
 }
 
-// Recursion is bounded by kProfileDepth.
+// kProfileDepth limits the recursion.
 void append_canonical(std::string &out, const Node &node) {
   switch (node.kind) {
     case Kind::null:
-    case Kind::date:  // of TOML; no key of a server may hold one
+    case Kind::date:  // TOML only; no key of a server may have one
       out += "null";
       break;
     case Kind::boolean:
@@ -64,7 +64,7 @@ void append_canonical(std::string &out, const Node &node) {
   }
 }
 
-// A string, or the JSON of another value.
+// Returns a string as is, and other values as JSON.
 std::string text_of(const Node &node) {
   if (node.kind == Kind::string) return node.text;
   std::string out;
@@ -72,7 +72,7 @@ std::string text_of(const Node &node) {
   return out;
 }
 
-// A copy for display: strings that look like credentials, or have such a name, are masked.
+// Returns a copy for display. Strings that look like credentials, or whose name does, are masked.
 Node without_credentials(Node node, bool masked) {
   if (node.kind == Kind::string && (masked || credential_value(node.text))) node.text = kMask;
   for (Node &item : node.items) item = without_credentials(std::move(item), masked);
@@ -105,7 +105,7 @@ class EntryReader {
  private:
   struct KeyReader {
     std::string_view key;
-    bool (EntryReader::*read)(const Node &value);  // false: shown among the other keys
+    bool (EntryReader::*read)(const Node &value);  // false: shown with the other keys
   };
 
   void read_key(const Member &member) {
@@ -164,7 +164,7 @@ class EntryReader {
     return false;
   }
 
-  // Every other key, and keys whose value has the wrong type.
+  // Adds every other key, and keys whose value has the wrong type.
   void add_other(const Member &member, std::string_view key) {
     // The keys of the sandbox and the name of a variable are never masked.
     const bool plain = key.starts_with("sandbox");
@@ -184,7 +184,7 @@ class EntryReader {
     return true;
   }
 
-  // Every "${...}", whatever its form, including those that expand() rejects.
+  // Adds every "${...}" of any form, including forms that expand() rejects.
   void add_references(std::string_view text) {
     for (std::size_t open; (open = text.find("${")) != std::string_view::npos;) {
       text.remove_prefix(open + 2);

@@ -1,4 +1,4 @@
-// The subject of an approval, shared by its display and its check. Internal to core/layers.
+// The subject of an approval, for both display and verification. Internal to core/layers.
 #pragma once
 
 #include <string>
@@ -7,11 +7,11 @@
 
 namespace bulkhead::profiles {
 
-// ProjectEntry::serialisation of one member of mcpServers.
+// Returns ProjectEntry::serialisation of one member of mcpServers.
 std::string project_serialisation(const Member &entry, const std::string &file);
 
-// The working directory of a server: its cwd relative to the folder of the file. `cwd`: the string
-// node, or null if the definition has none.
+// Returns the working directory of a server: its cwd relative to the folder of the file. `cwd` is
+// the string node, or null if the definition has none.
 std::string project_cwd(const Node *cwd, const std::string &file);
 
 }  // namespace bulkhead::profiles

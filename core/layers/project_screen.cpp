@@ -20,7 +20,8 @@ const Member *member_of(const Node *table, std::string_view name) {
   return nullptr;
 }
 
-// Such a file may configure clients to start this gateway, which would start itself recursively.
+// A project file may configure clients to start this gateway, which would then start itself
+// recursively.
 bool starts_this_gateway(const Node &server) {
   for (const Member &member : server.members) {
     if (server_key(member.name) != "command" || member.value.kind != Kind::string) continue;
@@ -65,8 +66,8 @@ class Screen {
       for (Member &entry : section.value.members) {
         if (!may_add(entry)) continue;
         const bool used = approved(entry);
-        // Each server costs memory and lines of every list; approved servers have a limit of their
-        // own.
+        // Each server costs memory and a line in every list. Approved servers have a separate
+        // limit.
         if ((used ? servers.value.members.size() : unapproved->size()) >= kProjectServers) {
           ++over;
           continue;
@@ -122,7 +123,7 @@ class Screen {
   Diagnostics &diagnostics_;
 };
 
-// The text as one word of a shell.
+// Quotes the text as one word of a shell command.
 std::string shell_word(std::string_view text) {
   const auto plain = [](char c) {
     return bh::is_letter_or_digit(c) ||

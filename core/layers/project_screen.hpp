@@ -15,14 +15,14 @@ struct Unapproved {
   Member entry;
 };
 
-// Keeps only mcpServers of a canonical project layer, and of these the approved servers whose name
-// no lower layer has. `below`: the merged lower layers. Servers without approval go to *unapproved;
-// all other dropped members are noted.
+// Keeps only mcpServers of a canonical project layer, and in it only approved servers whose name is
+// in no lower layer. `below` is the merged lower layers. Servers without approval are moved to
+// *unapproved; a note lists all other dropped members.
 Node screen_project(Node &&root, const ProfileLayer &layer, const Node &below,
                     std::vector<Unapproved> *unapproved, Diagnostics &diagnostics);
 
-// Adds the servers without approval to the profile: disabled, with the command that approves them,
-// and without their definition.
+// Adds the servers without approval to the profile. They are disabled, show the command that
+// approves them, and have no definition.
 void add_unapproved(const std::vector<Unapproved> &unapproved, Context &context);
 
 }  // namespace bulkhead::profiles

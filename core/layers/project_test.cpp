@@ -1,4 +1,4 @@
-// Project files: what an approval is for, and that nothing else of them is used.
+// Project files: an approval covers one definition, and nothing else in the file is used.
 #include "layers/project.hpp"
 
 #include <catch2/catch.hpp>
@@ -106,7 +106,7 @@ TEST_CASE("F08 every change ends the approval, but for order, white space and fo
                           "args": ["w.js", "--fast"], "command": "node",)")) == was);
   CHECK(digest(R"({"inputs": [], "servers": {"weather": {"command": "node", "timeout": 60000,
                    "args": ["w.js", "--fast"], "env": {"KEY": "${WEATHER_KEY}"}}}})") == was);
-  // The place belongs to it, whatever the format is.
+  // The path is part of the digest; the format is not.
   CHECK(digest("[mcpServers.weather]\ncommand = 'node'\nargs = [\n'w.js', '--fast']\n"
                "timeout = 60_000\nenv.KEY = '${WEATHER_KEY}'\n",
                "/repo/project") == digest(kWeather, "/repo/project"));
@@ -142,7 +142,7 @@ TEST_CASE("a project's servers start in its folder, wherever the gateway was sta
   const auto cwd = [](const std::string &value) {
     const std::string text = R"({"servers": {"a": {"command": "x", "cwd": ")" + value + "\"}}}";
     const Profile profile = good({project(text, {digest(text)})});
-    CHECK(entries(text)[0].cwd == profile.servers.at(0).cwd);  // what is shown is what is used
+    CHECK(entries(text)[0].cwd == profile.servers.at(0).cwd);  // the displayed folder is used
     return profile.servers.at(0).cwd;
   };
   CHECK(cwd("sub/folder") == "/repo/sub/folder");

@@ -33,7 +33,7 @@ bool LayerStack::merge() {
     if (layers_[i].detected) read_detected_layer(i);
     if (read_[i].readable) add(i);
   }
-  // The rest of an invalid file would only produce consequential errors.
+  // In the remainder of an invalid file, only consequential errors would be found.
   if (diagnostics_.failed()) return false;
   keep_corp_dirs();
   corp_.apply(root, &rules);
@@ -45,18 +45,18 @@ void LayerStack::report(Profile *profile, std::vector<ProfileHold> *holds) const
   corp_.report(profile, &all);
   for (const ProfileHold &hold : all)
     if (hold.path.front() == "mcpServers") profile->server_holds.push_back(hold);
-  // The lock binds files and not a program that controls the gateway, so it is not in server_holds.
+  // The lock binds files but not a program that controls the gateway, so it is not in server_holds.
   if (!servers_locked_.empty()) all.push_back({{"mcpServers"}, false, servers_locked_});
   if (holds != nullptr) holds->insert(holds->end(), all.begin(), all.end());
 }
 
-// A layer that no person writes: its errors must not stop the gateway.
+// Errors in a layer that no person writes must not stop the gateway.
 bool LayerStack::is_tolerant(std::size_t index) const {
   const ProfileLayer &layer = layers_[index];
   return layer.lenient || layer.project || layer.detected;
 }
 
-// Files of other programs are not even parsed if they are not used.
+// Files of other programs that are not used are not even parsed.
 void LayerStack::read_detected_layer(std::size_t index) {
   if (!detects_ || !servers_locked_.empty()) return;
   Layer &layer = read_[index];
@@ -88,15 +88,15 @@ void LayerStack::read_all() {
       base = std::move(tree);
       continue;
     }
-    // Definitions of a project are compared with the approved ones as written, so they stay
-    // unchanged.
+    // A project's definitions are compared with the approved definitions as written, so they are
+    // not translated.
     if (!layers_[i].project) translate_capsem_keys(tree, layer.v2, !is_tolerant(i), diagnostics_);
     layer.tree = std::move(tree);
     layer.readable = true;
   }
 }
 
-// Keys that control how other layers are used are read before these layers.
+// Keys that control how other layers are used are read before those layers.
 void LayerStack::read_switches() {
   for (std::size_t i = 0; i < layers_.size(); ++i) {
     if (!read_[i].readable || is_tolerant(i)) continue;
@@ -130,7 +130,7 @@ bool LayerStack::above_corp(std::size_t index) const {
   return corp_at_.has_value() && index > *corp_at_;
 }
 
-// Plugins are searched in the folders of the corporation first.
+// Plugins are searched for in the corporation's folders first.
 void LayerStack::keep_corp_dirs() {
   for (Member &member : root.members) {
     if (member.name != kPluginDirs || member.value.kind != Kind::array) continue;

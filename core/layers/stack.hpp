@@ -1,5 +1,5 @@
-// The layers of a load: parsing, checks against each other, merge into one tree. Internal to
-// core/layers.
+// The layers of a load: they are parsed, checked against each other and merged into one tree.
+// Internal to core/layers.
 #pragma once
 
 #include <optional>
@@ -20,19 +20,19 @@ class LayerStack {
   LayerStack(const std::vector<ProfileLayer> &layers, Diagnostics &diagnostics)
       : layers_(layers), diagnostics_(diagnostics), corp_(diagnostics), read_(layers.size()) {}
 
-  // False: errors were reported.
+  // Returns false if errors were reported.
   bool merge();
 
   Node root{Kind::table, {}};
   std::vector<RuleLayer> rules;
   std::vector<Unapproved> unapproved;
 
-  // After merge(): the effect of directives, and the holds of the layers.
+  // Reports the effect of directives and the holds of the layers. Called after merge().
   void report(Profile *profile, std::vector<ProfileHold> *holds) const;
 
  private:
   struct Layer {
-    bool readable = false;  // false: not readable, or part of the next one
+    bool readable = false;  // false: not readable, or part of the next layer
     bool v2 = false;
     Node tree;  // canonical
   };
@@ -51,11 +51,11 @@ class LayerStack {
   Diagnostics &diagnostics_;
   CorpLayer corp_;
   std::optional<std::size_t> corp_at_;  // index of the corp layer, once read
-  std::vector<Node> corp_dirs_;         // its plugin_dirs
+  std::vector<Node> corp_dirs_;         // plugin_dirs of the corp layer
   std::vector<Layer> read_;
   std::vector<std::string> listen_addresses_;  // of the transports of all layers
   bool detects_ = false;
-  std::string servers_locked_;  // why servers cannot be added; empty: they can
+  std::string servers_locked_;  // why servers cannot be added; empty if they can
 };
 
 }  // namespace bulkhead::profiles

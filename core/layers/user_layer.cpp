@@ -40,7 +40,7 @@ Node &servers_of(Node &root) {
   return made.value;
 }
 
-// One line for each section, and for each server.
+// Writes one line for each section and each server.
 std::string written(const Node &root) {
   std::string out = "{";
   for (std::size_t i = 0; i < root.members.size(); ++i) {
@@ -139,7 +139,7 @@ Result<std::string> without_server(const ProfileLayer &layer, std::string_view n
 namespace profiles {
 namespace {
 
-// Further keys of a server, by their names in the profile.
+// Adds other keys of a server, with their names in the profile.
 void add_process(JsonObject &object, const ServerDef &def, std::string *out) {
   const SandboxRules usual;
   const SandboxRules &box = def.sandbox;

@@ -1,6 +1,6 @@
 // The user layer: a JSON layer that a program writes, one server at a time.
 //
-// Thread: any. No file is accessed.
+// Thread-safe. Does not access files.
 #pragma once
 
 #include <string>
@@ -12,16 +12,17 @@
 
 namespace bulkhead {
 
-// The layer's text with one more server. load_profile() validates the server, with all layers.
-// BH_E_INVALID: the entry is damaged; BH_E_DENIED: the name exists; other errors: the layer cannot
-// be read.
+// Returns the layer's text with one more server. load_profile() validates the server together with
+// all layers. Returns BH_E_INVALID if the entry is damaged, BH_E_DENIED if the name exists, and
+// another error if the layer cannot be read.
 Result<std::string> with_server(const ProfileLayer &layer, const ServerEntry &entry);
 
-// The layer's text without that server. BH_E_NOT_FOUND: no server of this name.
+// Returns the layer's text without the server. Returns BH_E_NOT_FOUND if there is no server of this
+// name.
 Result<std::string> without_server(const ProfileLayer &layer, std::string_view name);
 
-// A definition for display, as one JSON object: values of env and headers, and values of url and
-// args that look like credentials, are "***".
+// Returns a definition for display as one JSON object. Values of env and headers, and values in url
+// and args that look like credentials, are "***".
 std::string masked_json(const ServerDef &def);
 
 }  // namespace bulkhead

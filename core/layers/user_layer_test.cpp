@@ -43,7 +43,7 @@ TEST_CASE("servers are added to and taken from the user layer, and the rest of i
   text = without_server(layer(*text), "a");
   REQUIRE(text.has_value());
   CHECK(loaded(*text).servers.at(0).name == "b");
-  // What a person has written beside it, in another spelling of the section.
+  // Text that a person has written in the file, with another spelling of the section, is kept.
   text = added(R"({"servers":{"m":{"command":"x"}},"naming":{"separator":":"}})",
                R"({"id":"n","command":"y"})");
   REQUIRE(text.has_value());
@@ -95,7 +95,7 @@ TEST_CASE("an entry that another process has damaged is refused") {
   CHECK(refused([](Values &values) { values.at(2).size = 1; }));
   CHECK(refused([](Values &values) { values.at(3).text = "1],\"command\":[1"; }));
   CHECK(refused([](Values &values) { values.resize(ServerEntry::max_values + 1, values.back()); }));
-  CHECK(refused([](Values &values) {  // tables in tables, without an end
+  CHECK(refused([](Values &values) {  // tables nested without end
     values.assign(1'000, values.front());
     for (ServerEntry::Value &value : values) value.size = 1;
   }));

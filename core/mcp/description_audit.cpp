@@ -12,8 +12,8 @@ namespace {
 
 struct Pattern {
   std::string_view id;
-  // Alternatives, separated by '|'. An alternative that begins with a letter matches at the start
-  // of a word only.
+  // Alternatives, separated by '|'. An alternative that begins with a letter matches only at the
+  // start of a word.
   std::string_view texts;
 };
 
@@ -83,7 +83,7 @@ class Audit {
       if (holds_any(plain_, kPatterns[i].texts)) found_ |= std::uint32_t{1} << i;
   }
 
-  // Visits every string of a JSON value. `depth`: the number of further levels.
+  // Visits every string in a JSON value. `depth` is the number of levels that may follow.
   void value(std::string_view json, unsigned depth) {
     if (json.empty() || depth == 0) return;
     Inside inside{this, depth - 1};
@@ -121,8 +121,8 @@ class Audit {
     unsigned depth;
   };
 
-  // Adds a character to the text that patterns are matched against: lower case, one space for white
-  // space.
+  // Appends a character to the text that patterns are matched against: lower case, with white space
+  // reduced to one space.
   void append(char32_t c, std::string_view bytes) {
     if (blank(c)) {
       if (!plain_.ends_with(' ')) plain_ += ' ';

@@ -1,5 +1,5 @@
-// Removes members that must not be forwarded, and collects the members of params that Scan does not
-// name.
+// Removes members that must not be forwarded, and collects the members of params that are not in
+// Scan.
 #include <string>
 
 #include "bulkhead/cpp/json_writer.hpp"
@@ -10,8 +10,8 @@
 namespace bulkhead::mcp {
 namespace {
 
-// The members of a validated object for which `keep` is true, unchanged except for surrounding
-// space.
+// Returns an object with the members of a validated object for which `keep` is true, unchanged
+// except for surrounding space.
 template <class F>
 std::string filtered(std::string_view object, F keep) {
   struct Rest {

@@ -1,5 +1,5 @@
-// for_each_element(), for_each_item() and for_each_member() of scan.hpp with any callable. It
-// returns false to stop, or nothing. No allocation; like those of scan.hpp, it must not throw.
+// for_each_element(), for_each_item() and for_each_member() of scan.hpp for any callable. The
+// callable returns false to stop, or returns void. It must not throw. No allocation.
 #pragma once
 
 #include <string_view>

@@ -30,7 +30,7 @@ const char *value_end(const char *p, const char *end, std::uint32_t depth, Fault
       p = scalar_end(p, end, fault);
       if (p == nullptr) return nullptr;
     }
-    // After a value: closes the levels that end here, then continues with the next value.
+    // After a value, closes the levels that end here and then continues with the next value.
     for (;;) {
       if (open == 0) return p;
       bool more = false;

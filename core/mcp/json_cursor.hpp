@@ -9,7 +9,7 @@
 
 namespace bulkhead::mcp::json {
 
-// The maximum depth regardless of limits: one bit per level is stored on the stack.
+// The maximum depth regardless of other limits: one bit per level is stored on the stack.
 inline constexpr std::uint32_t deepest = 1024;
 
 inline constexpr char too_deep[] = "nested too deeply";  // also compared by address
@@ -63,7 +63,7 @@ inline const char *number_end(const char *p, const char *end, Fault *fault) noex
   return p;
 }
 
-// True if the word of four bytes is at p. The caller has checked that four bytes exist.
+// Returns true if the four-byte word is at p. The caller has checked that four bytes exist.
 inline bool is_word(const char *p, const char (&word)[5]) noexcept {
   return std::memcmp(p, word, 4) == 0;
 }
@@ -78,7 +78,8 @@ inline const char *scalar_end(const char *p, const char *end, Fault *fault) noex
   return fail_at(fault, "invalid JSON value", p, end);
 }
 
-// Parses a member's name, its colon and the space around them. *inside: the name without quotes.
+// Parses a member name, its colon and the space around them. Sets *inside to the name without
+// quotes.
 inline const char *key_end(const char *p, const char *end, std::string_view *inside,
                            Fault *fault) noexcept {
   if (p == end || *p != '"') return fail_at(fault, "a member name is expected", p, end);
@@ -91,8 +92,8 @@ inline const char *key_end(const char *p, const char *end, std::string_view *ins
   return space_end(p + 1, end);
 }
 
-// Parses the comma or closing bracket after a value, and the space around it. *more: true for a
-// comma.
+// Parses the comma or closing bracket after a value, and the space around it. Sets *more to true if
+// there is a comma.
 inline const char *separator_end(const char *p, const char *end, char close, bool *more,
                                  Fault *fault) noexcept {
   p = space_end(p, end);
@@ -105,7 +106,7 @@ inline const char *separator_end(const char *p, const char *end, char close, boo
   return fail_at(fault, "a comma or a closing bracket is expected", p, end);
 }
 
-// Stores for each open level whether it is an object.
+// Stores whether each open level is an object.
 class LevelBits {
  public:
   void set(std::uint32_t level, bool object) noexcept {
@@ -121,10 +122,10 @@ class LevelBits {
   std::uint64_t words_[deepest / 64];  // a level is written before it is read
 };
 
-// Parses a value of any type. depth: the maximum number of levels (0: a scalar only).
+// Parses a value of any type. `depth` is the maximum number of levels (0: only a scalar).
 const char *value_end(const char *p, const char *end, std::uint32_t depth, Fault *fault) noexcept;
 
-// A position in a text that advances past each parsed element. After a function has returned false,
+// A position in a text that advances past each parsed element. After a function returns false,
 // fault() has the reason and the position is invalid.
 class Cursor {
  public:

@@ -1,5 +1,5 @@
-// Member names as text: unescaping one character at a time, and a hash that is equal for names
-// which some decoder may confuse.
+// Member names as text: unescaping one character at a time, and a hash that is equal for names that
+// some decoders may treat as the same.
 #pragma once
 
 #include <bit>
@@ -106,7 +106,7 @@ class NameHash {
     word_ |= static_cast<std::uint64_t>(b) << (size_ % 8 * 8);
     if (++size_ % 8 == 0) flush();
   }
-  constexpr void add_word(std::uint64_t word) noexcept {  // only while whole words were added
+  constexpr void add_word(std::uint64_t word) noexcept {  // only after other whole words
     word_ = word;
     size_ += 8;
     flush();
@@ -154,8 +154,9 @@ inline std::uint64_t folded_hash_slow(std::string_view inside) noexcept {
   return hash.value();
 }
 
-// The hash of a validated string token (without quotes). readable: the end of the readable memory.
-// *as_it_is: true if the name has no escapes and only ASCII, so that its bytes are its text.
+// Returns the hash of a validated string token (without quotes). `readable` is the end of the
+// readable memory. *as_it_is is set to true if the name is pure ASCII without escapes, so its bytes
+// are its text.
 inline std::uint64_t folded_hash(std::string_view inside, const char *readable,
                                  bool *as_it_is) noexcept {
   constexpr std::uint64_t ones = 0x0101010101010101u;
@@ -189,7 +190,7 @@ inline std::uint64_t folded_hash(std::string_view inside, const char *readable,
   return hash.value();
 }
 
-// True if the unescaped token equals this text.
+// Returns true if the unescaped token equals `text`.
 inline bool same_text(std::string_view inside, std::string_view text) noexcept {
   if (inside.find('\\') == std::string_view::npos) return inside == text;
   std::size_t at = 0;

@@ -19,7 +19,7 @@ const char *fail(Fault *fault, const char *what, const char *at) noexcept {
   return nullptr;
 }
 
-// p: at the backslash. Returns the position after the escape.
+// `p` is at the backslash. Returns the position after the escape.
 inline const char *escape_end(const char *p, const char *end, Fault *fault) noexcept {
   if (end - p < 2) return fail(fault, "string is not closed", end);
   switch (p[1]) {
@@ -81,7 +81,7 @@ const char *string_end_sse2(const char *p, const char *end, Fault *fault) noexce
     }
     p += __builtin_ctz(bits);
     if (*p == '"') return p + 1;
-    // Non-ASCII text comes in runs, so the loop continues until the next plain byte.
+    // Non-ASCII text usually comes in runs, so the loop continues until the next plain byte.
     do {
       p = step_special(p, end, fault);
       if (p == nullptr) return nullptr;
@@ -90,8 +90,8 @@ const char *string_end_sse2(const char *p, const char *end, Fault *fault) noexce
   return string_end_scalar(p, end, fault);
 }
 
-// UTF-8 validation after Keiser and Lemire, "Validating UTF-8 In Less Than One Instruction Per
-// Byte" (2021). Three table look-ups on neighbouring nibbles give the set of errors that both
+// UTF-8 validation according to Keiser and Lemire, "Validating UTF-8 In Less Than One Instruction
+// Per Byte" (2021). Three table look-ups on neighbouring nibbles give the set of errors that both
 // halves permit. Then the bytes that must be a second or third continuation are compared with the
 // actual continuations.
 namespace utf8_table {
@@ -165,7 +165,8 @@ alignas(32) constexpr u8 complete_limit[32] = {
     255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 0xF0 - 1, 0xE0 - 1, 0xC0 - 1};
 }  // namespace utf8_table
 
-// 32 bytes FF, then 32 bytes 00: loaded at 32 - k, the mask keeps the first k bytes of a block.
+// 32 bytes FF, then 32 bytes 00. Loaded at offset 32 - k, the mask keeps the first k bytes of a
+// block.
 struct KeepTable {
   u8 bytes[64];
   constexpr KeepTable() : bytes() {
@@ -184,13 +185,13 @@ BULKHEAD_AVX2 inline __m256i table32(const char *t) noexcept {
   return _mm256_broadcastsi128_si256(*reinterpret_cast<const __m128i *>(t));
 }
 
-// The bytes of two neighbouring blocks, shifted by N: the byte N positions before each byte of v.
+// Returns the bytes that are N positions before each byte of v, across the block boundary.
 template <int N>
 BULKHEAD_AVX2 inline __m256i before(__m256i previous, __m256i v) noexcept {
   return _mm256_alignr_epi8(v, _mm256_permute2x128_si256(previous, v, 0x21), 16 - N);
 }
 
-// Non-zero bytes where v, following previous, is not valid UTF-8.
+// Returns non-zero bytes where v, following `previous`, is not valid UTF-8.
 BULKHEAD_AVX2 inline __m256i utf8_faults(__m256i previous, __m256i v) noexcept {
   const __m256i nibble = _mm256_set1_epi8(0x0F);
   const __m256i one = before<1>(previous, v);
@@ -226,7 +227,7 @@ BULKHEAD_AVX2 inline void add_block(Utf8State *state, __m256i v) noexcept {
   state->previous = v;
 }
 
-// A bit for each special byte: quote, backslash, control character.
+// Returns a bit for each special byte: quote, backslash, control character.
 BULKHEAD_AVX2 inline std::uint32_t stop_bits(__m256i v) noexcept {
   const __m256i quote = _mm256_cmpeq_epi8(v, _mm256_set1_epi8('"'));
   const __m256i slash = _mm256_cmpeq_epi8(v, _mm256_set1_epi8('\\'));
@@ -235,7 +236,7 @@ BULKHEAD_AVX2 inline std::uint32_t stop_bits(__m256i v) noexcept {
       _mm256_movemask_epi8(_mm256_or_si256(_mm256_or_si256(quote, slash), control)));
 }
 
-// Loads the block at p. Near the end the block is copied and filled with zeros, which count as
+// Loads the block at p. Near the end, the block is copied and padded with zeros, which count as
 // special.
 BULKHEAD_AVX2 inline __m256i block_at(const char *p, const char *end) noexcept {
   if (end - p >= 32) return load32(p);
@@ -244,9 +245,9 @@ BULKHEAD_AVX2 inline __m256i block_at(const char *p, const char *end) noexcept {
   return load32(block);
 }
 
-// Skips the escapes in a block at p. stops: the bits of special bytes; afterwards *stops has those
-// from the closing quote or first error on. Returns true if the first byte of the next block
-// belongs to an escape that starts in this one.
+// Skips the escapes in the block at p. On entry, *stops has the bits of the special bytes; on
+// return, only the bits from the closing quote or first error onwards. Returns true if the first
+// byte of the next block belongs to an escape that starts in this block.
 inline bool skip_escapes(const char *p, const char *end, std::uint32_t *stops) noexcept {
   Fault ignored;
   while (*stops != 0) {
@@ -288,7 +289,7 @@ BULKHEAD_AVX2 const char *string_end_avx2(const char *p, const char *end, Fault 
 
 const char *choose_and_run(const char *p, const char *end, Fault *fault) noexcept;
 
-// Initialized with the choosing function, so that it is valid before dynamic initialisation.
+// Initialized with the choosing function, so that it is valid before dynamic initialization.
 std::atomic<StringEnd> chosen{&choose_and_run};
 
 const char *choose_and_run(const char *p, const char *end, Fault *fault) noexcept {

@@ -1,7 +1,8 @@
 // Finds the end of a JSON string and validates it: escapes, control characters, UTF-8.
 //
-// There is one implementation per instruction set, all with equal results; string_end() uses the
-// fastest one that the processor supports. Without AVX2 non-ASCII text is checked byte by byte.
+// There is one implementation for each instruction set, and all return equal results. string_end()
+// uses the fastest one that the processor supports. Without AVX2, non-ASCII text is checked byte by
+// byte.
 #pragma once
 
 #include <cstddef>
@@ -20,16 +21,16 @@ struct Fault {
   const char *at = nullptr;
 };
 
-// p: after the opening quote. Returns the position after the closing quote, or nullptr with *fault
-// set. Reads only [p, end). Thread: any.
+// `p` is the position after the opening quote. Returns the position after the closing quote, or
+// nullptr with *fault set. Reads only [p, end). Thread-safe.
 using StringEnd = const char *(*)(const char *p, const char *end, Fault *fault) noexcept;
 
-// The fastest variant that this processor supports.
+// Runs the fastest variant that this processor supports.
 const char *string_end_long(const char *p, const char *end, Fault *fault) noexcept;
 
 #if BULKHEAD_SSE2
-// A bit for each of the 16 bytes at p that is not plain ASCII. One signed comparison detects both <
-// 0x20 and >= 0x80.
+// Returns a bit for each of the 16 bytes at p that is a quote, a backslash or not plain ASCII. One
+// signed comparison detects both < 0x20 and >= 0x80.
 inline unsigned special_bits(const char *p) noexcept {
   const __m128i v = _mm_loadu_si128(reinterpret_cast<const __m128i *>(p));
   const __m128i quote = _mm_cmpeq_epi8(v, _mm_set1_epi8('"'));
@@ -41,7 +42,7 @@ inline unsigned special_bits(const char *p) noexcept {
 
 inline const char *string_end(const char *p, const char *end, Fault *fault) noexcept {
 #if BULKHEAD_SSE2
-  // Most strings of a message are short and need no call.
+  // Most strings in a message are short and need no call.
   if (end - p >= 16) {
     const unsigned bits = special_bits(p);
     if (bits != 0) {
@@ -54,7 +55,7 @@ inline const char *string_end(const char *p, const char *end, Fault *fault) noex
 }
 
 // The variants that this processor supports, for tests and measurements: fastest first, each with
-// the name of its instruction set; the last is plain C++.
+// the name of its instruction set. The last variant is plain C++.
 struct StringEndVariant {
   const char *name;
   StringEnd function;

@@ -89,7 +89,7 @@ TEST_CASE("every truncation of a valid text is rejected") {
   REQUIRE(valid_json(text));
   for (std::size_t n = 0; n < text.size(); ++n) {
     INFO(n);
-    // An exact-size copy, so that a sanitizer detects reads beyond it.
+    // An exact-size copy lets a sanitizer detect reads beyond it.
     const std::vector<char> cut(text.begin(), text.begin() + static_cast<std::ptrdiff_t>(n));
     CHECK_FALSE(valid_json({cut.data(), cut.size()}));
   }
@@ -156,7 +156,7 @@ TEST_CASE("strings: all variants return the same result") {
   }
 }
 
-// Counts the texts for which a variant and utf8_length() disagree.
+// Returns 1 if the variant and utf8_length() disagree about the sequence, otherwise 0.
 static int wrong_utf8(json::StringEnd function, const std::string &sequence, std::size_t before) {
   const std::string text =
       std::string(before, 'x') + sequence + "\" and more text that follows here";

@@ -1,5 +1,5 @@
-// The members of `params` that the scanner locates, and those of each request that is forwarded to
-// servers. Internal to core/mcp.
+// The members of `params` that the scanner locates, and the members of each request that is
+// forwarded to servers. Internal to core/mcp.
 #pragma once
 
 #include <cstdint>
@@ -28,10 +28,10 @@ enum ParamName : unsigned {
 };
 static_assert(std::size(param_names) == task_param + 1);
 
-// Bits of ParamName. Both are 0 for methods whose messages are not forwarded to servers unchanged.
+// Bits of ParamName. Both sets are empty for methods whose messages are not forwarded unchanged.
 struct MethodParams {
-  std::uint32_t named = 0;  // members that rules, users and records see under their own name
-  std::uint32_t more = 0;   // further members of MCP's schema
+  std::uint32_t named = 0;  // members that rules, users and records see under their own names
+  std::uint32_t more = 0;   // additional members of MCP's schema
 };
 
 constexpr std::uint32_t param_bit(ParamName name) noexcept {
@@ -57,7 +57,7 @@ constexpr MethodParams params_of(Method method) noexcept {
   }
 }
 
-// key: a validated string token, with quotes.
+// `key` is a validated string token with quotes.
 inline bool is_param(std::string_view key, std::uint32_t bits) noexcept {
   const std::string_view inside = key.substr(1, key.size() - 2);
   for (unsigned i = 0; i < std::size(param_names); ++i) {

@@ -1,4 +1,4 @@
-// The member names seen so far in an object, to detect names that decoders could confuse.
+// The member names seen so far in an object, used to detect names that decoders could confuse.
 #pragma once
 
 #include <algorithm>
@@ -12,16 +12,17 @@ namespace bulkhead::mcp::json {
 struct KnownName {
   std::string_view text;
   std::uint64_t hash;
-  bool alone;  // true: a name that differs only in case is rejected; false: it is an unrelated name
+  bool alone;  // rejects names that differ only in case; false: such names are unrelated
   constexpr KnownName(const char *name, bool alone_ = true)
       : text(name), hash(folded_hash_of(name)), alone(alone_) {}
 };
 
-// With max_members 0, only the known names are checked: each may occur once and in its exact
-// spelling (known names with `alone` false are for such objects only). Otherwise no two members may
-// have names that fold alike, and the number of members is limited to max_members.
+// If max_members is 0, only the known names are checked: each may occur once and only in its exact
+// spelling (known names with `alone` false are for such objects only). Otherwise, no two members
+// may have names that fold to the same text, and the number of members is limited to max_members.
 //
 // Names are compared by a 64-bit hash of their folded text. Two different names with the same hash
+// would be rejected; only a sender that constructs such a pair deliberately loses the message.
 // would be rejected; only a deliberate sender can produce such a pair, and loses the message.
 class MemberNames {
  public:
@@ -35,7 +36,7 @@ class MemberNames {
   MemberNames(const KnownName *known, unsigned known_count, std::uint32_t max_members) noexcept
       : known_(known), known_count_(known_count), max_(std::min(max_members, capacity)) {}
 
-  // readable: the end of the readable memory after the name.
+  // `readable` is the end of the readable memory after the name.
   Found add(std::string_view inside, const char *readable) noexcept {
     bool plain = false;
     const std::uint64_t hash = folded_hash(inside, readable, &plain);
@@ -52,7 +53,7 @@ class MemberNames {
     return {};
   }
 
-  // The number of unknown names so far, and the bits of the known names seen (by index).
+  // The number of unknown names seen so far, and the bits (by index) of the known names seen.
   std::uint32_t unknown() const noexcept { return unknown_; }
   std::uint32_t seen() const noexcept { return seen_; }
 

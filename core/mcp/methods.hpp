@@ -7,11 +7,11 @@
 
 namespace bulkhead::mcp {
 
-// inside: a validated string token without quotes; escapes are decoded ("tools\/call").
+// `inside` is a validated string token without quotes. Escapes are decoded ("tools\/call").
 Method method_of(std::string_view inside) noexcept;
 
-// True for requests that change nothing at a server, so that they may be sent again: lists, reads,
-// prompts, completion, server/discover.
+// Returns true for requests that do not change anything at a server and may therefore be retried:
+// lists, reads, prompts, completion, server/discover.
 bool is_read(Method method) noexcept;
 
 }  // namespace bulkhead::mcp

@@ -1,5 +1,5 @@
-// The member names of the JSON objects that are open at a position of a text, to detect duplicate
-// names in any spelling.
+// The member names of the JSON objects that are open at a position in a text, used to detect
+// duplicate names in any spelling.
 #pragma once
 
 #include <algorithm>
@@ -13,22 +13,22 @@
 
 namespace bulkhead::mcp::json {
 
-// Borrows the names from one text. A name with escapes is unescaped once when it is added, so
-// sorting compares bytes only. Memory: 16 bytes per name of the open objects, plus the text's size
-// once a name has an escape (unescaped names are never longer; untouched pages are not used).
-// Thread: one.
+// Borrows the names from one text. A name with escapes is unescaped once, when it is added, so
+// sorting compares only bytes. Memory: 16 bytes for each name of the open objects, plus the text's
+// size once a name has an escape (unescaped names are never longer; untouched pages are not used).
+// Used on one thread.
 class OpenNames {
  public:
   explicit OpenNames(std::string_view text) noexcept : text_size_(text.size()) {}
 
   void open_object() { objects_.push_back(names_.size()); }
 
-  // inside: a validated string token of the text, without quotes; each token once.
+  // `inside` is a validated string token of the text, without quotes. Each token is added once.
   void add(std::string_view inside) {
     names_.push_back(inside.find('\\') == inside.npos ? inside : unescaped(inside));
   }
 
-  // Closes the innermost object, discards its names, and returns true if a name occurred twice.
+  // Closes the innermost object, discards its names, and returns true if any name occurred twice.
   bool close_object() {
     const auto begin = names_.begin() + static_cast<std::ptrdiff_t>(objects_.back());
     std::sort(begin, names_.end());

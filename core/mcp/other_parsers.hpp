@@ -1,5 +1,5 @@
-// Compares the scanner with two JSON libraries, excluding known differences. For tests and fuzzing
-// only.
+// Compares the scanner with two JSON libraries and excludes known differences. Only for tests and
+// fuzzing.
 #pragma once
 
 #include <rapidjson/memorystream.h>
@@ -14,8 +14,8 @@ namespace bulkhead::mcp::testing {
 
 enum class Verdict { valid, invalid, unsure };
 
-// Both libraries reject numbers beyond a double or 64-bit integer, and lone surrogate escapes; each
-// has a different nesting limit or none.
+// Both libraries reject lone surrogate escapes and numbers outside the range of a double or 64-bit
+// integer. Each has a different nesting limit or none.
 inline bool may_exceed_limits(std::string_view text) {
   return std::count_if(text.begin(), text.end(), [](char c) { return c == '[' || c == '{'; }) > 900;
 }
@@ -37,8 +37,7 @@ inline Verdict ask_simdjson(simdjson::dom::parser *parser, std::string_view text
   switch (parser->parse(padded).error()) {
     case simdjson::SUCCESS:
       return Verdict::valid;
-    case simdjson::NUMBER_ERROR:  // also for invalid grammar; the other library distinguishes the
-                                  // two
+    case simdjson::NUMBER_ERROR:  // also for invalid grammar; the other library distinguishes these
       return Verdict::unsure;
     case simdjson::STRING_ERROR:
       return text.find("\\u") == text.npos ? Verdict::invalid : Verdict::unsure;
@@ -47,7 +46,8 @@ inline Verdict ask_simdjson(simdjson::dom::parser *parser, std::string_view text
   }
 }
 
-// A long number or exponent makes RapidJSON compute for a long time or overflow (CVE-2024-38517).
+// A long number or exponent can make RapidJSON overflow or compute for a long time
+// (CVE-2024-38517).
 inline bool has_long_number(std::string_view text) {
   std::size_t run = 0;
   for (const char c : text) {

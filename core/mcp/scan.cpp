@@ -20,7 +20,7 @@ using json::MemberNames;
 constexpr std::int32_t not_json = -32700;
 constexpr std::int32_t not_valid = -32600;
 
-// The type of the value that begins with this byte.
+// The type of a value, which its first byte determines.
 enum Type : unsigned {
   string_type = 1,
   number_type = 2,
@@ -54,8 +54,8 @@ enum EnvelopeName : int {
 };
 constexpr KnownName envelope_names[] = {"jsonrpc", "id", "method", "params", "result", "error"};
 
-// A member of params. Its range is kept if the value has one of these types; otherwise the member
-// counts as absent, and the receiver decides whether the method allows that.
+// A member of params. Its range is kept if the value has one of these types. Otherwise the member
+// counts as absent, and the receiver decides whether the method permits that.
 struct ParamRule {
   Range Scan::*range;
   unsigned types;
@@ -89,7 +89,7 @@ constexpr KnownName meta_names[] = {"progressToken",
                                     {"tracestate", false},
                                     {"baggage", false}};
 // One scan. Functions return false if the text is not JSON (the cursor has the reason). After
-// refuse() they continue, so that an id after the error is still found.
+// refuse(), the scan continues, so that an id after the error can still be found.
 class Scanner {
  public:
   Scanner(std::string_view message, Scan *out, ScanError *error, const ScanLimits &limits) noexcept
@@ -138,14 +138,14 @@ class Scanner {
     return false;
   }
 
-  // Reports the first reason only.
+  // Only the first reason is reported.
   void refuse(const char *what, const char *at) noexcept {
     if (!refused_) report(not_valid, what, at);
     refused_ = true;
   }
 
-  // An error with the id of a response would look like the response to an unrelated request of the
-  // peer that has the same id.
+  // An error that carries the id of a response could look like the response to an unrelated request
+  // of the peer with the same id.
   bool may_return_id() const noexcept {
     return id_type_ != null_type && !id_unclear_ && (has_method_ || !(has_result_ || has_error_));
   }
@@ -163,7 +163,8 @@ class Scanner {
 
   bool skip_value(std::uint32_t depth) noexcept { return cursor_.value(depth); }
 
-  // The maximum depth of a member's value if its object is at `level` (the envelope: 1).
+  // Returns the maximum depth of a member's value if its object is at `level` (the envelope is
+  // level 1).
   std::uint32_t below(std::uint32_t level) const noexcept { return max_depth_ - level; }
 
   bool other_value(char first) noexcept;
@@ -325,7 +326,8 @@ bool Scanner::param(int which) noexcept {
 bool Scanner::meta() noexcept {
   const char *start = cursor_.at();
   if (cursor_.peek() != '{') {
-    // The gateway may have to add a member to it, which would create a second _meta.
+    // The gateway may have to add a member to _meta; with this value, that would create a second
+    // _meta.
     refuse("params._meta is not an object", start);
     return skip_value(below(2));
   }

@@ -1,19 +1,19 @@
-// The message scanner: one validating pass over a JSON-RPC message, which gives the byte ranges
-// that routing needs. Bytes are never rebuilt; forwarding splices values between these ranges.
+// The message scanner: one validating pass over a JSON-RPC message that returns the byte ranges
+// needed for routing. Messages are never rebuilt; forwarding splices values between these ranges.
 //
-// Validated in this pass (RFC 8259): grammar, UTF-8 (RFC 3629, no surrogates, no overlong forms),
-// \u escapes (a lone surrogate escape is legal JSON and accepted), no byte-order mark, only white
+// The pass validates (RFC 8259): grammar, UTF-8 (RFC 3629, no surrogates, no overlong forms), \u
+// escapes (a lone surrogate escape is legal JSON and accepted), no byte-order mark, only white
 // space after the value, nesting depth. Numbers are validated as tokens and never converted: 1e400
 // and -0.0 are accepted unchanged.
 //
-// Rejected as ambiguous (JSON-RPC error -32600) in the envelope and in `params`: a duplicate member
-// name, and a name that differs only in case (after unescaping; ASCII case plus U+017F and U+212A,
-// which some decoders fold to s and k) from another name or from a known one. One member must never
-// mean one thing to a policy and another to a server. In params._meta and params.ref the rule
-// applies to the members named in Scan. (Names are compared by a 64-bit hash; names with equal
-// hashes would be rejected, too.)
+// In the envelope and in `params`, ambiguous names are rejected (JSON-RPC error -32600): a
+// duplicate member name, and a name that differs only in case from another name or from a known one
+// (after unescaping; ASCII case plus U+017F and U+212A, which some decoders fold to s and k). A
+// member must never have one meaning for a policy and another for a server. In params._meta and
+// params.ref, the rule applies only to the members named in Scan. (Names are compared by a 64-bit
+// hash; different names with equal hashes are also rejected.)
 //
-// Thread: any. A Scan contains offsets only and borrows nothing. Never allocates.
+// Thread-safe. A Scan contains only offsets and borrows nothing. Never allocates.
 #pragma once
 
 #include <cstdint>
@@ -82,15 +82,15 @@ struct Scan {
   Method method = Method::none;
   Range id;           // string or integer token; for Kind::error also `null`
   Range method_text;  // the string, with quotes
-  Range params;       // object or array; absent allowed
+  Range params;       // object or array; may be absent
   Range result;
   Range error;
-  // The number of unknown members of the envelope: those other than jsonrpc, id, method and params,
-  // or in a response those other than jsonrpc, id and result or error.
+  // The number of unknown members of the envelope: all except jsonrpc, id, method and params, or
+  // (in a response) all except jsonrpc, id, and result or error.
   std::uint32_t unknown_members = 0;
 
-  // Direct members of `params`, whatever the method. A range is empty if the member is absent or
-  // has another type than stated here. A `_meta` that is not an object is rejected.
+  // Direct members of `params`, for all methods. A range is empty if the member is absent or its
+  // type is not the one stated here. A `_meta` that is not an object is rejected.
   Range name;              // string
   Range uri;               // string
   Range cursor;            // string
@@ -113,15 +113,16 @@ struct Scan {
   // params._meta.progressToken has an invalid type or more than max_progress_token bytes. Such a
   // message is rejected.
   bool bad_progress_token = false;
-  // The number of traceparent, tracestate and baggage in params._meta with an invalid value.
+  // How many of traceparent, tracestate and baggage in params._meta have an invalid value.
   std::uint8_t bad_traces = 0;
 
-  // For requests that are forwarded to servers (tools/call, resources/read, subscribe and
-  // unsubscribe, prompts/get, completion/complete; else 0): the number of members of params that
-  // MCP's schema does not define for the method.
+  // The number of members of `params` that MCP's schema does not define for the method. It is 0 for
+  // requests that are not forwarded to servers. (Forwarded requests are tools/call, resources/read,
+  // subscribe and unsubscribe, prompts/get, and completion/complete.)
   std::uint32_t unknown_params = 0;
-  // For the same requests. extra_params: other members than name, arguments, uri, ref, argument,
-  // context and _meta, as far as the method has these. extra_ref: unknown members, or name and uri.
+  // For the same requests. extra_params: there are members other than those of name, arguments,
+  // uri, ref, argument, context and _meta that the method has. extra_ref: `ref` has unknown
+  // members, or both name and uri.
   bool extra_params = false;
   bool extra_ref = false;
 
@@ -132,34 +133,35 @@ struct Scan {
 inline constexpr std::uint32_t max_progress_token = 258;
 
 struct ScanError {
-  std::int32_t code = 0;     // JSON-RPC: -32700 not JSON (or not UTF-8), -32600 not a valid message
-  const char *what = "";     // static text: the reason
-  std::uint32_t offset = 0;  // its position in bytes
-  Range id;                  // the request's id if it could be read, else empty; always empty with
-                             // -32700, for responses, and if there are two ids
-  Range seen_id;             // the id token as far as it was read, also of an invalid response, to
-                             // find the request it belongs to; never sent in an error
+  std::int32_t code = 0;     // JSON-RPC: -32700 not JSON (or not UTF-8), -32600 invalid message
+  const char *what = "";     // the reason, as static text
+  std::uint32_t offset = 0;  // position of the error in bytes
+  Range id;                  // the request's id if it could be read; always empty with -32700, for
+                             // responses, and if there are two ids
+  Range seen_id;             // the id token if it was read, even from an invalid response; used to
+                             // find the request that it belongs to; never sent in an error
 };
 
 struct ScanLimits {
-  std::uint32_t max_depth = 128;    // at most 1,024; deeper is -32600
-  std::uint32_t max_members = 256;  // per object, of envelope and params; at most 256
+  std::uint32_t max_depth = 128;    // at most 1,024; deeper messages are rejected with -32600
+  std::uint32_t max_members = 256;  // per object, in the envelope and in params; at most 256
 };
 
-// Scans one message of at most 2^32-1 bytes. True: *out is set. False: *error is set.
+// Scans one message of at most 2^32-1 bytes. Returns true and sets *out, or returns false and sets
+// *error.
 bool scan(std::string_view message, Scan *out, ScanError *error,
           const ScanLimits &limits = {}) noexcept;
 
-// The message without its unknown_members and bad_traces; all other values are unchanged.
-// unknown_params: removes those, too. Not for batches. Allocates.
+// Returns the message without its unknown_members and bad_traces, and if `unknown_params` is set,
+// without these as well. All other values are unchanged. Not for batches. Allocates.
 std::string without_dropped_members(std::string_view message, const Scan &scan,
                                     bool unknown_params = false);
 
-// A JSON object of the members that extra_params stands for, unchanged; `ref` is complete. Empty:
-// no such members. Allocates only if there are some.
+// Returns the members counted by extra_params as a JSON object, unchanged; `ref` is complete.
+// Returns an empty string if there are none. Allocates only if there are such members.
 std::string extra_params(std::string_view message, const Scan &scan);
 
-// The names that unknown_params counts, as text: "a", "b", "c" and 2 more. Allocates.
+// Returns the names that unknown_params counts, as text: "a", "b", "c" and 2 more. Allocates.
 std::string unknown_param_names(std::string_view message, const Scan &scan);
 
 // Calls f(std::string_view element) for each element of a message of Kind::batch. Stops and returns
@@ -167,15 +169,15 @@ std::string unknown_param_names(std::string_view message, const Scan &scan);
 bool for_each_element(std::string_view batch, void *arg,
                       bool (*f)(void *arg, std::string_view element)) noexcept;
 
-// Validates JSON text by the same rules without locating members. max_depth: at most 1,024.
+// Validates JSON text by the same rules, without locating members. max_depth is at most 1,024.
 bool valid_json(std::string_view text, std::uint32_t max_depth = 128) noexcept;
 
-// True if an object at any depth of this validated JSON value has a duplicate member name, compared
-// after unescaping.
+// Returns true if any object in this validated JSON value, at any depth, has a duplicate member
+// name. Names are compared after unescaping.
 bool has_duplicate_members(std::string_view json);
 
-// The text of a JSON string token (with quotes): unescaped into *scratch if it has escapes, else a
-// view into the token. A lone surrogate becomes U+FFFD.
+// Returns the text of a JSON string token (with quotes). If the token has escapes, it is unescaped
+// into *scratch; otherwise the result is a view into the token. A lone surrogate becomes U+FFFD.
 std::string_view unquote(std::string_view token, std::string *scratch);
 
 // The value of a direct member of a validated JSON object; empty if absent.

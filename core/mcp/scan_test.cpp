@@ -23,7 +23,7 @@ Outcome run(std::string_view message, const ScanLimits &limits = {}) {
   return o;
 }
 
-// A request with these additional members.
+// Returns a request with these additional members.
 std::string request(const std::string &more) {
   return R"({"jsonrpc":"2.0","id":7,"method":"tools/call")" + more + "}";
 }
@@ -163,7 +163,7 @@ TEST_CASE("a modern request is detected by its protocol version in _meta") {
 }
 
 TEST_CASE("values with an unexpected type count as absent") {
-  // Params of other methods are not checked: absent.
+  // Members of other methods are not checked; with a wrong type, they count as absent.
   const std::string m = with_params(
       R"({"name":5,"uri":null,"cursor":null,"level":3,"ref":7,"capabilities":[],"requestId":{}})");
   const Outcome o = run(m);
@@ -232,7 +232,7 @@ TEST_CASE("params without a name in rules are counted per method") {
       {"completion/complete", R"({"ref":{"type":"ref/prompt","name":"p","uri":5}})",
        R"({"ref":{"type":"ref/prompt","name":"p","uri":5}})",
        R"({"ref":{"type":"ref/prompt","name":"p","uri":5}})", 0},
-      // These are not forwarded unchanged.
+      // Requests of these methods are not forwarded unchanged.
       {"tools/list", R"({"x":1})", "", R"({"x":1})", 0},
       {"initialize", R"({"x":1})", "", R"({"x":1})", 0}};
   for (const auto &each : cases) {
@@ -411,8 +411,8 @@ TEST_CASE("an id after the error is still found") {
 }
 
 TEST_CASE("the error for an invalid response has no id") {
-  // The id is one of the receiver's own; an error with it must not look like a response to a
-  // request of the peer.
+  // The id belongs to a request of the receiver. An error with this id must not look like a
+  // response to a request of the peer.
   check_refused(R"({"jsonrpc":"2.0","id":5,"result":1,"error":{}})", -32600, "");
   check_refused(R"({"jsonrpc":"2.0","id":5,"error":1})", -32600, "");
 }

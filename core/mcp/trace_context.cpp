@@ -22,7 +22,7 @@ std::string_view trimmed(std::string_view text) noexcept {
   return text.substr(begin, text.find_last_not_of(" \t") - begin + 1);
 }
 
-// Takes the text before the next separator from *rest. Returns false if nothing is left.
+// Takes the text before the next separator from *rest. Returns false if no text is left.
 bool next_part(std::string_view *rest, bool *more, char separator,
                std::string_view *part) noexcept {
   if (!*more) return false;
@@ -34,7 +34,7 @@ bool next_part(std::string_view *rest, bool *more, char separator,
 }
 
 bool valid_state_member(std::string_view member) noexcept {
-  constexpr std::size_t most = 256;  // characters of a key or a value
+  constexpr std::size_t most = 256;  // characters in a key or a value
   const std::size_t equals = member.find('=');
   if (equals == std::string_view::npos) return false;
   const std::string_view key = member.substr(0, equals), value = member.substr(equals + 1);

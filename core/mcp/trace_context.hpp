@@ -1,7 +1,7 @@
 // Validation of the W3C Trace Context and Baggage values that MCP carries in `_meta`.
 //
 // Policies do not evaluate these members and approvals do not cover them, so they must not carry
-// anything else. Thread: any. Never allocates.
+// anything else. Thread-safe. Never allocates.
 #pragma once
 
 #include <cstddef>
@@ -9,18 +9,18 @@
 
 namespace bulkhead::mcp {
 
-// The maximum size of one value; longer ones count as malformed. (W3C: 8,192 for baggage, 32
-// members of tracestate.)
+// The maximum size of one value; longer values count as malformed. (W3C: 8,192 bytes for baggage,
+// 32 members of tracestate.)
 inline constexpr std::size_t max_trace_bytes = 8192;
 inline constexpr std::size_t max_tracestate_members = 32;
 
-// The texts are without quotes and unescaped.
+// The texts are unescaped and without quotes.
 bool valid_traceparent(std::string_view text) noexcept;
 bool valid_tracestate(std::string_view text) noexcept;
 bool valid_baggage(std::string_view text) noexcept;
 
-// True if this member of `_meta` is one of the three and has an invalid value. name: without
-// quotes, escaped or not; value: a token. Both validated.
+// Returns true if this member of `_meta` is one of the three and has an invalid value. `name` is
+// without quotes and may be escaped; `value` is a token. Both are validated.
 bool is_bad_trace(std::string_view name, std::string_view value) noexcept;
 
 }  // namespace bulkhead::mcp

@@ -1,4 +1,4 @@
-// Serialization of a profile, from the supervisor to its compartments (see base/archive.hpp).
+// Serialization of a profile that the supervisor sends to its compartments (see base/archive.hpp).
 #pragma once
 
 #include "base/archive.hpp"

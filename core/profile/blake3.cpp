@@ -1,5 +1,5 @@
-// After the paper "BLAKE3: one function, fast everywhere": chunks of 1024 bytes are the leaves of a
-// binary tree, whose left side is always full.
+// Implements the paper "BLAKE3: one function, fast everywhere". Chunks of 1024 bytes are the leaves
+// of a binary tree whose left side is always full.
 #include "profile/blake3.hpp"
 
 #include <algorithm>
@@ -84,10 +84,10 @@ Words hash_parent(const Words &left, const Words &right, std::uint32_t root) {
   return compress(kInitial, block, 0, kBlockBytes, kParent | root);
 }
 
-// The depth is the logarithm of the number of chunks.
+// The recursion depth is the logarithm of the number of chunks.
 Words hash_tree(std::string_view bytes, std::uint64_t first_chunk, std::uint32_t root) {
   if (bytes.size() <= kChunkBytes) return hash_chunk(bytes, first_chunk, root);
-  const std::uint64_t chunks = (bytes.size() - 1) / kChunkBytes;  // full ones before the last
+  const std::uint64_t chunks = (bytes.size() - 1) / kChunkBytes;  // full chunks before the last
   const std::uint64_t left = std::bit_floor(chunks);
   return hash_parent(hash_tree(bytes.substr(0, left * kChunkBytes), first_chunk, 0),
                      hash_tree(bytes.substr(left * kChunkBytes), first_chunk + left, 0), root);

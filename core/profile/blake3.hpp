@@ -1,5 +1,5 @@
-// BLAKE3 (hash mode, 32 bytes): Debian has no C or C++ library for it. Portable code, one block at
-// a time, for texts of a few MiB.
+// BLAKE3 (hash mode, 32 bytes), since Debian has no C or C++ library for it. Portable code that
+// hashes one block at a time, for texts of a few MiB.
 #pragma once
 
 #include <string>
@@ -7,7 +7,7 @@
 
 namespace bulkhead {
 
-// 64 hexadecimal digits in lower case. Thread: any.
+// Returns 64 lower-case hexadecimal digits. Thread-safe.
 std::string blake3_hex(std::string_view bytes);
 
 }  // namespace bulkhead

@@ -29,10 +29,10 @@ namespace bulkhead::profiles {
 
 namespace {
 
-constexpr std::size_t kWordBytes = 80;  // longer ones have no nearest word
+constexpr std::size_t kWordBytes = 80;  // for longer words, no nearest word is searched
 constexpr std::size_t kNotes = 200;
 
-// Levenshtein distance, ignoring case; both words are short (bounded by the caller).
+// Levenshtein distance, ignoring case. The caller limits the length of both words.
 std::size_t distance(std::string_view a, std::string_view b) {
   std::vector<std::size_t> row(b.size() + 1);
   for (std::size_t j = 0; j <= b.size(); ++j) row[j] = j;

@@ -1,5 +1,5 @@
-// Errors and notes of one load, and the typed readers that produce them. Internal to the rooms of
-// profiles.
+// Errors and notes of one load, and the typed readers that report them. Internal to the profile
+// libraries.
 #pragma once
 
 #include <cstdint>
@@ -20,51 +20,54 @@ inline constexpr std::string_view kLocked = "locked";
 inline constexpr std::string_view kForbidden = "forbidden";
 inline constexpr std::string_view kMissingVariable = "missing_env_var";
 
-// Text for one line of a terminal: control characters become '?', and text above `most` bytes is
-// truncated.
+// Formats text for one line of a terminal: control characters become '?', and text above `most`
+// bytes is truncated.
 std::string printable(std::string_view text, std::size_t most = 80);
 std::string in_quotes(std::string_view text);  // printable(), in double quotes
 
-// The known word nearest to this one (ignoring case); empty: none is similar.
+// Returns the known word that is most similar to `word` (ignoring case), or an empty view if no
+// known word is similar.
 std::string_view nearest(std::string_view word, std::span<const std::string_view> known);
 
-// One word of a choice, and the value it stands for.
+// One word of a choice, and the value that it stands for.
 struct Word {
   std::string_view text;
   int value;
 };
-// The word for a value; empty: none.
+// Returns the word for a value, or an empty string if there is none.
 std::string_view word_of(std::span<const Word> words, int value);
 
 class Diagnostics {
  public:
   explicit Diagnostics(const std::vector<ProfileLayer> &layers) : layers_(layers) {}
 
-  // Keeps the first kProfileErrors; the others are dropped.
+  // Keeps the first kProfileErrors errors and drops the others.
   void error(const Place &place, std::string path, std::string what,
              std::string_view code = kInvalidSchema);
-  // `known` is also listed in the message.
+  // The message also lists `known`.
   void unknown_key(const Member &member, const std::string &path,
                    std::span<const std::string_view> known);
   void note(const Place &place, std::string_view text);
 
-  // Typed readers; nullopt after reporting the actual and the expected type.
+  // Typed readers. If the type is wrong, they report the actual and the expected type and return
+  // nullopt.
   std::optional<std::string> string(const Node &node, const std::string &path);
   std::optional<bool> boolean(const Node &node, const std::string &path);
   std::optional<std::uint64_t> integer(const Node &node, const std::string &path,
                                        std::uint64_t least, std::uint64_t most);
   std::optional<std::vector<std::string>> strings(const Node &node, const std::string &path);
   bool is_table(const Node &node, const std::string &path);
-  // The value of one of these words, or an error that lists them.
+  // Returns the value of the word in `node`. If the word is not allowed, reports an error that
+  // lists the allowed words.
   std::optional<int> one_of(const Node &node, const std::string &path,
                             std::span<const Word> allowed);
 
   Origin origin(const Place &place) const;
   bool failed() const noexcept { return !errors_.empty(); }
   std::size_t count() const noexcept { return errors_.size(); }
-  // True for a place in a lenient layer.
+  // Returns true if `place` is in a lenient layer.
   bool lenient(const Place &place) const;
-  // True for a place in the corporation's layer.
+  // Returns true if `place` is in the corporation's layer.
   bool corp(const Place &place) const;
   // Removes the errors after the first `kept` (at least one) and returns the text of the first.
   std::string retract_errors(std::size_t kept);
@@ -84,7 +87,7 @@ class Diagnostics {
   std::vector<std::string> notes_;
 };
 
-// "a.b", with names that would be ambiguous in quotes.
+// Returns "a.b". Names that would be ambiguous are quoted.
 std::string join(const std::string &path, std::string_view name);
 
 }  // namespace bulkhead::profiles

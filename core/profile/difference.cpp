@@ -12,14 +12,14 @@ namespace {
 constexpr std::string_view restart = ": needs a restart";
 constexpr std::string_view file_restart = ": file changed; needs a restart";
 
-// Plugins have a pointer to these limits or have copied them; stderr_bytes is part of each server's
+// Plugins point to these limits or have copied them. stderr_bytes is part of each server's
 // definition, which its connector already has.
 constexpr std::string_view fixed_limits[] = {
     "message_bytes",      "header_bytes",      "sessions",       "session_idle_ms",
     "event_buffer_bytes", "write_queue_bytes", "write_stall_ms", "connect_timeout_ms",
     "request_read_ms",    "shutdown_grace_ms", "stderr_bytes"};
 
-// The effect of a changed policy until the restart, so that the new one does not seem to be in
+// States which policy decides until the restart, so that the new policy does not seem to be in
 // force.
 std::string until_restart(const PluginUse *was, const PluginUse *is) {
   if (was == nullptr) return "; it is not asked until then";
@@ -35,7 +35,7 @@ const PluginUse *find(const std::vector<PluginUse> &uses, const std::string &id)
   return at == uses.end() ? nullptr : &*at;
 }
 
-// The use with the same id and plugin, or null.
+// Returns the use with the same id and plugin, or null.
 const PluginUse *find_same(const std::vector<PluginUse> &uses, const PluginUse &use) {
   const PluginUse *was = find(uses, use.id);
   return was != nullptr && was->plugin == use.plugin ? was : nullptr;
@@ -53,7 +53,7 @@ void keep_unknown_files(const std::vector<PluginUse> &now, std::vector<PluginUse
   }
 }
 
-// The groups of plugins that cannot be replaced at runtime.
+// Keeps the running files in groups of plugins that cannot be replaced at run time.
 void keep_fixed_files(std::string_view group, const std::vector<PluginUse> &now,
                       std::vector<PluginUse> *next, std::vector<std::string> *out) {
   for (PluginUse &use : *next) {
@@ -114,8 +114,8 @@ void keep_limits(const Limits &now, Limits *next, std::vector<std::string> *out)
   }
 }
 
-// Uses of *next that differ from the running ones only in their configuration; in *next they are
-// reset.
+// Returns the uses in *next that differ from the running ones only in their configuration, and
+// resets them in *next.
 std::vector<PluginUse> extract_reloads(const std::vector<PluginUse> &now,
                                        std::vector<PluginUse> *next) {
   std::vector<PluginUse> out;
@@ -207,7 +207,7 @@ std::vector<std::string> keep_files(const std::vector<PluginUse> &now, std::vect
     if (was == nullptr || !here(use) || !file_differs(was->file, use.file)) continue;
     PluginUse same = use;
     same.file = was->file;
-    if (!same_use(*was, same)) continue;  // loaded again, from the new file
+    if (!same_use(*was, same)) continue;  // will be reloaded from the new file
     use = std::move(same);
     out.push_back("tools." + use.id + std::string(file_restart));
   }

@@ -1,4 +1,4 @@
-// The documentation must name the keys and limits of the code.
+// The documentation must list the keys and limits of the code.
 #include <catch2/catch.hpp>
 #include <fstream>
 #include <sstream>
@@ -50,7 +50,8 @@ TEST_CASE("docs/limits.md has every limit with its default, once") {
 }
 
 TEST_CASE("every member of Limits has its key") {
-  // Has as many names as Limits has members; a new member does not compile until it is added here.
+  // One name for each member of Limits. If a member is added, this line does not compile until it
+  // has a name here.
   const auto &[a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p, q, r, s, t, u, v, w, x, y, z, aa, ab,
                ac, ad, ae, af, ag, ah, ai] = Limits{};
   (void)std::tie(a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p, q, r, s, t, u, v, w, x, y, z, aa,

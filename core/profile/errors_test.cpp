@@ -1,4 +1,4 @@
-// Every kind of error in a profile: the place, the code and the message.
+// Errors in profiles: the location, code and message of each kind.
 #include <catch2/catch.hpp>
 
 #include "layers/load.hpp"
@@ -10,9 +10,9 @@ using namespace bulkhead::test;
 namespace {
 
 struct Case {
-  const char *text;   // as a.toml, or as a.json when it begins with '{'
+  const char *text;   // as a.toml, or as a.json if it begins with '{'
   const char *start;  // "line:column: path: " of the first error
-  const char *part;   // of its message
+  const char *part;   // a part of its message
   const char *code;
 };
 
@@ -406,8 +406,8 @@ TEST_CASE("files: missing, unreadable, a folder, too large") {
   CHECK(empty->name == "user");
 }
 
-// A TOML multi-line string may end with one or two quotes of its own. A parser that takes them for
-// the start of another string ignores the rest of the line.
+// A TOML multi-line string may contain one or two quotes right before its end. A parser that takes
+// them for the start of another string ignores the rest of the line.
 TEST_CASE("no text of a project file bypasses the limit of dotted keys") {
   std::string key = "b";
   for (int i = 0; i < 400'000; ++i) key += ".b";
@@ -439,7 +439,7 @@ TEST_CASE("a server is disabled if a variable that it needs is not set") {
       {"url = 'https://h'\nbearerToken = '${unset_x}'", "unset_x is not set; "},
       {"url = 'https://h'\nbearer_token_env_var = 'unset_x'",
        "the environment variable unset_x is not set; set it, or write bearerToken"},
-      // Set to an unusable value.
+      // The variable has an unusable value.
       {"command = 'c'\nenv.K = '${LATIN}'", "the environment variable LATIN is not UTF-8 text"},
       {"url = '${PLAIN}'", "url, which the environment gives: "},
       {"url = 'https://h'\nheaders.X = '${LINES}'",
@@ -476,7 +476,7 @@ TEST_CASE("a server is disabled if a variable that it needs is not set") {
                           "timeout = -1\n"}});
   REQUIRE(both.size() == 1);
   CHECK(both[0].path == "mcpServers.a.timeout");
-  // A server that is disabled anyway needs no variables.
+  // A server that the profile disables needs no variables.
   const Profile off =
       good({{"file", "a.toml",
              "[mcpServers.a]\nurl = '${unset_x}'\nbearer_token_env_var = 'unset_y'\n"
@@ -528,7 +528,7 @@ TEST_CASE("variables of plugins and of the corporation's servers must be set if 
   CHECK(profile.policies.at(0).config_json == R"({"headers":{"A":"Bearer ${env:unset_2}"}})");
   CHECK(profile.notes.size() == 7);
   CHECK(has(profile.notes[0], "a.toml:3: transports.t.token: the environment variable unset_1"));
-  // An error in the file is also one if the profile is only shown.
+  // An error in the file is reported even if the profile is only shown.
   CHECK(errors(ProfileUse::none, {{"f", "a.toml", "[tools.o]\nplugin = 'x'\nk = '${env:1}'\n"}}) ==
         "tools.o.k invalid_schema\n");
 }

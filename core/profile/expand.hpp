@@ -1,4 +1,4 @@
-// References to variables in values. Internal to the rooms of profiles.
+// References to variables in values. Internal to the profile libraries.
 #pragma once
 
 #include <string>
@@ -10,9 +10,9 @@
 namespace bulkhead::profiles {
 
 enum class ExpandMode : std::uint8_t {
-  all,       // ${NAME} too; everything else that begins with "${" is an error
-  env_only,  // ${env:NAME} and ${secret:NAME} only; other "${" pass (a plugin's own syntax)
-  inputs,    // ${input:ID} only; other "${" pass
+  all,       // expands ${NAME} as well; any other "${" is an error
+  env_only,  // expands only ${env:NAME} and ${secret:NAME}; other "${" stay (a plugin's syntax)
+  inputs,    // expands only ${input:ID}; other "${" stay
 };
 
 struct Expanded {
@@ -22,12 +22,13 @@ struct Expanded {
     bool asked = false;    // an editor would prompt for it
   };
   std::string text;
-  bool referred = false;  // the text held a reference: never show the result
+  bool referred = false;  // the text contained a reference, so the result must never be shown
   std::vector<Problem> problems;
 };
 
-// One pass: values of variables are not expanded again. Problems contain names of variables, never
-// values. ${input:ID} reads the variable that variable_for() names for `server`.
+// Expands references in one pass: values of variables are not expanded again. Problems contain
+// names of variables, never values. ${input:ID} reads the variable that variable_for() returns for
+// `server`.
 Expanded expand(std::string_view text, ExpandMode mode, const ProfileEnvironment &environment,
                 std::string_view server = {});
 

@@ -1,6 +1,6 @@
-// Lists of lazy servers from their last run, kept so that listing does not start the servers. Plain
-// values: the program that stores them does not interpret the texts, which servers wrote;
-// core/route/kept_list.hpp does.
+// Stored lists from the last run of lazy servers, so that listing does not start these servers. The
+// lists are plain values: the program that stores them does not interpret their text, which comes
+// from the servers; core/route/kept_list.hpp does.
 #pragma once
 
 #include <cstddef>
@@ -10,16 +10,15 @@
 
 namespace bulkhead {
 
-// The lists for clients with these capabilities (core/route/protocol.hpp), since a server may list
-// other tools to a client with sampling.
+// The lists for clients with these capabilities (core/route/protocol.hpp). A server may list
+// different tools to a client that supports sampling.
 struct KeptList {
   std::uint32_t caps = 0;
   std::string text;
 };
 
 struct KeptLists {
-  std::string definition;  // identifies the definition that they belong to; empty: lists are not
-                           // kept
+  std::string definition;  // identifies the definition; empty: lists are not kept
   std::vector<KeptList> lists;
   // Kept lists are not part of a server's definition.
   friend bool operator==(const KeptLists &, const KeptLists &) { return true; }
@@ -31,13 +30,13 @@ struct ListNews {
   KeptList list;
 };
 
-// A longer list is not kept: the server is started when it is listed.
+// A longer list is not kept; the server is started for listing instead.
 inline constexpr std::size_t max_kept_list_bytes = 1u << 20;
-inline constexpr std::size_t most_kept_lists = 4;               // of one server
-inline constexpr std::size_t max_kept_lists_bytes = 16u << 20;  // of all servers of a profile
+inline constexpr std::size_t most_kept_lists = 4;               // for each server
+inline constexpr std::size_t max_kept_lists_bytes = 16u << 20;  // for all servers of a profile
 
-// Replaces the list for the same capabilities; the oldest ones are dropped. An empty text removes
-// that list.
+// Replaces the list for the same capabilities and drops the oldest lists above the limit. An empty
+// text removes the list for these capabilities.
 void merge_kept_list(KeptLists *kept, KeptList list);
 
 }  // namespace bulkhead

@@ -1,6 +1,6 @@
 // Tables of keys: one row for each key of a table of the profile. A row reads a value into its
-// member; unknown keys, `profile show` and the tests of the documentation use the same rows.
-// Internal to the rooms of profiles.
+// member. The same rows are used to detect unknown keys, for `profile show`, and to test the
+// documentation. Internal to the profile libraries.
 #pragma once
 
 #include <algorithm>
@@ -15,7 +15,7 @@
 
 namespace bulkhead::profiles {
 
-// One member of a table while it is read.
+// One member of a table during reading.
 struct KeyValue {
   const Member &member;
   const std::string &path;  // "naming.prefix"
@@ -23,27 +23,28 @@ struct KeyValue {
 
   Diagnostics &diagnostics() const { return context.diagnostics; }
   const Node &value() const { return member.value; }
-  // An error at the value, or at the key.
+  // Reports an error at the value.
   void reject(std::string what) const {
     diagnostics().error(member.value.place, path, std::move(what));
   }
+  // Reports an error at the key.
   void reject_key(std::string what) const {
     diagnostics().error(member.place, path, std::move(what));
   }
 };
 
-// T: the target of the table.
+// T is the type that the table is read into.
 template <class T>
 struct Key {
   std::string_view name;
   void (*read)(const Key &key, const KeyValue &input, T &target) = nullptr;
-  // The member in the syntax of the profile; null: `profile show` has no default for it.
+  // Formats the member in the syntax of the profile. Null if `profile show` has no default for it.
   std::string (*show)(const Key &key, const T &source) = nullptr;
-  void (*copy)(const T &from, T &to) = nullptr;  // of a number
-  std::uint64_t least = 0, most = 0;             // of a number; `most` entries of a list
-  std::span<const Word> words = {};              // of a choice
-  std::string (*refused)(const std::string &text) = nullptr;  // of a text: why it is invalid;
-                                                              // empty: it is valid
+  void (*copy)(const T &from, T &to) = nullptr;  // for numbers
+  std::uint64_t least = 0, most = 0;             // for numbers; for lists, `most` entries
+  std::span<const Word> words = {};              // for choices
+  std::string (*refused)(const std::string &text) = nullptr;  // for strings: returns why the text
+                                                              // is invalid, or an empty string
 };
 
 template <class T>
@@ -58,13 +59,13 @@ using ClassOf = typename MemberPointer<decltype(member)>::Class;
 template <auto member>
 using ValueOf = typename MemberPointer<decltype(member)>::Value;
 
-// The member of a target, which is of the member's class or converts to it.
+// Returns the member of a target. The target is an object of the member's class or converts to one.
 template <auto member, class T>
 ValueOf<member> &member_of(T &target) {
   return static_cast<ClassOf<member> &>(target).*member;
 }
 
-// true or false
+// A key that is true or false.
 template <auto member, class T = ClassOf<member>>
 constexpr Key<T> flag(std::string_view name) {
   Key<T> key{name};
@@ -79,7 +80,7 @@ constexpr Key<T> flag(std::string_view name) {
   return key;
 }
 
-// A whole number.
+// A key for a whole number.
 template <auto member, class T = ClassOf<member>>
 constexpr Key<T> number(std::string_view name, std::uint64_t least, std::uint64_t most) {
   Key<T> key{name};
@@ -96,7 +97,7 @@ constexpr Key<T> number(std::string_view name, std::uint64_t least, std::uint64_
   return key;
 }
 
-// One of several words; a member of any type that their values convert to.
+// A key for one of several words. The member may have any type that the words' values convert to.
 template <auto member, class T = ClassOf<member>>
 constexpr Key<T> choice(std::string_view name, std::span<const Word> words) {
   Key<T> key{name};
@@ -112,7 +113,7 @@ constexpr Key<T> choice(std::string_view name, std::span<const Word> words) {
   return key;
 }
 
-// A string. `refused` returns the reason why a text is invalid, or nothing.
+// A key for a string. `refused` returns the reason why a text is invalid, or an empty string.
 template <auto member, class T = ClassOf<member>>
 constexpr Key<T> text(std::string_view name, std::string (*refused)(const std::string &)) {
   Key<T> key{name};
@@ -130,7 +131,7 @@ constexpr Key<T> text(std::string_view name, std::string (*refused)(const std::s
   return key;
 }
 
-// An array of at most `most` strings.
+// A key for an array of at most `most` strings.
 template <auto member, class T = ClassOf<member>>
 constexpr Key<T> texts(std::string_view name, std::size_t most) {
   Key<T> key{name};
@@ -146,7 +147,7 @@ constexpr Key<T> texts(std::string_view name, std::size_t most) {
   return key;
 }
 
-// Any other value.
+// A key for any other value.
 template <class T>
 constexpr Key<T> custom(std::string_view name,
                         void (*read)(const Key<T> &key, const KeyValue &input, T &target)) {
@@ -160,7 +161,7 @@ std::vector<std::string_view> names_of(std::span<const Key<T>> keys) {
   return out;
 }
 
-// Reads the members of a table by their rows; reports the others.
+// Reads the members of a table with their rows and reports unknown members.
 template <class T>
 void read_keys(const Node &table, const std::string &path, std::span<const Key<T>> keys, T &target,
                Context &context) {

@@ -1,4 +1,4 @@
-// No credential may appear in output for users: `shown`, notes, errors.
+// No credential may appear in output for users: `shown`, notes and errors.
 #include <catch2/catch.hpp>
 
 #include "layers/load.hpp"

@@ -1,4 +1,4 @@
-// Names of servers: A17 (refused ones do not stop the others), F03 (strict), G09, G16.
+// Names of servers: A17 (invalid names do not stop the other servers), F03 (strict), G09, G16.
 #include <catch2/catch.hpp>
 
 #include "layers/load.hpp"
@@ -31,8 +31,8 @@ TEST_CASE("refused names are left out with the reason, the others load") {
   CHECK(has(profile.notes[5], "letters, digits"));
 }
 
-// A name is used as a folder of the cache ("..": that of all servers, or the state), and as an
-// argument of commands that users copy ("--yes").
+// A name is used as a cache folder (".." would be the folder of all servers, or the state folder)
+// and as an argument of commands that users copy ("--yes" would be an option).
 TEST_CASE("names that are another folder or an option are refused") {
   for (const char *name : {".", "..", ".npm", "-", "--yes", "-rf"}) {
     const Profile profile = good({with({name})});

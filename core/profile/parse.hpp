@@ -1,4 +1,4 @@
-// Parsers: text into a tree. Internal to the rooms of profiles.
+// Parsers from text to a tree. Internal to the profile libraries.
 #pragma once
 
 #include <cstdint>
@@ -11,20 +11,20 @@ namespace bulkhead::profiles {
 struct ParseOptions {
   std::size_t max_bytes = kProfileBytes;
   std::size_t max_values = kProfileValues;
-  bool duplicates = false;  // names in an object; false: an error; true: the last one wins
+  bool duplicates = false;  // allow duplicate names in an object; the last one wins
 };
 
-// Reads a layer's text into a table. False after reporting to `diagnostics`.
+// Reads a layer's text into a table. Returns false if errors were reported to `diagnostics`.
 bool parse_layer(const ProfileLayer &layer, std::uint16_t index, const ParseOptions &options,
                  Node *out, Diagnostics &diagnostics);
 
-// The two formats; callers have checked the size and that there is no NUL byte.
+// The parsers of the two formats. Callers have checked the size and that the text has no NUL byte.
 bool parse_json(const ProfileLayer &layer, std::uint16_t index, const ParseOptions &options,
                 Node *out, Diagnostics &diagnostics);
 bool parse_toml(const ProfileLayer &layer, std::uint16_t index, const ParseOptions &options,
                 Node *out, Diagnostics &diagnostics);
 
-// True if parse_layer() takes it for JSON.
+// Returns true if parse_layer() parses the layer as JSON.
 bool is_json(const ProfileLayer &layer);
 
 }  // namespace bulkhead::profiles

@@ -1,5 +1,5 @@
-// Parser for JSON with comments and trailing commas (as in VS Code's files): RapidJSON's reader
-// fills a tree with places.
+// Parser for JSON with comments and trailing commas (as in VS Code's files). RapidJSON's reader
+// fills a tree of values with locations.
 #include <algorithm>
 #include <tuple>
 
@@ -11,7 +11,8 @@ namespace bulkhead::profiles {
 
 namespace {
 
-// A stream whose position survives inside the reader (RapidJSON copies its own string stream).
+// A stream whose position is visible during parsing (RapidJSON works on a copy of its own string
+// stream).
 class Stream {
  public:
   using Ch = char;
@@ -19,7 +20,7 @@ class Stream {
   Ch Peek() const { return at_ < text_.size() ? text_[at_] : '\0'; }
   Ch Take() { return at_ < text_.size() ? text_[at_++] : '\0'; }
   std::size_t Tell() const { return at_; }
-  // Used by in-situ parsing only, but required by the reader's templates.
+  // Required by the reader's templates, but used only by in-situ parsing.
   Ch *PutBegin() { return nullptr; }
   void Put(Ch) {}
   void Flush() {}
@@ -30,7 +31,7 @@ class Stream {
   std::size_t at_ = 0;
 };
 
-// The end of a comment that begins at `i`, or `i` if none does.
+// Returns the end of the comment that begins at `i`, or `i` if there is none.
 std::size_t skip_comment(std::string_view text, std::size_t i) {
   if (text.substr(i, 2) == "//") {
     const std::size_t end = text.find('\n', i);
@@ -43,7 +44,7 @@ std::size_t skip_comment(std::string_view text, std::size_t i) {
   return i;
 }
 
-// Converts increasing offsets to places.
+// Converts increasing offsets to locations.
 class Lines {
  public:
   Lines(std::string_view text, std::uint16_t layer) : text_(text), layer_(layer) {}
@@ -112,8 +113,8 @@ class Handler {
   const Place &error_place() const noexcept { return error_place_; }
 
  private:
-  // The beginning of the token that the reader has just read: between it and the previous one are
-  // white space, comments and punctuation.
+  // Returns the start of the token that was just read. White space, comments and punctuation
+  // separate it from the previous token.
   std::size_t token_start() const {
     std::size_t i = end_;
     while (i < text_.size()) {
@@ -225,8 +226,8 @@ class Handler {
   Place error_place_;
 };
 
-// The offset of a number that RapidJSON 1.1.0 must not parse (CVE-2024-38517 needs a long exponent;
-// long digits waste time), or npos.
+// Returns the offset of a number that RapidJSON 1.1.0 must not parse, or npos. (CVE-2024-38517
+// needs a long exponent; long digit sequences waste time.)
 std::size_t oversized_number(std::string_view text) {
   std::size_t i = 0;
   while (i < text.size()) {

@@ -14,9 +14,9 @@ namespace {
 
 constexpr std::size_t kDotsPerLine = 100;
 
-// Finds a line with too many dots outside of strings and comments: toml++ does not limit the length
-// of dotted keys and recurses once per part. Returns 0 if there is none. This check has the better
-// message; the binding limit is in parse_key() (cmake/BulkheadToml.cmake).
+// Returns the first line with too many dots outside of strings and comments, or 0. toml++ does not
+// limit the length of dotted keys and recurses once for each part. This check gives the better
+// message; parse_key() enforces the limit (cmake/BulkheadToml.cmake).
 std::uint32_t overlong_key_line(std::string_view text) {
   std::uint32_t line = 1;
   std::size_t dots = 0;
@@ -43,7 +43,7 @@ std::uint32_t overlong_key_line(std::string_view text) {
   return 0;
 }
 
-// toml++ quotes the offending text, which may be an unquoted credential.
+// Removes the text that toml++ quotes, which may be an unquoted credential.
 std::string without_values(std::string_view text) {
   std::string out;
   std::size_t i = 0;
@@ -67,7 +67,7 @@ class Converter {
   Converter(std::uint16_t layer, std::size_t max_values, Diagnostics &diagnostics)
       : layer_(layer), left_(max_values), diagnostics_(diagnostics) {}
 
-  // Recursion is bounded by kProfileDepth.
+  // kProfileDepth limits the recursion.
   bool convert(const toml::node &from, Node *out, std::size_t depth) {
     out->place = place(from.source());
     if (left_ == 0 || depth > kProfileDepth) {

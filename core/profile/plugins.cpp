@@ -33,7 +33,7 @@ namespace bulkhead::profiles {
 namespace {
 
 constexpr std::size_t kMaxPolicies = 8;
-// The groups of plugin tables, each with its list of the profile.
+// The groups of plugin tables, each with its list in the profile.
 struct Group {
   std::string_view name;
   std::vector<PluginUse> Profile::*uses;
@@ -50,8 +50,8 @@ std::vector<PluginUse> &uses_of(std::string_view group, Profile &profile) {
   return profile.*row->uses;
 }
 
-// Expands ${env:NAME} in one string of a plugin's configuration. `unused`: the
-// caller does not start this plugin.
+// Expands ${env:NAME} in one string of a plugin's configuration. `unused` is true if the caller
+// does not start this plugin.
 void expand_string(Node &node, const std::string &path, bool unused, Context &context) {
   Expanded result = expand(node.text, ExpandMode::env_only, context.environment);
   bool kept = false;
@@ -68,8 +68,8 @@ void expand_string(Node &node, const std::string &path, bool unused, Context &co
   if (!kept) node.text = std::move(result.text);
 }
 
-// Expands ${env:NAME} in all strings of a plugin's configuration, in place. Depth is bounded by
-// kProfileDepth.
+// Expands ${env:NAME} in place in all strings of a plugin's configuration. kProfileDepth limits the
+// depth.
 void expand_strings(Node &node, const std::string &path, bool unused, Context &context) {
   if (node.kind == Kind::string) {
     expand_string(node, path, unused, context);
@@ -86,7 +86,7 @@ bool unused(std::string_view group, ProfileUse use) {
   return use == ProfileUse::none || (use == ProfileUse::but_transports && group == "transports");
 }
 
-// Sets of groups.
+// Sets of groups, as bit masks.
 enum : unsigned { kTools = 1, kPolicies = 2, kTelemetry = 4, kAnyGroup = ~0u };
 
 unsigned set_of(std::string_view group) {
@@ -97,7 +97,7 @@ unsigned set_of(std::string_view group) {
   return 0;
 }
 
-// One instance: the keys of the host; all other keys belong to the plugin.
+// Reads one instance. Keys that are not the host's belong to the plugin.
 struct PluginReader {
   const unsigned group;
   PluginUse use{};
@@ -110,7 +110,7 @@ struct PluginReader {
 };
 using PluginKey = Key<PluginReader>;
 
-// The name or path of a plugin.
+// Returns the name or path of a plugin.
 std::optional<std::string> plugin_name(const KeyValue &input) {
   auto text = input.diagnostics().string(input.value(), input.path);
   if (text && text->find('/') != std::string::npos)
@@ -181,7 +181,7 @@ void read_grants(const PluginKey &, const KeyValue &input, PluginReader &reader)
 
 struct HostKey {
   PluginKey key;
-  unsigned groups = kAnyGroup;  // in other groups it belongs to the plugin
+  unsigned groups = kAnyGroup;  // in other groups, the key belongs to the plugin
 };
 constexpr HostKey kHostKeys[] = {
     {custom<PluginReader>("plugin", read_plugin_name)},

@@ -17,8 +17,8 @@ using namespace profiles;
 
 constexpr std::size_t kDigestDigits = 32;
 
-// Objects with their members sorted by name, so that the order of a file does not matter. Depth is
-// limited by kProfileDepth.
+// Writes objects with their members sorted by name, so that the order in a file does not matter.
+// kProfileDepth limits the depth.
 void append_canonical(std::string &out, const Node &node) {
   if (node.kind == Kind::table) {
     std::vector<const Member *> members;
@@ -55,7 +55,7 @@ std::string canonical(const Node &node) {
   return out;
 }
 
-// The configuration of one policy: its rules and settings by their path, and the plugin's own keys.
+// The configuration of one policy: its rules and settings by path, and the plugin's own keys.
 struct Contents {
   std::map<std::string, std::string> rules, settings;
   std::string own;
@@ -121,7 +121,7 @@ Contents contents_of(const PluginUse &use) {
   std::vector<ProfileLayer> layers(1);
   layers[0].text = use.config_json;
   ParseOptions options;
-  // Each key of the rules is repeated with its line.
+  // Each key of the rules appears again with its line.
   options.max_values = 4 * kProfileValues;
   Diagnostics diagnostics(layers);
   Node config;

@@ -1,10 +1,10 @@
-// The policies and rules of a profile as a digest that two processes can compare, and the
-// difference between two profiles as text.
+// A digest of a profile's policies and rules, which two processes can compare, and a text form of
+// the differences between two profiles.
 //
-// Rules are not interpreted. A rule is a named table of a section of rules (rule_sections.hpp) in
-// any layer; the rest of these sections are settings.
+// Rules are not interpreted. A rule is a named table in a rule section (rule_sections.hpp) of any
+// layer; everything else in these sections is a setting.
 //
-// Thread: any.
+// Thread-safe.
 #pragma once
 
 #include <string>
@@ -14,14 +14,14 @@
 
 namespace bulkhead {
 
-// The digest covers which plugins decide, in which order, and their configuration, but not the
-// files and lines that it comes from, and not values whose name looks like a credential. Generation
-// 1, no change.
+// The digest covers the policy plugins, their order and their configuration. It does not cover the
+// files and lines of the configuration, or values whose name looks like a credential. The returned
+// mark has generation 1 and no changes.
 PolicyMark first_policy_mark(const std::vector<PluginUse> &policies);
 
-// The mark of the policies that replace `was`: `mark` itself if nothing differs, else the next
-// generation. Its `changes` list the differences: "3 rules added", "policies.lists: configuration
-// changed".
+// Returns the mark of the policies that replace `was`: `mark` itself if nothing differs, otherwise
+// the next generation. Its `changes` list the differences: "3 rules added", "policies.lists:
+// configuration changed".
 PolicyMark next_policy_mark(const PolicyMark &mark, const std::vector<PluginUse> &was,
                             const std::vector<PluginUse> &is);
 

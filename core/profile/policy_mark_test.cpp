@@ -1,4 +1,4 @@
-// The digest of a profile's policies and rules, and the differences of two.
+// The digest of a profile's policies and rules, and the differences between two profiles.
 #include "profile/policy_mark.hpp"
 
 #include <catch2/catch.hpp>
@@ -72,7 +72,7 @@ TEST_CASE("changes of a policy itself are listed") {
   CHECK(changes(lists, lists + more) == Lines{"policies.more: added"});
   CHECK(changes(lists + more, lists) == Lines{"policies.more: removed"});
   CHECK(changes(lists + more, more + lists) == Lines{"the order of the policies changed"});
-  // Each of several policies gets the rules: they changed once.
+  // Each of several policies receives the rules, but the change is reported once.
   const std::string both = lists + "[policies.second]\nplugin = \"other\"\n";
   CHECK(changes(both, both + rule("a", "1")) == Lines{"1 rule added"});
 }
@@ -110,7 +110,7 @@ TEST_CASE("a policy that cannot be replaced is reported with the policy that dec
   next.policies[0].sha256 = "ab";
   CHECK(keep_fixed(now, &next, true) ==
         Lines{"policies.p: needs a restart; it decides as before until then"});
-  // A policy that differs in its configuration alone is not reset.
+  // A policy that differs only in its configuration is not reset.
   next.policies[0].config_json = "{\"x\":1}";
   CHECK(keep_fixed(now, &next, true).empty());
   CHECK(next.policies[0].config_json == "{\"x\":1}");

@@ -1,7 +1,7 @@
-// The profile: the configuration of a process. Read from TOML or JSON. The reader is strict and
-// reports all errors with their places; values keep the layer that they come from.
+// The profile: the configuration of a process, read from TOML or JSON. The reader is strict and
+// reports all errors with their locations. Values keep the layer that they come from.
 //
-// Thread: control only. No function here uses the network or starts a process.
+// Used on the control thread only. No function here uses the network or starts a process.
 #pragma once
 
 #include <cstdint>
@@ -16,7 +16,7 @@
 
 namespace bulkhead {
 
-// Where a value was written. line 0: not from a file.
+// The location where a value was written. `line` is 0 if the value is not from a file.
 struct Origin {
   std::string layer;  // "builtin", "user", "file", "project", "command line"
   std::string file;
@@ -35,7 +35,8 @@ struct ProfileError {
   // "plugin_config".
   std::string code;
 };
-// "gateway.json:12:7: mcpServers.github.env.TOKEN: ... [missing_env_var]" for people.
+// Formats an error for people: "gateway.json:12:7: mcpServers.github.env.TOKEN: ...
+// [missing_env_var]".
 std::string to_string(const ProfileError &error);
 
 enum class SessionScope : std::uint8_t { shared, per_client };
@@ -52,53 +53,54 @@ std::string_view to_string(SandboxMode mode) noexcept;  // as in the profile
 
 struct SandboxRules {
   SandboxMode mode = SandboxMode::home_read_only;
-  std::vector<std::string> read, write;  // further paths, absolute
+  std::vector<std::string> read, write;  // additional paths, absolute
   bool network = true;
   std::uint64_t memory_bytes = 0;                  // 0: no limit of its own
   std::uint32_t processes = 1024;                  // threads included
-  std::uint64_t cache_bytes = 10u * (1ull << 30);  // of its caches on disk; 0: no limit
-  bool host_ipc = false;  // shares System V IPC and POSIX message queues of the machine
+  std::uint64_t cache_bytes = 10u * (1ull << 30);  // of the server's caches on disk; 0: no limit
+  bool host_ipc = false;  // shares the machine's System V IPC and POSIX message queues
   bool operator==(const SandboxRules &) const = default;
 };
 
 // One upstream server, references (${env:..}) resolved.
 struct ServerDef {
   std::string name;  // [A-Za-z0-9_.-]{1,64}, not reserved, without the separator
-  std::string type;  // "stdio", "http", "sse", or what [connectors] names
+  std::string type;  // "stdio", "http", "sse", or a type from [connectors]
   bool disabled = false;
   std::string disabled_reason;  // shown to users; empty: disabled by the profile
-  bool unmet = false;           // disabled because the environment lacks something that it needs
+  bool unmet = false;           // disabled because of a missing or invalid variable
   // stdio
   std::string command;
   std::vector<std::string> args;
   std::map<std::string, std::string> env;
-  std::string cwd;  // empty: the gateway's
+  std::string cwd;  // empty: the gateway's folder
   SandboxRules sandbox;
   bool lazy = false;               // started by the first call
-  std::uint64_t idle_stop_ms = 0;  // ended after this long without calls; 0: never
+  std::uint64_t idle_stop_ms = 0;  // stopped after this long without calls; 0: never
   std::uint32_t pool_size = 1;     // children that share the calls of pool_safe_tools
   std::vector<std::string> pool_safe_tools;
   // http, sse
   std::string url;
   std::map<std::string, std::string> headers;
   // both
-  std::optional<std::vector<std::string>> allow_tools;  // set but empty: none allowed
+  std::optional<std::vector<std::string>> allow_tools;  // set but empty: no tool is allowed
   std::vector<std::string> deny_tools;
-  std::optional<std::uint64_t> timeout_ms;                // a call
+  std::optional<std::uint64_t> timeout_ms;                // for each call
   std::map<std::string, std::uint64_t> tool_timeouts_ms;  // by original tool name
   std::optional<std::uint64_t> connect_timeout_ms;
   SessionScope session = SessionScope::shared;
   std::optional<RootsMode> roots;         // not set: see roots_mode()
   std::vector<std::string> root_folders;  // of static_list: absolute paths
   std::uint32_t max_in_flight = 256;
-  std::string compartment;  // "own", or a shared name; empty: that of its connector
+  std::string compartment;  // "own", or a shared name; empty: its connector's compartment
   Origin origin;
   std::string source;  // the plugin that added it, shown to users; empty: the profile
-  // Further members of to_json(), set by the core ("stderr_file"): name -> JSON text of the value.
+  // Additional members of to_json(), set by the core ("stderr_file"): name -> JSON text of the
+  // value.
   std::map<std::string, std::string> extra;
-  KeptLists kept;  // of a lazy one
-  // Restarts by request while the gateway runs (`bulkhead mcp restart`): a different number is a
-  // different connection. Not part of to_json().
+  KeptLists kept;  // of a lazy server
+  // Number of restarts by request while the gateway runs (`bulkhead mcp restart`). A different
+  // number means a different connection. Not part of to_json().
   std::uint64_t restarts = 0;
 
   // Without `roots`: per_client if each client has its own connection, else off.
@@ -119,25 +121,25 @@ struct Naming {
   std::string separator = "__";
   bool prefix = true;               // "always"; false: "never"
   std::string scheme = "bulkhead";  // of composed resource URIs
-  bool shorten = true;              // names over max_length; false: they are an error
+  bool shorten = true;              // shortens names over max_length; false: an error
   std::uint32_t max_length = 64;
-  bool strict_names = false;     // server names: ^[a-z][a-z0-9-]*$ and more reserved ones
-  bool bad_names_error = false;  // false: a server with a refused name is left out, with a note
-  // Other accepted names of tools, each with the listed name. At most max_aliases.
+  bool strict_names = false;     // server names: ^[a-z][a-z0-9-]*$; more are reserved
+  bool bad_names_error = false;  // false: a server with an invalid name is skipped, with a note
+  // Aliases of tools: accepted name -> listed name. At most max_aliases.
   std::map<std::string, std::string, std::less<>> aliases;
   static constexpr std::size_t max_aliases = 256;
   bool operator==(const Naming &) const = default;
 };
 
-// The features of the merged servers that clients see; a disabled one is not announced and answers
-// -32601.
+// The features of the merged servers that clients can use. A disabled feature is not announced, and
+// requests for it fail with -32601.
 struct Expose {
   bool tools = true, resources = true, prompts = true, logging = true, completions = true;
   bool list_changed = true, subscribe = true;
   bool operator==(const Expose &) const = default;
 };
 
-// All limits of the gateway. docs/limits.md is the table for users; keep both together.
+// All limits of the gateway. Keep the table for users in docs/limits.md in sync.
 struct Limits {
   std::uint64_t message_bytes = 64ull << 20;
   std::uint64_t header_bytes = 32ull << 10;
@@ -151,25 +153,24 @@ struct Limits {
   std::uint64_t connect_timeout_ms = 10'000;
   std::uint64_t call_timeout_ms = 300'000;     // tools/call
   std::uint64_t request_timeout_ms = 60'000;   // everything else
-  std::uint64_t timeout_ceiling_ms = 300'000;  // configured ones are clamped to this
-  std::uint64_t ask_timeout_ms = 600'000;      // the client's answer to an elicitation
+  std::uint64_t timeout_ceiling_ms = 300'000;  // longer configured time-outs are clamped to this
+  std::uint64_t ask_timeout_ms = 600'000;      // for the client's answer to an elicitation
   std::uint64_t first_list_wait_ms = 5'000;
   std::uint64_t grace_ms = 3'000;  // a lost server's tools stay listed this long
-  std::uint64_t drain_ms = 5'000;  // in-flight calls at a server that a reload removes may take
-                                   // this long
+  std::uint64_t drain_ms = 5'000;  // for in-flight calls when a reload removes their server
   std::uint64_t retry_min_ms = 500;
   std::uint64_t retry_max_ms = 30'000;
   std::uint32_t in_flight_per_session = 256;
-  std::uint32_t queued_per_server = 1024;  // calls waiting for max_in_flight or a start
+  std::uint32_t queued_per_server = 1024;  // calls that wait for max_in_flight or for a start
   std::uint32_t asks_per_session = 64;
   std::uint32_t subscriptions_per_session = 1024;
   std::uint32_t items_per_server = 10'000;  // of each kind
   std::uint64_t list_bytes_per_server = 32ull << 20;
-  std::uint32_t page_items = 1000;          // of one list answer
-  std::uint64_t idle_view_ms = 300'000;     // lanes that no client uses
-  std::uint64_t policy_timeout_ms = 5'000;  // one answer of a policy
+  std::uint32_t page_items = 1000;          // in one page of a list
+  std::uint64_t idle_view_ms = 300'000;     // for lanes that no client uses
+  std::uint64_t policy_timeout_ms = 5'000;  // for one decision of a policy
   std::uint64_t policy_waiting_bytes = 256ull << 20;
-  std::uint64_t approval_timeout_ms = 120'000;  // the approval of a call
+  std::uint64_t approval_timeout_ms = 120'000;  // for the approval of a call
   std::uint32_t approvals_waiting = 256;        // calls that wait for approval
   std::uint32_t approvals_per_session = 128;
   std::uint64_t approvals_bytes = 64ull << 20;
@@ -177,73 +178,75 @@ struct Limits {
   std::uint64_t stderr_bytes = 1ull << 20;  // a child's log before it is rotated
 };
 
-// One plugin instance of the profile.
-// The library file of a plugin at the time when the profile was read. The program fills it in; the
+// The library file of a plugin, as it was when the profile was read. Set by the program; the
 // profile's text has no key for it.
 struct PluginFile {
-  std::string mark;  // differs when the file has changed; empty: unknown, or pinned by its digest
+  std::string mark;        // changes when the file changes; empty: unknown, or pinned by digest
   bool exclusive = false;  // from the manifest; does not count as a difference
   bool operator==(const PluginFile &other) const noexcept { return mark == other.mark; }
 };
 
+// One plugin instance of the profile.
 struct PluginUse {
   std::string id;           // the instance: "transport-http", "files"
   std::string plugin;       // the library's name, or a path with a slash
   std::string config_json;  // one JSON object
   std::string sha256;       // pinned digest in hex; empty: not pinned
   bool required = true;     // false: the program runs without it if it fails to load
-  std::string compartment;  // "own", a name, of policies and telemetry also "endpoint"; empty: the
-                            // usual one
-  // Permissions that not every plugin gets: "control", "network[:PORT]".
+  std::string compartment;  // "own", a shared name, or (policies and telemetry only) "endpoint";
+                            // empty: the default
+  // Optional permissions: "control", "network[:PORT]".
   std::vector<std::string> grants;
   PluginFile file;
   Origin origin;
   bool operator==(const PluginUse &) const = default;
 };
 
-// The network permission of a grant: none, 0 for "network" (any port), or the port of
-// "network:PORT".
+// Returns the port of a network grant: PORT for "network:PORT", or 0 (any port) for "network".
+// Returns nullopt for other grants.
 std::optional<std::uint16_t> granted_port(std::string_view grant);
 
-// The current policies and rules, see profile/policy_mark.hpp.
+// Identifies the current policies and rules, see profile/policy_mark.hpp.
 struct PolicyMark {
-  std::uint64_t generation = 0;      // counts from 1 in one run of the gateway; 0: not known
-  std::string digest;                // equal in two processes if the policies and rules are
-  std::uint32_t rules = 0;           // named rules of the profile, of all its layers
+  std::uint64_t generation = 0;      // counts from 1 in one run of the gateway; 0: unknown
+  std::string digest;                // equal in two processes if their policies and rules are equal
+  std::uint32_t rules = 0;           // named rules in all layers of the profile
   std::vector<std::string> changes;  // differences from the previous generation, as text
   bool operator==(const PolicyMark &) const = default;
 };
 
-// The required isolation.
+// Isolation requirements.
 struct Isolation {
-  bool require = false;  // false: start without features that the kernel lacks, and report them
+  bool require = false;  // false: start even if the kernel lacks a feature, and report it
 };
 
-// Who may approve a call, apart from a terminal that watches.
+// Who may approve calls, in addition to a terminal that watches approvals.
 struct Approvers {
   bool elicitation = false;  // the client itself, if it supports MCP elicitation
   bool api = false;          // the service API, even without a watcher
   bool operator==(const Approvers &) const = default;
 };
 
-// The owner of the gateway, for the session database. Set by the loader of the profile; the profile
-// has no key for it.
+// The owner of the gateway, for the session database. Set by the loader; the profile has no key for
+// it.
 struct Identity {
   std::string profile, user;
 };
 
-// A part of the profile that a layer withholds from others: the corporation's from the layers above
-// it, or, with editable.mcpServers = false, a layer's from servers that plugins add.
+// A part of the profile that some sources cannot set. The corporation's layer withholds it from
+// higher layers, or a layer with editable.mcpServers = false withholds it from servers that plugins
+// add.
 struct ProfileHold {
   std::vector<std::string> path;  // keys from the top; "*": any
-  bool forbids = false;           // false: the part may exist and cannot be changed
-  std::string says;               // the layer and place of the hold, as text
+  bool forbids = false;           // true: must not exist; false: cannot be changed
+  std::string says;               // layer and location of the hold, as text
 };
-// The first hold on this path ({"mcpServers", "github"}) or on a parent of it; null: none.
+// Returns the first hold on this path ({"mcpServers", "github"}) or on one of its parents, or null
+// if there is none.
 const ProfileHold *find_hold(const std::vector<ProfileHold> &holds,
                              const std::vector<std::string> &path);
 
-// How a request to a server is handled if its params have members that are not in MCP's schema.
+// How requests to a server are handled if their params have members that are not in MCP's schema.
 enum class UnknownParams : std::uint8_t { forward, drop, refuse };
 std::string_view to_string(UnknownParams value) noexcept;  // as in the profile
 
@@ -253,7 +256,7 @@ struct Profile {
   std::vector<PluginUse> tools;     // each is a server, named by its instance id
   std::vector<PluginUse> policies;  // at most one in this version
   std::vector<PluginUse> telemetry;
-  std::vector<PluginUse> services;                    // loaded at the first use
+  std::vector<PluginUse> services;                    // loaded on first use
   std::map<std::string, std::string> connectors;      // server type -> plugin name or path
   std::map<std::string, PluginFile> connector_files;  // server type -> that plugin's file
   std::vector<std::string> plugin_dirs;
@@ -267,21 +270,21 @@ struct Profile {
   std::string server_name = "bulkhead";  // serverInfo.name
   std::string metrics_listen;            // IP:PORT of /metrics over TCP; empty: not served
   UnknownParams unknown_params = UnknownParams::forward;
-  std::string state_dir;  // logs, secrets, plugin folders; empty: ~/.local/state/bulkhead
-  std::vector<std::string> own_paths;  // files and folders of the gateway that no server may see
+  std::string state_dir;  // logs, secrets and plugin folders; empty: ~/.local/state/bulkhead
+  std::vector<std::string> own_paths;  // files and folders of the gateway, hidden from all servers
   std::vector<std::string> notes;      // warnings for the operator, in order
 
-  // The corporation's holds on mcpServers, for servers added at run time.
+  // The corporation's holds on mcpServers, for servers that are added at run time.
   std::vector<ProfileHold> server_holds;
 
-  // Known definitions of the tools of `servers`; not from the profile's files.
+  // Known definitions of the tools of `servers`. They do not come from the profile's files.
   std::vector<ToolPin> pinned;
 
-  // The mark of `policies`, set by the process that has all their configurations; generation 0: the
-  // host computes it from its own.
+  // The mark of `policies`, set by the process that has the configurations of all policies. If the
+  // generation is 0, the host computes the mark from its own profile.
   PolicyMark policy_mark;
 
-  // Every leaf value with its layer, for `profile show --origin`; secrets are masked.
+  // Every leaf value with its layer, for `profile show --origin`. Secrets are masked.
   struct Shown {
     std::string path, value;
     Origin origin;

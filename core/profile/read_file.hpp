@@ -1,4 +1,4 @@
-// Reading files with a limit. Internal to the rooms of profiles.
+// Reading files with a limit. Internal to the profile libraries.
 #pragma once
 
 #include <string>
@@ -7,8 +7,8 @@
 
 namespace bulkhead::profiles {
 
-// See read_profile_file(); `most` is the limit in bytes. `regular`: only a regular file is read, so
-// that the call never blocks.
+// See read_profile_file(); `most` is the limit in bytes. If `regular` is set, only a regular file
+// is read, so the call never blocks.
 Result<std::string> read_whole(const std::string &path, std::size_t most, bool regular = false);
 
 }  // namespace bulkhead::profiles

@@ -27,7 +27,7 @@ Profile loaded(const std::string &more) {
   return good({file(std::string(kBase) + more)});
 }
 
-// Returns the report of a reload from the base to the base with `more`.
+// Returns the report of a reload that adds `more` to the base profile.
 std::vector<std::string> reported(const std::string &more) {
   const Profile now = loaded("");
   Profile next = loaded(more);
@@ -45,7 +45,7 @@ bool names_it(const std::vector<std::string> &lines, const std::string &section,
   });
 }
 
-// The keys of a section, as the loader lists them for an error.
+// Returns the keys of a section, which the loader lists in an error.
 std::set<std::string> known_keys(const std::string &section) {
   const std::string text = bad({file("[" + section + "]\nqqqqqqqq = 1\n")}).at(0).what;
   constexpr std::string_view before = "Known here: ";
@@ -67,7 +67,7 @@ std::set<std::string> known_keys(const std::string &section) {
 
 using Values = std::map<std::string, std::string>;
 
-// Another value than the default of each key.
+// A non-default value for each key.
 const std::map<std::string, Values> &values() {
   static const std::map<std::string, Values> all = {
       {"gateway",
@@ -97,7 +97,7 @@ const std::map<std::string, Values> &values() {
   return all;
 }
 
-// Sections with members of any name, with an example and the line that reports it.
+// Sections whose members can have any name, with an example and the line that reports it.
 struct Whole {
   std::string section, example, line;
 };
@@ -165,7 +165,7 @@ TEST_CASE("a reload reports every plugin whose file has changed, and keeps the r
             "connectors.odd: file changed; needs a restart"});
   CHECK(next.transports == now.transports);
   CHECK(next.connector_files == now.connector_files);
-  // A file that cannot be read at that time.
+  // The file cannot be read during the reload.
   next = with_mark("");
   CHECK(keep_fixed(now, &next).empty());
   CHECK(next.policies == now.policies);
@@ -211,8 +211,8 @@ TEST_CASE("a reload reports every section that has changed") {
   CHECK(keep_fixed(loaded(""), &next) ==
         std::vector<std::string>{"connectors.odd: needs a restart"});
   covered.insert("connectors");
-  // Servers and tools plugins are compared one by one during the reload; [policy], [corp],
-  // [profiles] and [default] are read into `policies`; the other sections are about the files
+  // Servers and tools plugins are compared one by one during the reload. [policy], [corp],
+  // [profiles] and [default] are read into `policies`. The other sections are about the files
   // themselves.
   for (const auto *section : {"mcpServers", "tools", "policy", "corp", "profiles", "default",
                               "schema", "id", "revision", "editable", "detect_servers"})

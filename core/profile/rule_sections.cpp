@@ -26,7 +26,7 @@ class Writer {
   }
 
  private:
-  // Depth is bounded by kProfileDepth.
+  // kProfileDepth limits the depth.
   void note(const Member &member, const std::string &above) {
     const std::string path = join(above, member.name);
     lines_ += lines_.empty() ? "" : ",";

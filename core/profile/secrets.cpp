@@ -13,7 +13,7 @@ constexpr std::string_view kNameParts[] = {
     "private", "credential", "authori", "bearer", "signature",  "webhook",
 };
 
-// Words that count only as the whole name or its last word.
+// Words that match only as the whole name or as its last word.
 constexpr std::string_view kLastWords[] = {"pat", "auth", "pass", "pw", "jwt", "dsn"};
 
 constexpr std::string_view kValueStarts[] = {
@@ -22,7 +22,7 @@ constexpr std::string_view kValueStarts[] = {
     "eyJ",   "npm_", "hf_",    "Bearer", "Basi", "lin_api", "dop_v1", "figd_", "ATATT",
 };
 
-// A ':' that is not followed by a port: "user:pass" of "user:pass/word@host".
+// Returns true if a ':' is not followed by a port, as in "user:pass" from "user:pass/word@host".
 bool half_userinfo(std::string_view authority) {
   const std::size_t colon = authority.find(':');
   return colon != std::string_view::npos && !authority.starts_with('[') &&
@@ -30,7 +30,7 @@ bool half_userinfo(std::string_view authority) {
          authority.find_first_not_of("0123456789", colon + 1) != std::string_view::npos;
 }
 
-// "//user:password@" of a URL; npos if there is none.
+// Returns the end of "//user:password@" in a URL, or npos if there is none.
 std::size_t userinfo_end(std::string_view url, std::size_t authority) {
   std::size_t end = url.find_first_of("/?#", authority);
   if (end != std::string_view::npos && half_userinfo(url.substr(authority, end - authority)))
@@ -72,7 +72,7 @@ std::string masked_query(std::string_view query) {
   }
 }
 
-// Defaults of references (${NAME:-default}) may be credentials themselves.
+// Removes the defaults of references (${NAME:-default}), which may be credentials themselves.
 std::string without_defaults(std::string_view text) {
   std::string out;
   while (true) {
@@ -144,7 +144,7 @@ std::string masked_url(std::string_view original) {
 
 namespace {
 
-// JSON as an argument: true if a name or string in it looks like a credential.
+// Returns true if the argument is JSON in which a name or string looks like a credential.
 bool json_credential(std::string_view arg) {
   if (!arg.starts_with('{') && !arg.starts_with('[')) return false;
   while (true) {

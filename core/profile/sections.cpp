@@ -11,7 +11,7 @@ namespace bulkhead::profiles {
 namespace {
 
 constexpr std::string_view kSchema = "bulkhead.profile/1";
-constexpr std::size_t kForeignKeys = 8;  // more unknown sections: another program's file
+constexpr std::size_t kForeignKeys = 8;  // with more, the file belongs to another program
 
 void read_schema(const Node &node, Context &context) {
   const auto text = context.diagnostics.string(node, "schema");
@@ -80,7 +80,8 @@ struct Section {
   void (*read)(const Node &node, Context &context) = nullptr;  // null: read elsewhere
 };
 
-// The order of messages; sections without a reader here depend on the others.
+// Messages list the sections in this order. Sections without a reader here depend on other sections
+// and are read later.
 constexpr Section kSections[] = {
     {"schema", read_schema},
     {"gateway", read_gateway},
@@ -110,7 +111,7 @@ constexpr Section kSections[] = {
     {"detect_servers"},
 };
 
-// Reports unknown sections; for the settings file of an editor, one message instead of a hundred.
+// Reports unknown sections. The settings file of an editor gets one message instead of a hundred.
 void check_sections(const Node &root, Diagnostics &diagnostics) {
   std::vector<const Member *> unknown;
   for (const Member &member : root.members)

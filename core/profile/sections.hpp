@@ -1,4 +1,4 @@
-// The sections of a merged profile, one reader each. Internal to the rooms of profiles.
+// The sections of a merged profile, one reader each. Internal to the profile libraries.
 #pragma once
 
 #include <span>
@@ -20,35 +20,36 @@ struct Context {
   const ProfileEnvironment &environment;
   Diagnostics &diagnostics;
   Profile &profile;
-  bool literal = false;  // ${...} in values of servers is plain text
+  bool literal = false;  // ${...} in values of servers is literal text
 };
 
-// The keys at the top of a canonical layer: sections, and keys outside all sections.
+// The top-level keys of a canonical layer: sections, and keys outside all sections.
 std::span<const std::string_view> section_names();
 bool known_section(std::string_view name);
 
-// Reads a merged tree into context.profile. `rules`: the rules of all layers.
+// Reads a merged tree into context.profile. `rules` are the rules of all layers.
 void read_profile(const Node &root, const std::vector<RuleLayer> &rules, Context &context);
 
-// Groups of plugin tables: "transports", "tools", "policies", "telemetry", "services".
+// The groups of plugin tables: "transports", "tools", "policies", "telemetry", "services".
 std::span<const std::string_view> plugin_groups();
-// The keys of these tables that the host reads; all others belong to the plugin.
+// The keys of these tables that the host reads. All other keys belong to the plugin.
 std::vector<std::string_view> plugin_keys();
-// `rules`: the profile has rules.
+// `rules` is true if the profile has rules.
 void read_plugins(std::string_view group, const Node &table, bool rules, Context &context);
 
-// After naming, limits, connectors and plugins. `tools`: the table of tools plugins, or null.
+// Called after naming, limits, connectors and plugins are read. `tools` is the table of tools
+// plugins, or null.
 void read_servers(const Node &table, const Node *tools, Context &context);
 
-// Why a name is invalid for a server; empty: it is valid. `builtin_too`: "builtin" is allowed.
+// Returns why a name is invalid for a server, or an empty string. `builtin_too` allows "builtin".
 std::string refused_name(std::string_view name, const Naming &naming, bool builtin_too);
 
-// "own", or a shared name of [a-z0-9-]{1,32}; not "endpoint" or "supervisor".
+// Reads "own" or a shared name of [a-z0-9-]{1,32}, except "endpoint" and "supervisor".
 void read_compartment(const Member &member, const std::string &path, std::string *out,
                       Context &context);
 
-// Resolves a path of the profile: "~/" is the home folder; a relative path starts at the folder of
-// its file.
+// Resolves a path in the profile: "~/" is the home folder; a relative path starts at the folder of
+// the file that contains it.
 std::string resolve_path(const std::string &path, const Place &place, const Context &context);
 
 }  // namespace bulkhead::profiles

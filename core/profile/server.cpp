@@ -104,7 +104,7 @@ void ServerReader::read_switches() {
   }
 }
 
-// The type, which a command or a url decides.
+// Reads the type, or derives it from the command or the url.
 void ServerReader::read_type() {
   const Member *command = find("command");
   const Member *url = find("url");
@@ -170,7 +170,7 @@ void ServerReader::reject_env_file(const Member &file) {
          "gateway");
 }
 
-// Only ${input:...} is a reference in arguments.
+// In arguments, only ${input:...} is a reference.
 void ServerReader::expand_inputs(std::vector<std::string> *args) {
   if (context_.literal) return;
   for (std::string &arg : *args) {
@@ -207,8 +207,8 @@ void ServerReader::read_env(const Member &env) {
   }
 }
 
-// References of a disabled server stay as they are, since its variables may be missing for that
-// very reason.
+// References of a disabled server are not resolved: it may be disabled because its variables are
+// missing.
 std::optional<ServerReader::Value> ServerReader::expanded(const std::string &text,
                                                           const Place &place,
                                                           const std::string &path) {
@@ -231,14 +231,14 @@ std::optional<ServerReader::Value> ServerReader::expanded(const std::string &tex
   return std::nullopt;
 }
 
-// Values of the corporation's layer must hold as they are written, or nothing starts.
+// Values in the corporation's layer must be valid as written; otherwise nothing starts.
 bool ServerReader::may_be_unset(const Place &place) const {
   if (context_.environment.use == ProfileUse::none) return true;
   return !diagnostics_.corp(place) && !diagnostics_.corp(entry_.place);
 }
 
-// A value that cannot be used is an error of the file. A value from the environment disables this
-// server instead, like a missing one.
+// An unusable value is an error in the file. If the value comes from the environment, it disables
+// only this server, like a missing variable.
 void ServerReader::reject_value(const Value &value, const Place &place, const std::string &path,
                                 const std::string &what) {
   if (value.referred && may_be_unset(place))
@@ -247,7 +247,7 @@ void ServerReader::reject_value(const Value &value, const Place &place, const st
     diagnostics_.error(place, path, what);
 }
 
-// A server that lacks something from the environment is disabled, and no other server.
+// Disables this server, and no other, if it lacks a value from the environment.
 void ServerReader::disable_if_unmet() {
   if (unmet_.empty()) return;
   constexpr std::size_t named = 5;
@@ -334,7 +334,7 @@ void ServerReader::read_bearer_variable(const Member &variable) {
   if (auto value = bearer_variable(variable, *text)) add_bearer(variable, std::move(*value));
 }
 
-// Codex's spelling: the name of the variable, without a default.
+// Codex's syntax: the name of the variable, without a default.
 std::optional<ServerReader::Value> ServerReader::bearer_variable(const Member &token,
                                                                  const std::string &name) {
   const std::string reference = "${env:" + name + "}";
@@ -412,7 +412,7 @@ std::optional<std::uint64_t> ServerReader::milliseconds(const Member &member,
   return clamped(*value, member, path);
 }
 
-// Codex writes seconds, with a fraction.
+// Codex writes seconds with a fraction.
 std::optional<std::uint64_t> ServerReader::from_seconds(const Member &member) {
   double seconds = 0;
   const std::string &text = member.value.text;

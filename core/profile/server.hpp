@@ -1,4 +1,4 @@
-// One entry of mcpServers. Internal to the rooms of profiles.
+// One entry of mcpServers. Internal to the profile libraries.
 #pragma once
 
 #include <span>
@@ -9,21 +9,23 @@
 
 namespace bulkhead::profiles {
 
-// The canonical name of a key ("httpUrl" -> "url"); empty: not a key of a server.
+// Returns the canonical name of a key ("httpUrl" -> "url"), or an empty view if servers have no
+// such key.
 std::string_view server_key(std::string_view spelling);
 // The canonical names of all keys.
 std::span<const std::string_view> server_keys();
-// True for keys of other programs that have no meaning here and are ignored with a note.
+// Returns true for keys of other programs that have no meaning here and are ignored with a note.
 bool ignored_server_key(std::string_view name);
-// "stdio", "http" or "sse" for their common spellings; empty: another type.
+// Returns "stdio", "http" or "sse" for their common spellings, or an empty view for other types.
 std::string_view canonical_type(std::string_view type);
 
 // Headers that the gateway itself sets; any case.
 bool reserved_header(std::string_view name);
-// Why a URL is invalid for a server; empty: it is valid. Does not repeat the URL.
+// Returns why a URL is invalid for a server, or an empty string. The reason does not repeat the
+// URL.
 std::string refused_url(std::string_view url, bool any_scheme);
 
-// "http" or "stdio", for the list entry of a definition that is not read otherwise.
+// Returns "http" or "stdio", for the list entry of a definition that is not read any further.
 std::string listed_type(const Node &server);
 
 // Adds the server to the profile, or reports its errors.

@@ -1,5 +1,5 @@
-// A server's definition as values: the process that reads a request sends it to the one that has
-// the profile, which does not parse text again.
+// A server's definition as values. The process that reads a request sends them to the process that
+// has the profile, which does not have to parse the text again.
 #pragma once
 
 #include <cstdint>
@@ -39,8 +39,8 @@ void archive(Ar &ar, ServerEntry &v) {
 }
 
 // Reads one JSON object: "id" (the server's name) and the members of a server of mcpServers.
-// "allowed_tools" means allowTools, except that an empty list allows all tools. BH_E_INVALID: not
-// such an object. load_profile() validates the server.
+// "allowed_tools" means allowTools, except that an empty list allows all tools. Returns
+// BH_E_INVALID if the text is not such an object. load_profile() validates the server.
 Result<ServerEntry> read_server_entry(std::string_view json);
 
 }  // namespace bulkhead

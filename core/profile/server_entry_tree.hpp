@@ -1,4 +1,4 @@
-// Conversion of a ServerEntry. Internal to the rooms of profiles.
+// Conversion of a ServerEntry. Internal to the profile libraries.
 #pragma once
 
 #include "profile/server_entry.hpp"
@@ -6,8 +6,8 @@
 
 namespace bulkhead::profiles {
 
-// The definition as a table. The entry may come from a compromised process: false if it is not a
-// tree, is deeper than kProfileDepth, or has more than max_values.
+// Converts the definition to a table. The entry may come from a compromised process. Returns false
+// if the entry is not a tree, is deeper than kProfileDepth, or has more than max_values values.
 bool to_tree(const ServerEntry &entry, Node *out);
 
 }  // namespace bulkhead::profiles

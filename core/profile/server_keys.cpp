@@ -1,4 +1,4 @@
-// The keys of a server: one row for each, with its spellings, its reader and its limits.
+// The keys of a server: one row for each, with its spellings, reader and limits.
 #include <algorithm>
 
 #include "profile/keys.hpp"
@@ -11,11 +11,11 @@ namespace {
 enum class Needs : std::uint8_t { nothing, command, url };
 
 struct ServerKey {
-  Key<ServerReader> key;         // without a reader: read before the others
-  std::string_view others;       // further spellings, which other programs use
+  Key<ServerReader> key;         // without a reader if it is read before the others
+  std::string_view others;       // alternative spellings that other programs use
   Needs needs = Needs::nothing;  // what the server must have
   std::string_view noun = "";    // "only a server with a command has NOUN"
-  bool listed = true;            // false: known only so that it is rejected with a reason
+  bool listed = true;            // false: known only to be rejected with a reason
 };
 
 template <auto method>
@@ -29,7 +29,7 @@ constexpr Word kStarts[] = {{"eager", false}, {"lazy", true}};
 constexpr Word kScopes[] = {{"shared", static_cast<int>(SessionScope::shared)},
                             {"per-client", static_cast<int>(SessionScope::per_client)}};
 
-// In the order of messages; values are read in this order, too.
+// Messages list the keys in this order. Values are also read in this order.
 constexpr ServerKey kKeys[] = {
     {{"type"}, "transport transportType transport_type"},
     {read_with<&ServerReader::read_command>("command"), ""},

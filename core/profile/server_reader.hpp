@@ -11,7 +11,7 @@
 
 namespace bulkhead::profiles {
 
-inline constexpr std::size_t kServerEntries = 1000;  // of args, env and tool lists, each
+inline constexpr std::size_t kServerEntries = 1000;  // in args, env and each tool list
 
 class ServerReader {
  public:
@@ -19,7 +19,7 @@ class ServerReader {
   // Adds the server to the profile, or reports its errors.
   void read();
 
-  // The targets of the keys.
+  // The objects that the keys are read into.
   operator ServerDef &() { return server_; }
   operator SandboxRules &() { return server_.sandbox; }
 
@@ -51,8 +51,8 @@ class ServerReader {
   // A value with its references resolved.
   struct Value {
     std::string text;
-    bool referred = false;    // comes from the environment, in part or completely
-    bool unresolved = false;  // still holds references: of a disabled server
+    bool referred = false;    // comes partly or completely from the environment
+    bool unresolved = false;  // still contains references, because the server is disabled
   };
 
   const Member *find(std::string_view key) const;
@@ -92,9 +92,9 @@ class ServerReader {
   const std::string path_;
   std::map<std::string_view, const Member *> members_;  // by the canonical name of the key
   ServerDef server_;
-  std::vector<std::string> unmet_;  // missing from the environment
-  bool custom_type_ = false;        // a type that only [connectors] has
-  const Member *ipc_ = nullptr;     // of the table "sandbox"
+  std::vector<std::string> unmet_;  // values that the environment lacks
+  bool custom_type_ = false;        // a type that is only in [connectors]
+  const Member *ipc_ = nullptr;     // the member "ipc" of the table "sandbox"
 };
 
 }  // namespace bulkhead::profiles

@@ -1,4 +1,4 @@
-// Values of a server: keys of other programs, types, headers, URLs.
+// Rules for the values of a server: keys of other programs, types, headers, URLs.
 #include <algorithm>
 #include <charconv>
 
@@ -46,7 +46,8 @@ constexpr std::string_view kIgnored[] = {
     "capabilities",
 };
 
-// Headers of the connection; a configuration that sets them would break framing or sessions.
+// Headers that belong to the connection. A configuration that sets them would break framing or
+// sessions.
 constexpr std::string_view kReservedHeaders[] = {
     "accept",
     "mcp-session-id",
@@ -64,7 +65,7 @@ constexpr std::string_view kReservedHeaders[] = {
     "expect",
 };
 
-// "host", "host:port", "[v6]:port"; empty: valid.
+// Checks "host", "host:port" or "[v6]:port". Returns why it is invalid, or an empty string.
 std::string refused_authority(std::string_view authority) {
   if (authority.find('@') != std::string_view::npos)
     return "a url cannot hold user:password@; use headers (Authorization)";

@@ -10,7 +10,7 @@ namespace {
 
 using Places = std::unordered_map<std::string_view, Place>;
 
-// The enabled tools plugins, with their places.
+// Returns the enabled tools plugins with their locations.
 Places places_of(const Node *tools, const Profile &profile) {
   Places all, out;
   if (tools != nullptr)
@@ -19,8 +19,8 @@ Places places_of(const Node *tools, const Profile &profile) {
   return out;
 }
 
-// A server replaces a tools plugin of the same name in a lower layer; in the same layer, the name
-// is an error.
+// A server replaces a tools plugin of the same name in a lower layer. If both are in the same
+// layer, the name is an error.
 bool resolve_tools_conflict(const Member &entry, const Places &tools, Context &context) {
   const auto found = tools.find(entry.name);
   if (found == tools.end()) return true;
@@ -43,7 +43,7 @@ bool resolve_tools_conflict(const Member &entry, const Places &tools, Context &c
   return true;
 }
 
-// Lists an invalid server of a lenient layer as disabled, with the error as the reason.
+// Adds an invalid server of a lenient layer as disabled, with the error as the reason.
 void add_invalid(const Member &entry, std::string_view what, Context &context) {
   Diagnostics &diagnostics = context.diagnostics;
   ServerDef server;

@@ -1,5 +1,5 @@
 // Sections with a fixed set of keys: gateway, naming, expose, limits, isolation, approval, pins.
-// Internal to the rooms of profiles.
+// Internal to the profile libraries.
 #pragma once
 
 #include <optional>
@@ -24,9 +24,9 @@ std::span<const Key<Limits>> limit_keys();
 
 struct Setting {
   std::string_view section, key;
-  std::optional<std::string> value;  // in the syntax of the profile; none: not a single value
+  std::optional<std::string> value;  // in the syntax of the profile; nullopt: not a single value
 };
-// Every key of these sections, with its value in this profile.
+// Returns every key of these sections, with its value in this profile.
 std::vector<Setting> settings_of(const Profile &profile);
 
 }  // namespace bulkhead::profiles

@@ -5,7 +5,7 @@
 
 namespace bulkhead {
 
-// 64 hexadecimal digits in lower case.
+// Returns 64 lower-case hexadecimal digits.
 std::string sha256_hex(std::string_view text);
 
 }  // namespace bulkhead

@@ -37,7 +37,7 @@ class ShownWriter {
     return node.kind == Kind::string ? node.text : out;
   }
 
-  // Settings of a plugin or the gateway. `secret`: a parent's name looks like a credential.
+  // Shows the settings of a plugin or the gateway. `secret`: a parent has a credential-like name.
   void settings(const Node &node, const std::string &path, bool secret) {
     if (node.kind == Kind::table) {
       for (const Member &member : node.members)
@@ -126,7 +126,7 @@ class ShownWriter {
       if (setting.value)
         missing(root.find(setting.section), setting.section, setting.key,
                 *std::move(setting.value));
-    missing(&root, "", "state_dir", "");  // the caller of the loader has the default
+    missing(&root, "", "state_dir", "");  // the loader's caller has the default
   }
 
   Context &context_;

@@ -1,11 +1,11 @@
-// Values with their origins, for `profile show`. Internal to the rooms of profiles.
+// Values with their origins, for `profile show`. Internal to the profile libraries.
 #pragma once
 
 #include "profile/sections.hpp"
 
 namespace bulkhead::profiles {
 
-// Fills profile.shown from the merged tree; defaults have the layer "default". References are shown
+// Fills profile.shown from the merged tree. Defaults have the layer "default". References are shown
 // as written, credentials as "***".
 void show(const Node &root, Context &context);
 

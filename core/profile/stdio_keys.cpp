@@ -1,4 +1,4 @@
-// The keys of stdio servers: sandbox, start, idle stop.
+// The keys of stdio servers: sandbox, start and idle stop.
 #include <algorithm>
 #include <filesystem>
 #include <utility>
@@ -9,14 +9,14 @@ namespace bulkhead::profiles {
 
 namespace {
 
-constexpr std::size_t kPaths = 100;  // of sandbox_paths, each list
+constexpr std::size_t kPaths = 100;  // in each list of sandbox_paths
 
 constexpr Word kModes[] = {{"home-read-only", static_cast<int>(SandboxMode::home_read_only)},
                            {"strict", static_cast<int>(SandboxMode::strict)},
                            {"off", static_cast<int>(SandboxMode::off)}};
 
-// The key of the server that a member of the table "sandbox" stands for; empty: none. A table
-// "network" belongs to VS Code.
+// Returns the server key that corresponds to a member of the table "sandbox", or an empty view if
+// there is none. A table "network" belongs to VS Code.
 std::string_view key_beside(const Member &member) {
   static constexpr std::pair<std::string_view, std::string_view> kStdioKeys[] = {
       {"memory_bytes", "memory_bytes"},   {"memoryBytes", "memory_bytes"},
@@ -40,8 +40,8 @@ void ServerReader::read_sandbox_mode(const Member &mode, const std::string &path
     server_.sandbox.mode = static_cast<SandboxMode>(*value);
 }
 
-// A word, or a table with "mode" and "ipc". VS Code has another table of this name. A member that
-// would limit the server is an error that names the key for it.
+// Reads a word, or a table with "mode" and "ipc". VS Code has a different table of this name. A
+// member that would limit the server is an error; the message names the key to use instead.
 void ServerReader::read_sandbox(const Member &sandbox) {
   if (sandbox.value.kind != Kind::table) {
     if (find("command") == nullptr) reject(sandbox, "only a server with a command has this");

@@ -7,8 +7,8 @@
 
 namespace bulkhead {
 
-// The bytes of a sockaddr; nullopt: not an IPv4 address, or an IPv6 address in brackets, with a
-// port above 0.
+// Returns the bytes of a sockaddr. The text must be an IPv4 address, or an IPv6 address in
+// brackets, with a port above 0; otherwise the function returns nullopt.
 std::optional<std::string> tcp_sockaddr(std::string_view text);
 
 }  // namespace bulkhead

@@ -1,6 +1,6 @@
 // toml++ with one set of settings for the whole program: two sets would violate the one-definition
-// rule. A file that includes this is compiled with the corrected copy (cmake/BulkheadToml.cmake)
-// and catches UnexpectedToml. Internal to core/.
+// rule. A file that includes this header is compiled with the patched copy of toml++
+// (cmake/BulkheadToml.cmake) and catches UnexpectedToml. Internal to core/.
 #pragma once
 
 namespace bulkhead::profiles {
@@ -12,15 +12,15 @@ struct UnexpectedToml {};
 
 }  // namespace bulkhead::profiles
 
-// toml++ asserts (with NDEBUG: assumes) what it believes of its text. A text that proves it wrong
-// must not end the program: here it ends the parse. The parser owns what it builds, so that nothing
-// is lost by an exception.
+// toml++ asserts its assumptions about the text (with NDEBUG, the compiler relies on them). A text
+// that violates them must not end the program, so a failed assertion ends the parse. The parser
+// owns everything that it builds, so the exception leaks nothing.
 #undef NDEBUG
 #define TOML_ASSERT(expression) \
   (static_cast<bool>(expression) ? void() : ::bulkhead::profiles::unexpected_toml())
 #define TOML_EXCEPTIONS 0
 #define TOML_ENABLE_FORMATTERS 0
-// 32 values inside each other, and at most 101 names per key (cmake/BulkheadToml.cmake), bound the
-// recursion of the parser and of its destructors.
+// At most 32 nested values and 101 names per key (cmake/BulkheadToml.cmake) limit the recursion of
+// the parser and of its destructors.
 #define TOML_MAX_NESTED_VALUES 32
 #include <toml++/toml.h>

@@ -1,4 +1,4 @@
-// Writing TOML. Internal to the rooms of profiles.
+// Writing TOML. Internal to the profile libraries.
 #pragma once
 
 #include <string>
@@ -8,13 +8,14 @@
 
 namespace bulkhead::profiles {
 
-// The position after the string that begins at `i`, of one line or several; an unterminated string
-// ends with its line, or with the text.
+// Returns the position after the single-line or multi-line string that begins at `i`. An
+// unterminated string ends at the end of its line, or of the text.
 std::size_t skip_toml_string(std::string_view text, std::size_t i);
 
-std::string toml_string(std::string_view text);  // in one line
-std::string toml_key(std::string_view name);     // bare where possible
-// The value in one line; tables inline. Empty: TOML has no such value (null, a table with null).
+std::string toml_string(std::string_view text);  // on one line
+std::string toml_key(std::string_view name);     // unquoted where possible
+// Formats the value on one line, with inline tables. Returns an empty string if TOML has no such
+// value (null, a table that contains null).
 std::string toml_value(const Node &node);
 
 }  // namespace bulkhead::profiles

@@ -1,5 +1,5 @@
-// The document tree of a profile, for TOML and JSON; each value has its place. Internal to the
-// rooms of profiles.
+// The document tree of a profile, for TOML and JSON. Each value has its location. Internal to the
+// profile libraries.
 #pragma once
 
 #include <cstdint>
@@ -23,9 +23,9 @@ struct Node {
   Kind kind = Kind::null;
   bool flag = false;  // of a boolean
   Place place;
-  std::string text;             // of a string; of a number as it was written (JSON spelling)
+  std::string text;             // of a string; of a number as written (JSON spelling)
   std::vector<Node> items;      // of an array
-  std::vector<Member> members;  // of a table, in the order of the file, names unique
+  std::vector<Member> members;  // of a table, in the order of the file; names are unique
 
   // Defined where Member is complete.
   Node() noexcept;
@@ -51,7 +51,7 @@ bool is_disabled(const Node &entry);
 // replace.
 void merge_tables(Node &base, Node &&over);
 
-// Appends JSON. The depth of a tree is bounded by its readers (kProfileDepth).
+// Appends JSON. The readers of a tree limit its depth (kProfileDepth).
 void append_json(std::string &out, const Node &node);
 void append_json_string(std::string &out, std::string_view text);
 

@@ -1,4 +1,5 @@
-// approvals: pending approvals, over the service sockets of running gateways.
+// The command `approvals`: pending approvals, accessed over the service sockets of running
+// gateways.
 
 #include <algorithm>
 #include <atomic>
@@ -22,7 +23,7 @@ namespace bulkhead::program {
 namespace {
 
 constexpr std::uint64_t look_ms = 500, answer_wait_ms = 5'000;
-// The time for which calls may wait until the next poll.
+// Announces that calls may wait for an approval for this long, until the next poll.
 constexpr std::string_view watch_body = R"({"seconds":5})";
 constexpr std::size_t min_id = 4, max_remembered = 10'000;
 
@@ -41,10 +42,10 @@ std::string error_of(const FoundGateway &gateway) {
 struct Looked {
   std::size_t gateways = 0;
   std::vector<SeenQuestion> questions, grants;
-  std::vector<std::string> failures;  // "SOCKET: why"
+  std::vector<std::string> failures;  // "SOCKET: reason"
 };
 
-// watch: announces this command as an approval surface.
+// `watch` announces this command as an approval surface.
 Looked look(bool watch) {
   Looked out;
   const auto found =
@@ -70,7 +71,8 @@ int not_running() {
   return complain("no gateway is running; `bulkhead serve` starts one", exit_not_running);
 }
 
-// Empty: it is answered. Else why not. decision: allow, deny or revoke.
+// Returns why the question was not answered, or an empty string. `decision` is allow, deny or
+// revoke.
 std::string answer(const SeenQuestion &question, std::string_view decision,
                    std::string_view scope = R"("once")") {
   std::string body = R"({"decision":")";
@@ -169,7 +171,7 @@ std::string line_of(const SeenQuestion &q) {
          first_line(all_params(q), 400) + "\n";
 }
 
-// Output that is not a terminal: one line for each new question.
+// For output that is not a terminal: prints one line for each new question.
 int watch_lines(const Arguments &arguments) {
   std::set<std::string> known;
   Notifier notifier;

@@ -1,4 +1,4 @@
-// A terminal that is read key by key and shows one screen. Thread: one.
+// A terminal that is read key by key and shows one screen. Used on one thread.
 #pragma once
 
 #include <termios.h>
@@ -10,10 +10,10 @@
 
 namespace bulkhead::program {
 
-// Owns standard input and output during its lifetime and restores their state at the end.
+// Owns standard input and output during its lifetime and restores the terminal's state at the end.
 class KeyTerminal {
  public:
-  // Standard input and output are both a terminal.
+  // Returns true if standard input and output are both terminals.
   static bool possible() noexcept;
 
   KeyTerminal();
@@ -21,10 +21,10 @@ class KeyTerminal {
   KeyTerminal(const KeyTerminal &) = delete;
   KeyTerminal &operator=(const KeyTerminal &) = delete;
 
-  // Waits at most wait_ms for the next key ("a", "\x1b[A"). Empty: none was pressed. nullopt: the
-  // terminal was closed.
+  // Waits at most wait_ms for the next key ("a", "\x1b[A"). Returns an empty string if no key was
+  // pressed, and nullopt if the terminal was closed.
   std::optional<std::string> key(std::uint64_t wait_ms);
-  // Replaces the screen. False: the terminal was closed.
+  // Replaces the screen. Returns false if the terminal was closed.
   bool show(std::string_view text);
   static void size(std::size_t *columns, std::size_t *rows) noexcept;
 

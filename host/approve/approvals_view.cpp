@@ -75,7 +75,7 @@ std::optional<std::vector<SeenQuestion>> read_questions(const std::string &socke
                                                                 {"principal", &q.principal},
                                                                 {"transport", &q.transport}};
     for (const auto &[name, text] : texts) *text = shown_member(item, name);
-    // The id becomes part of a path.
+    // The id is used in a request path.
     if (!bh::is_lower_hex(q.id) || q.id.empty()) {
       out.pop_back();
       return;
@@ -129,7 +129,8 @@ void ApprovalsView::select(std::size_t index, std::uint64_t since_ms) {
   since_ms_ = since_ms;
 }
 
-// The selection stays with its question or, if that was removed, at its position.
+// The selection stays on its question. If the question was removed, the selection stays at its
+// position.
 void ApprovalsView::show(std::vector<SeenQuestion> questions, std::uint64_t now_ms) {
   const SeenQuestion *was = selected();
   const std::size_t place = was == nullptr ? 0 : static_cast<std::size_t>(was - questions_.data());
@@ -147,7 +148,7 @@ ApprovalsView::Action ApprovalsView::key(std::string_view key, std::uint64_t now
   const SeenQuestion *question = selected();
   if (question == nullptr) return out;
   const auto place = static_cast<std::size_t>(question - questions_.data());
-  // The user has moved the selection, so keys are valid at once.
+  // The user has moved the selection, so keys are accepted at once.
   const std::uint64_t settled = now_ms >= settle_ms ? now_ms - settle_ms : 0;
   if ((key == "j" || key == "\x1b[B") && place + 1 < questions_.size()) {
     select(place + 1, settled);

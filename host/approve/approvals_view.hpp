@@ -1,5 +1,5 @@
-// The live list of `bulkhead approvals watch`, without the terminal: selection, keys and drawing.
-// Thread: one.
+// The live list of `bulkhead approvals watch` without the terminal: selection, keys and drawing.
+// Used on one thread.
 #pragma once
 
 #include <cstdint>
@@ -10,20 +10,20 @@
 
 namespace bulkhead::program {
 
-// A pending question, or an approval in force, as a gateway has returned it, as printable text.
+// A pending question or a current approval, as printable text returned by a gateway.
 struct SeenQuestion {
   std::string socket;  // of the gateway
   std::string id, server, method, name, arguments, meta, extra, rule, reason;
   std::string process_name, principal, transport;
-  std::string claimed_name;  // the client's own claim; nothing verifies it
+  std::string claimed_name;  // the client's own claim, unverified
   bool arguments_cut = false;
   std::uint64_t arguments_bytes = 0, expires_in_ms = 0;
-  std::string scope;  // of an approval: "session", "tool for 10 minutes"
+  std::string scope;  // for approvals: "session", "tool for 10 minutes"
   std::string json;   // the object as received
 };
 
-// Parses the answer of /confirm/pending, its member `list` ("pending" or "granted"). nullopt: it
-// has another format.
+// Parses the response of /confirm/pending: its member `list` ("pending" or "granted"). Returns
+// nullopt if it has a different format.
 std::optional<std::vector<SeenQuestion>> read_questions(const std::string &socket,
                                                         std::string_view json,
                                                         std::string_view list = "pending");
@@ -31,27 +31,27 @@ std::optional<std::vector<SeenQuestion>> read_questions(const std::string &socke
 // The arguments, followed by the other members of params.
 std::string all_params(const SeenQuestion &question);
 
-// A table of the questions; empty if there are none.
+// Formats a table of the questions, or an empty string if there are none.
 std::string questions_table(const std::vector<SeenQuestion> &questions);
-// The same for approvals in force.
+// Formats a table of current approvals.
 std::string grants_table(const std::vector<SeenQuestion> &grants);
 
 class ApprovalsView {
  public:
-  // Keys are ignored for this time after another question was selected, since the key may have been
-  // meant for the previous one.
+  // After the selection has changed to another question, keys are ignored for this long: the key
+  // may have been meant for the previous question.
   static constexpr std::uint64_t settle_ms = 700;
   static constexpr std::uint32_t tool_minutes = 10;
 
   struct Action {
     enum class Kind : std::uint8_t { none, quit, answer } kind = Kind::none;
-    SeenQuestion question;  // of answer
+    SeenQuestion question;  // for `answer`
     bool allow = false;
-    char scope = 'a';  // the key: a once, s session, t the tool for tool_minutes
+    char scope = 'a';  // the key: a = once, s = session, t = the tool for tool_minutes
   };
 
   void show(std::vector<SeenQuestion> questions, std::uint64_t now_ms);
-  // Handles one key as the terminal sends it: "a", "\x1b[A".
+  // Handles one key in the terminal's encoding: "a", "\x1b[A".
   Action key(std::string_view key, std::uint64_t now_ms);
   // Shows a line below the list until the next key.
   void show_message(std::string text) { message_ = std::move(text); }

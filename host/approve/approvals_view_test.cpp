@@ -102,7 +102,7 @@ TEST_CASE("a key that was meant for another question does nothing") {
   ApprovalsView view;
   view.show({question("aaaa"), question("bbbb")}, 0);
   view.show({question("cccc"), question("aaaa")}, 5000);
-  CHECK(view.key("a", 5001).question.id == question("aaaa").id);  // the selection has stayed
+  CHECK(view.key("a", 5001).question.id == question("aaaa").id);  // the selection stays
   view.show({question("cccc")}, 6000);
   CHECK(view.key("a", 6001).kind == Kind::none);
   CHECK(view.draw(80, 24).find("is new: read it") != std::string::npos);

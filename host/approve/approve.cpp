@@ -1,4 +1,4 @@
-// approve and revoke: approvals of the servers of project files.
+// The commands `approve` and `revoke`: approvals of servers in project files.
 #include <termios.h>
 #include <unistd.h>
 
@@ -39,8 +39,8 @@ const Approval *known_of(const std::vector<Approval> &all, const std::string &fi
   return nullptr;
 }
 
-// Reads a line from the terminal. Input before the question is discarded, and only "y" or "yes" is
-// a yes.
+// Reads a line from the terminal. Input before the question is discarded, and only "y" or "yes"
+// counts as approval.
 bool ask(const std::string &question) {
   ::tcflush(STDIN_FILENO, TCIFLUSH);
   write_stdout(question + " [y/N] ");
@@ -86,7 +86,7 @@ class Approving {
     return approval_state(entry, known_of(known_, file_, entry.name)) == ApprovalState::approved;
   }
 
-  // True if the server is approved afterwards.
+  // Returns true if the server is approved at the end.
   bool handle(const ProjectEntry &entry) {
     if (too_large(entry)) return false;
     write_stdout("\n" + describe_entry(entry, known_of(known_, file_, entry.name)));
@@ -100,7 +100,7 @@ class Approving {
     return !arguments_.tools || look(entry);
   }
 
-  // Reports a definition that is too large to review.
+  // Reports an error and returns true if the definition is too large for review.
   static bool too_large(const ProjectEntry &entry) {
     if (entry.serialisation.size() <= kProjectEntryBytes) return false;
     complain("server " + verbatim(entry.name) +
@@ -158,8 +158,8 @@ class Approving {
     }
   }
 
-  // Starts the approved server once to list its tools. If the file has changed in between,
-  // load_for() checks the approval again. False: the server is no longer approved.
+  // Starts the approved server once to list its tools. If the file has changed in the meantime,
+  // load_for() checks the approval again. Returns false if the server is no longer approved.
   bool look(const ProjectEntry &entry) {
     const auto seen = seen_tools(entry.name);
     if (!seen) {
@@ -194,7 +194,7 @@ class Approving {
       return fail(BH_E_NOT_FOUND, why);
     }
     ShortRun::keep_only(profile, server);
-    profile.naming.prefix = false;  // the names as the server has them
+    profile.naming.prefix = false;  // the server's own names
     ShortRun run(arguments);
     if (auto started = run.start(std::move(profile)); !started) {
       return std::unexpected(started.error());
@@ -208,7 +208,7 @@ class Approving {
     LocalSession session(run.host());
     if (auto opened = session.open(); !opened) return fail(BH_E_UNAVAILABLE, opened.error().text);
     auto tools = session.list("tools/list", "tools");
-    // -32601: the server has no tools.
+    // -32601 means that the server has no tools.
     if (!tools && mcp::member(tools.error().error_json, "code") == "-32601") tools.emplace();
     if (!tools) return fail(BH_E_UNAVAILABLE, tools.error().text);
     return look_at_tools(*tools);
@@ -230,7 +230,7 @@ class Approving {
     return exit_failed;
   }
 
-  // Output for programs. --yes and --hash do not prompt.
+  // Writes output for programs. --yes and --hash do not prompt.
   int run_json() {
     bool all = true;
     for (const ProjectEntry &entry : entries_) {
@@ -276,7 +276,7 @@ int list_approvals() {
   return write_stdout(text) ? exit_ok : exit_failed;
 }
 
-// Returns the entries that the arguments name, or the exit code.
+// Returns the entries that the arguments name, or an exit code.
 std::variant<std::vector<ProjectEntry>, int> read_entries(const Arguments &arguments,
                                                           const std::string &file) {
   auto layer = read_project_file(file);

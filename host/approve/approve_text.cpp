@@ -17,9 +17,9 @@ namespace {
 using bh::json::append_member;
 using bh::json::Raw;
 
-constexpr std::size_t max_tools = 1000;  // kept and shown
+constexpr std::size_t max_tools = 1000;  // stored and shown
 
-// "   args      ..." lines.
+// Appends a line such as "  args      ...".
 void line(std::string *out, std::string_view label, std::string_view text) {
   std::string head = "  " + std::string(label);
   head.resize(13, ' ');

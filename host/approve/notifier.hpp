@@ -1,7 +1,7 @@
-// Desktop notifications for pending approvals, shown by notify-send. A notification names the tool,
-// server, client and rule, and never the arguments.
+// Desktop notifications for pending approvals, shown with notify-send. A notification contains the
+// tool, server, client and rule, but never the arguments.
 //
-// Thread: one.
+// Used on one thread.
 #pragma once
 
 #include <sys/types.h>
@@ -14,13 +14,14 @@
 
 namespace bulkhead::program {
 
-// The text of a notification. Notification servers interpret markup, so its characters are escaped.
+// Returns the text of a notification. Notification servers interpret markup, so its characters are
+// escaped.
 std::string notification_text(const SeenQuestion &question);
 
 class Notifier {
  public:
   static constexpr std::size_t max_running =
-      4;  // processes of notify-send; further ones are skipped
+      4;  // notify-send processes; more notifications are skipped
   static constexpr std::size_t max_known = 10'000;
 
   Notifier() = default;
@@ -28,8 +29,9 @@ class Notifier {
   Notifier(const Notifier &) = delete;
   Notifier &operator=(const Notifier &) = delete;
 
-  // Notifies about questions that were not among those of earlier calls. Never waits for
-  // notify-send. Returns the error the first time that it cannot be started; empty: none.
+  // Shows notifications for questions that earlier calls did not contain. Never waits for
+  // notify-send. Returns an error the first time that notify-send cannot be started, otherwise an
+  // empty string.
   std::string show(const std::vector<SeenQuestion> &questions);
 
  private:

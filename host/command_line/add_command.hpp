@@ -1,5 +1,5 @@
-// Declaring a command of the command line: its name, its help and the function that it runs stand
-// in one place.
+// Declares a command of the command line: its name, its help and the function that it runs are
+// given in one place.
 #pragma once
 
 #include <CLI/App.hpp>
@@ -11,8 +11,8 @@ namespace bulkhead::program {
 
 using RunCommand = int (*)(const Arguments &);
 
-// The command line selects `run` if no subcommand of this command has been given (which has set
-// to.run already: CLI11 calls back for the innermost command first).
+// The command line selects `run` unless a subcommand has already set to.run: CLI11 calls the
+// innermost command's callback first.
 inline CLI::App *add_command(CLI::App &parent, Arguments &to, const std::string &name,
                              const std::string &help, RunCommand run) {
   CLI::App *command = parent.add_subcommand(name, help);

@@ -64,7 +64,7 @@ void add_json(CLI::App &app, Arguments &to) {
   app.add_flag("--json", to.json, "Print JSON");
 }
 
-// Reports wrong usage before anything starts. Empty texts are rejected by empty_option().
+// Detects wrong usage before anything starts. Empty texts are rejected by empty_option().
 std::string check_listen(const std::string &text) {
   if (text.empty() || is_listen_address(text)) return {};
   return "\"" + printable(text) +
@@ -273,7 +273,7 @@ void add_aggregator(CLI::App &app, Arguments &to) {
       "The first message defines the servers; docs/aggregator.md describes the protocol.");
 }
 
-// For help and completion; main() passes this command to the relay's own parser.
+// Only for help and completion; main() passes this command to the relay's own parser.
 void add_relay(CLI::App &app) {
   auto *command = app.add_subcommand(
       "relay", "Connect an MCP client in a virtual machine to the gateway of its host");
@@ -317,7 +317,7 @@ void add_pins(CLI::App &app, Arguments &to) {
 void add_policy(CLI::App &app, Arguments &to) {
   auto *policy = app.add_subcommand("policy", "Validate, explain and test policy rules");
   auto *check = add_command(*policy, to, "check", "Validate policy rules", run_policy_check);
-  // The same as --config; both together are rejected.
+  // Has the same meaning as --config; the two cannot be combined.
   auto *file = check->add_option("file", to.config, "Profile with the rules")->type_name(file_type);
   add_profile_options(*check, to);
   file->excludes(check->get_option("--config"));
@@ -459,7 +459,7 @@ void build(CLI::App &app, Arguments &to) {
       "running.");
 }
 
-// The option that was given with an empty text, or none.
+// Returns the option that was given with an empty text, or an empty string.
 std::string empty_option(const CLI::App &app) {
   for (const CLI::Option *option : app.get_options()) {
     if (option->get_positional() || option->get_type_size() == 0) continue;
@@ -497,8 +497,8 @@ CommandTree tree_of(CLI::App &app) {
   return out;
 }
 
-// Replaces CLI11's message, which only says that a subcommand is required. Checks the words before
-// the first option.
+// Replaces CLI11's message, which only states that a subcommand is required. Checks the words
+// before the first option.
 std::string unknown_command(const CLI::App &app, int argc, const char *const *argv) {
   const CLI::App *at = &app;
   std::string name = "bulkhead";
@@ -520,7 +520,7 @@ std::string unknown_command(const CLI::App &app, int argc, const char *const *ar
   return {};
 }
 
-// Of an unknown option: similar options of the command.
+// For an unknown option, suggests similar options of the command.
 std::string suggested_options(const CLI::App &app) {
   const CLI::App *command = &app;
   while (!command->get_subcommands().empty()) command = command->get_subcommands().front();

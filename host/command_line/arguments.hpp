@@ -15,7 +15,7 @@ namespace bulkhead::program {
 struct Arguments {
   int (*run)(const Arguments &arguments) = nullptr;  // the command; returns the exit code
   enum class Serves : std::uint8_t { nothing, http, stdio };
-  Serves serves = Serves::nothing;       // serve: http; stdio; the others: nothing
+  Serves serves = Serves::nothing;       // serve: http; stdio: stdio; others: nothing
   std::string config;                    // empty: the default file, otherwise the builtin profile
   std::vector<std::string> plugin_dirs;  // empty: the folder of this program
   std::string log_level = "info";        // of the log file
@@ -48,19 +48,19 @@ struct Arguments {
   RecordArguments records;  // inspect, timeline, calls, audit verify
 };
 
-// The description of a command that completion uses.
+// The description of a command for completion.
 struct CommandTree {
   struct Option {
     std::vector<std::string> names;  // "--config", "-c"
     bool takes_value = false, takes_file = false;
-    std::vector<std::string> values;  // the allowed values, if there are few
+    std::vector<std::string> values;  // the allowed values, if listed
   };
   std::string name;
   std::vector<Option> options;
   std::vector<CommandTree> commands;
 };
 
-// Returns the arguments, or the exit code if nothing is left to do (--help and --version are
+// Returns the arguments, or an exit code if there is nothing more to do (--help and --version are
 // printed to standard output, usage errors to standard error).
 std::variant<Arguments, int> parse_arguments(int argc, const char *const *argv);
 

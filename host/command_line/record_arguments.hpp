@@ -10,10 +10,10 @@ class App;
 
 namespace bulkhead::program {
 
-inline constexpr const char *file_type = "FILE";  // as --help names an argument that is a file
+inline constexpr const char *file_type = "FILE";  // the name that --help uses for a file argument
 
 struct RecordArguments {
-  std::string sql, file;               // file: empty: those of the profile's state folder
+  std::string sql, file;               // file: if empty, the files in the profile's state folder
   bool schema = false;                 // inspect
   std::string since, layers, trace;    // timeline
   std::uint64_t limit = 0;             // timeline, calls, logs; 0: the default

@@ -1,4 +1,4 @@
-// call: calls one tool.
+// The command `call`: calls one tool.
 #include <unistd.h>
 
 #include <algorithm>
@@ -35,7 +35,7 @@ std::string read_stdin(std::size_t max_bytes) {
   return out;
 }
 
-// Appends one content item: text unchanged, other types by name.
+// Appends one content item: text unchanged, other content by its type.
 void add_content(std::string *out, std::string_view item) {
   const std::string type = member_text(item, "type");
   if (type == "text") {
@@ -64,7 +64,7 @@ std::string as_text(std::string_view result) {
   return stdout_is_terminal() ? printable(out, true) : out;
 }
 
-// With prefixes, the tool name contains the server, so that the other servers need not start.
+// With prefixes, the tool's name contains its server, so the other servers need not start.
 void keep_the_one_named(Profile &profile, std::string_view tool) {
   if (!profile.naming.prefix) return;
   const auto alias = profile.naming.aliases.find(tool);
@@ -78,7 +78,7 @@ void keep_the_one_named(Profile &profile, std::string_view tool) {
   }
 }
 
-// The tool is unknown: names similar ones.
+// If the tool is unknown, suggests similar names.
 void suggest_tools(LocalSession &session, const LocalSession::Failure &failure,
                    const std::string &name) {
   const std::string_view code = mcp::member(failure.error_json, "code");
@@ -87,14 +87,14 @@ void suggest_tools(LocalSession &session, const LocalSession::Failure &failure,
   if (!tools) return;
   std::vector<std::string> names;
   for (const std::string &tool : *tools) names.push_back(member_text(tool, "name"));
-  // The error has another reason if there is such a tool.
+  // If the tool exists, the error has another reason.
   if (std::find(names.begin(), names.end(), name) != names.end()) return;
   const std::string similar = suggestion(name, names);
   complain(similar.empty() ? "`bulkhead tools` lists the tools" : similar);
 }
 
-// The tool is unknown and no configuration was found: the user probably means the configuration of
-// a running gateway.
+// If the tool is unknown and no configuration was found, the user probably means the configuration
+// of a running gateway.
 void hint_at_config(const LocalSession::Failure &failure, const LoadedProfile &loaded) {
   const std::string_view code = mcp::member(failure.error_json, "code");
   if (!loaded.file.empty() || (code != "-32601" && code != "-32602")) return;
@@ -103,7 +103,8 @@ void hint_at_config(const LocalSession::Failure &failure, const LoadedProfile &l
       "configuration to use");
 }
 
-// The result quotes an error of a read-only file system: the sandbox prevents writing.
+// Adds a hint if the result quotes an error about a read-only file system: the sandbox prevents
+// writing.
 void hint_at_sandbox(std::string_view result) {
   const bool read_only =
       result.find("EROFS") != result.npos || result.find("ead-only file system") != result.npos;

@@ -1,5 +1,5 @@
-// doctor: checks the machine, the configuration, running gateways and servers, and explains how to
-// correct each fault. `bulkhead-relay doctor` does the same inside a guest.
+// The command `doctor`: checks the machine, the configuration, running gateways and servers, and
+// explains how to correct each fault. `bulkhead-relay doctor` does the same inside a guest.
 #include <unistd.h>
 
 #include <algorithm>
@@ -32,8 +32,8 @@ namespace {
 
 using bh::json::member_text;
 
-constexpr std::size_t longest_name = 64;      // of a tool; many clients refuse longer ones
-constexpr std::size_t good_description = 10;  // bytes that say something about a tool
+constexpr std::size_t longest_name = 64;      // of a tool; many clients reject longer names
+constexpr std::size_t good_description = 10;  // bytes; shorter descriptions are not useful
 constexpr std::size_t named_at_most = 5;
 
 class Doctor {
@@ -129,7 +129,7 @@ class Doctor {
     return !found.empty();
   }
 
-  // object: the status of a compartment, or of a gateway in one process.
+  // `object` is the status of a compartment or of a single-process gateway.
   void servers_lack(std::string_view object, const std::string &whose) {
     const std::string missing = words(mcp::member(object, "servers_missing"));
     if (missing.empty()) return;
@@ -238,14 +238,14 @@ class Doctor {
              "needs no files of it.");
   }
 
-  // Sandbox paths that servers are configured to use and that are not available to them.
+  // Reports sandbox paths that are configured for servers but not available to them.
   void grants(const Profile &profile) {
     for (const ServerDef &server : profile.servers) {
       if (server.disabled || server.command.empty() || server.sandbox.mode == SandboxMode::off) {
         continue;
       }
       const auto policy = parse_child_policy(server.name, server.to_json());
-      if (!policy) continue;  // its start says why
+      if (!policy) continue;  // reported when the server starts
       ViewRequest request;
       request.policy = &*policy;
       request.user = ::geteuid();

@@ -1,4 +1,4 @@
-// tools, resources, prompts: lists of the servers.
+// The commands `tools`, `resources` and `prompts`: lists of the servers' items.
 #include <algorithm>
 #include <initializer_list>
 #include <memory>
@@ -63,8 +63,8 @@ std::nullopt_t complained(std::string_view text) {
 }
 
 struct Unready {
-  bool any = false;  // at least one
-  bool all = true;   // and no server is ready
+  bool any = false;  // at least one server is not ready
+  bool all = true;   // no server is ready
 };
 
 // Reports servers that are not ready on standard error.
@@ -75,7 +75,8 @@ Unready report_unready(const HostStatus &status) {
       out.all = false;
       continue;
     }
-    // A server that the profile disables is not reported; one that is not approved is.
+    // A server that the profile disables is not reported. A server that is not approved is
+    // reported.
     if (server.state == ServerState::disabled && server.reason.empty()) continue;
     out.any = true;
     complain("server " + server.name + ": " + std::string(to_string(server.state)) +
@@ -94,7 +95,7 @@ std::optional<std::vector<Listed>> all_lists(LocalSession &session,
   std::vector<Listed> lists;
   for (const ListKind &kind : asked) {
     auto items = session.list(kind.method, kind.key);
-    // -32601: no server has items of this kind, or the profile does not expose them.
+    // -32601 means that no server has items of this type, or that the profile does not expose them.
     if (!items && mcp::member(items.error().error_json, "code") == "-32601") items.emplace();
     if (!items) return complained(items.error().text);
     lists.push_back({kind, std::move(*items)});

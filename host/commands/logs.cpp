@@ -1,4 +1,4 @@
-// logs: what a server has written to its standard error, from its log file.
+// The command `logs`: shows a server's standard error from its log file.
 #include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -21,19 +21,20 @@ namespace bulkhead::program {
 namespace {
 
 constexpr std::uint64_t usual_lines = 100;
-constexpr off_t max_tail_bytes = 4 << 20;  // of one file, for the last lines
+constexpr off_t max_tail_bytes = 4 << 20;  // read from one file for the last lines
 constexpr std::size_t read_bytes = 64 << 10, max_line_bytes = 64 << 10;
 constexpr useconds_t log_poll_us = 250'000;
 
-// A log file that its writer renames to PATH.1 when it is full. Control characters are shown as
-// what they are: the text is the server's.
+// A log file that its writer renames to PATH.1 when it is full. The text comes from the server, so
+// control characters are made visible.
 class LogFile {
  public:
   explicit LogFile(std::string path) : path_(std::move(path)) {}
 
   bool exists() const { return ::access(path_.c_str(), R_OK) == 0; }
 
-  // The last lines, those of PATH.1 first if PATH has fewer; later reads continue after them.
+  // Returns the last lines. If PATH has too few, lines from PATH.1 precede them. Later reads
+  // continue after these lines.
   std::string last(std::uint64_t lines) {
     std::string text;
     if (open()) text = rest_of(fd_.get(), from_end(fd_.get()), &offset_);
@@ -50,7 +51,7 @@ class LogFile {
     return shown(text);
   }
 
-  // What was written since the last read, in whole lines.
+  // Returns the whole lines that were written since the last read.
   std::string more() {
     std::string text;
     if (fd_) text = rest_of(fd_.get(), offset_, &offset_);
@@ -58,20 +59,20 @@ class LogFile {
     const bool there = ::stat(path_.c_str(), &now) == 0;
     const bool same = fd_ && ::fstat(fd_.get(), &mine) == 0 && there && mine.st_ino == now.st_ino &&
                       mine.st_dev == now.st_dev;
-    if (same && now.st_size < offset_) offset_ = 0;  // truncated by somebody
-    if (there && !same && fd_) text += rest_of(fd_.get(), offset_, &offset_);  // written since
+    if (same && now.st_size < offset_) offset_ = 0;  // the file was truncated
+    if (there && !same && fd_) text += rest_of(fd_.get(), offset_, &offset_);  // rest of old file
     if (there && !same && open()) text += rest_of(fd_.get(), 0, &offset_);
     quiet_polls_ = text.empty() ? quiet_polls_ + 1 : 0;
     return quiet_polls_ == line_polls ? rest() : shown(text);
   }
 
-  // The line that has no end yet.
+  // Returns the incomplete last line.
   std::string rest() {
     return partial_.empty() ? std::string() : printable(std::exchange(partial_, {})) + '\n';
   }
 
  private:
-  static constexpr int line_polls = 4;  // a line that has not grown for a second is complete
+  static constexpr int line_polls = 4;  // an unchanged line counts as complete after a second
 
   static int open_file(const std::string &path) {
     return ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
@@ -97,7 +98,7 @@ class LogFile {
     }
   }
 
-  // Whole lines of `text` after what the last call has left.
+  // Returns the whole lines of `text`, preceded by the incomplete line of the last call.
   std::string shown(std::string_view text) {
     std::string out;
     partial_ += text;
@@ -116,7 +117,7 @@ class LogFile {
   int quiet_polls_ = 0;
 };
 
-// Why there is no log.
+// Explains why there is no log.
 int no_log(const std::vector<ServerDef> &servers, const std::string &name) {
   std::vector<std::string> names;
   for (const ServerDef &def : servers) {
@@ -145,7 +146,7 @@ int run_logs(const Arguments &arguments) {
   const bool known = std::any_of(servers.begin(), servers.end(), [&](const ServerDef &def) {
     return def.name == arguments.name && def.url.empty();
   });
-  // A server that has left the profile still has its log; a name is never a path.
+  // A server that was removed from the profile may still have a log. A name is never a path.
   const bool is_name = arguments.name.find('/') == std::string::npos;
   LogFile log(loaded->profile.state_dir + "/log/servers/" + arguments.name + ".log");
   const bool follow = arguments.records.follow;

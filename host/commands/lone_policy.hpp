@@ -1,6 +1,6 @@
 // A policy plugin of the profile, loaded without a gateway to explain its decisions.
 //
-// Thread: one.
+// Used on one thread.
 #pragma once
 
 #include <memory>
@@ -14,19 +14,19 @@
 
 namespace bulkhead::program {
 
-// The plugin is configured and never started.
+// The plugin is configured but never started.
 class LonePolicy {
  public:
-  // Loads and configures the plugin. Returns every error, one line each; empty: none.
+  // Loads and configures the plugin. Returns all errors, one line each.
   std::vector<std::string> load(const PluginUse &use, const Profile &profile);
-  // Warnings of the plugin about its configuration, one line each.
+  // Returns the plugin's warnings about its configuration, one line each.
   const std::vector<std::string> &warnings() const { return warnings_; }
-  // The plugin implements bh.explain/1.
+  // Returns true if the plugin implements bh.explain/1.
   bool explains() const;
-  // The plugin's needs: BH_POLICY_... bits.
+  // Returns the data that the plugin needs, as BH_POLICY_... bits.
   std::uint32_t needs() const;
-  // Calls bh_explain.explain(); `call` and the answer are JSON. BH_E_UNSUPPORTED: the plugin cannot
-  // explain its decisions.
+  // Calls bh_explain.explain(). `call` and the result are JSON. Returns BH_E_UNSUPPORTED if the
+  // plugin cannot explain its decisions.
   Result<std::string> explain(std::string_view call) const;
   const std::string &id() const { return id_; }      // in the profile
   const std::string &name() const { return name_; }  // of the plugin

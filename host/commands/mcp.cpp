@@ -93,7 +93,7 @@ bool is_url(const std::string &text) {
   return text.starts_with("http://") || text.starts_with("https://");
 }
 
-// Returns the usage error; empty: the arguments define one server.
+// Returns the usage error, or an empty string if the arguments define one server.
 std::string read_server(const Arguments &arguments, NewServer *out) {
   const McpArguments &from = arguments.mcp;
   out->name = arguments.name;
@@ -145,7 +145,8 @@ int warm(const Arguments &arguments, const std::string &path) {
   return exit_ok;
 }
 
-// Writes the file with the server and returns the server as loaded. nullopt: the error was printed.
+// Adds the server to the file and returns the server as loaded. Returns nullopt after printing an
+// error.
 std::optional<ServerDef> add_to(const std::string &path, const Arguments &arguments,
                                 const NewServer &server) {
   auto edited = open_profile(path);
@@ -203,7 +204,7 @@ int add(const Arguments &arguments, const std::string &path) {
 
 // ---- remove, enable, disable -----------------------------------------------------------------
 
-// Reports that the file has no such server, and the layer that has it.
+// Reports that the file has no such server, and which layer has it.
 int not_there(const Arguments &arguments, const std::string &path) {
   std::string names;
   if (const auto loaded = load_to_look(looking_at(arguments, path), Transports::none)) {
@@ -220,7 +221,7 @@ int not_there(const Arguments &arguments, const std::string &path) {
 
 using Edit = Result<std::string> (*)(const ProfileLayer &file, std::string_view name);
 
-// `done` and `place`: "Removed server" NAME "from" FILE.
+// `done` and `place` are parts of the message: "Removed server" NAME "from" FILE.
 int edit(const Arguments &arguments, Edit change, std::string_view done, std::string_view place) {
   const std::string path = profile_of(arguments);
   auto edited = open_profile(path);
@@ -233,7 +234,7 @@ int edit(const Arguments &arguments, Edit change, std::string_view done, std::st
       std::string(done) + " " + arguments.name + " " + std::string(place) + " " + tilde(path);
   if (*text == edited->layer.text)
     return write_stdout(what + " already.\n") ? exit_ok : exit_failed;
-  // A profile that has other errors may still be edited if the change adds none.
+  // A profile with other errors can still be edited if the change adds no errors.
   const auto before = load_to_look(looking_at(arguments, path), Transports::none);
   if (const auto loaded = DraftProfile(path, *text).load(arguments); !loaded && before)
     return profile_unchanged(path, loaded.error());

@@ -1,4 +1,4 @@
-// pins: tool definitions that changed since approval.
+// The command `pins`: tool definitions that changed since approval.
 #include <time.h>
 
 #include <algorithm>
@@ -93,7 +93,7 @@ class PinsCommand {
     if (!arguments_.hash.empty() && arguments_.names.size() != 1) {
       return complain("--hash is for one tool: give its name", exit_usage);
     }
-    // Running gateways write their observations before they answer.
+    // Running gateways store their observations before they respond.
     ask_gateways(control_dirs(), "GET", "/status", status_wait_ms);
     auto all = store.read();
     if (!all) return complain(all.error().text);
@@ -111,7 +111,7 @@ class PinsCommand {
   }
 
  private:
-  // The pin belongs to this profile and is named by the arguments.
+  // Returns true if the pin belongs to this profile and matches the arguments.
   bool meant(const StoredPin &pin) const {
     const auto at = terms_.files.find(pin.pin.server);
     if (at == terms_.files.end() || at->second != pin.file) return false;
@@ -166,7 +166,7 @@ class PinsCommand {
     std::string text;
     bool other = false;
     const auto done = store.update([&](std::vector<StoredPin> &all) {
-      std::vector<std::pair<std::string, std::string>> former;  // of renamed ones: file, tool
+      std::vector<std::pair<std::string, std::string>> former;  // file and tool of renamed tools
       for (StoredPin &pin : all) {
         if (!meant(pin) || pin.pin.approved()) continue;
         if (!arguments_.hash.empty() && arguments_.hash != pin.pin.seen) {
@@ -213,7 +213,7 @@ class PinsCommand {
          ask_gateways(control_dirs(), "GET", "/status", status_wait_ms)) {
       if (!has_server(gateway)) continue;
       const auto done = ask_gateway(gateway.socket, "POST", "/reload-config", reload_wait_ms);
-      if (!done) continue;  // it has ended
+      if (!done) continue;  // the gateway has ended
       const bool answered = done->error.empty() && mcp::valid_json(done->answer);
       text += answered ? describe_reload(*done) : gateway.socket + ": " + done->error + "\n";
       applied = applied && answered && done->status == 200;
@@ -245,7 +245,7 @@ class PinsCommand {
   }
 
   const Arguments &arguments_;
-  std::string file_;  // empty: there is none
+  std::string file_;  // empty: no file
   Profile profile_;
   PinTerms terms_;
 };

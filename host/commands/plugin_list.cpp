@@ -1,4 +1,4 @@
-// plugin list: the installed plugins, and those that the profile uses.
+// The command `plugin list`: the installed plugins, and the plugins that the profile uses.
 #include <map>
 
 #include "bulkhead/cpp/json_writer.hpp"
@@ -38,7 +38,7 @@ std::string name_of(const FoundPlugin &plugin) {
   return plugin.path.substr(plugin.path.find_last_of('/') + 1);
 }
 
-// Finds a plugin by the path in the profile, or by its name in a folder.
+// Finds the uses of a plugin by its path in the profile, or by its name in a folder.
 std::string use_of(const FoundPlugin &plugin, const std::map<std::string, std::string> &uses) {
   const auto by_path = uses.find(plugin.path);
   if (by_path != uses.end()) return by_path->second;
@@ -72,7 +72,7 @@ std::string as_table(const std::vector<FoundPlugin> &found,
   for (const auto &plugin : found) {
     std::string provides;
     for (const auto &id : plugin.manifest.provides) provides += (provides.empty() ? "" : " ") + id;
-    // A plugin named by its path may have the same name as one in a folder.
+    // A plugin that is configured by path may have the same name as a plugin in a folder.
     const bool by_path = uses.contains(plugin.path);
     const std::string name = name_of(plugin) + (by_path ? " (" + tilde(plugin.path) + ")" : "");
     table.add({printable(name), printable(plugin.manifest.version), printable(provides),

@@ -1,4 +1,5 @@
-// policy check, explain, test: evaluates the rules of a profile without a gateway.
+// The commands `policy check`, `explain` and `test`: evaluate the rules of a profile without a
+// gateway.
 #include <unistd.h>
 
 #include <cerrno>
@@ -66,7 +67,7 @@ void add_answer(std::string *out, std::string_view what, std::string_view answer
   if (!rewritten.empty()) *out += "becomes " + printable(std::string(rewritten)) + "\n";
 }
 
-// The decisions of each policy, and the combined decision.
+// Formats the decision of each policy and the combined decision.
 std::string explained_text(std::string_view said) {
   std::string out;
   mcp::for_each_item(mcp::member(said, "policies"), [&text = out](std::string_view one) {
@@ -84,7 +85,8 @@ std::string explained_text(std::string_view said) {
   return out;
 }
 
-// Runs one line of a file of cases and returns the failure; empty: it passed.
+// Runs one line of a file of test cases. Returns the failure, or an empty string if the case
+// passed.
 std::string failure_of(const ProfilePolicies &policies, std::string_view line) {
   if (!mcp::valid_json(line) || !line.starts_with('{')) return "a case is a JSON object";
   const std::string_view call = mcp::member(line, "call");
@@ -97,7 +99,7 @@ std::string failure_of(const ProfilePolicies &policies, std::string_view line) {
     const std::string wanted = member_text(line, decision), by = member_text(line, rule);
     if (wanted.empty() && by.empty()) return "";
     if (answer.empty()) return "the call has no \"result\"";
-    // The last part of a rule id is sufficient.
+    // The last segment of a rule id is sufficient.
     const std::string is = member_text(answer, "rule");
     const bool same_rule = by.empty() || is == by || is.ends_with("." + by);
     if ((wanted.empty() || member_text(answer, "decision") == wanted) && same_rule) return "";

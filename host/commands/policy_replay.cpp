@@ -1,5 +1,5 @@
-// policy replay: evaluates recorded calls with the current rules, like `policy explain` for each of
-// them. No tool is called.
+// The command `policy replay`: evaluates each recorded call with the current rules, like `policy
+// explain`. No tool is called.
 #include <algorithm>
 #include <map>
 
@@ -71,7 +71,7 @@ void add_known(std::string *json, std::string_view name, std::string_view value)
   if (!value.empty()) append_member(json, name, value);
 }
 
-// The gateway itself rejects calls, too: without a rule, or under these names.
+// The gateway itself also rejects calls, without a rule or under one of these names.
 bool is_by_rule(std::string_view rule) {
   return !rule.empty() && rule != "tool-pin" && rule != "policy-failed" && rule != "policy-timeout";
 }
@@ -80,7 +80,7 @@ class Replay {
  public:
   explicit Replay(const ProfilePolicies &policies) : policies_(policies) {}
 
-  // Evaluates all calls of one file since that time.
+  // Evaluates all calls in one file since the given time.
   Result<void> read(const record_store::SegmentFile &file, const std::string &since) {
     if (stopped_) return {};
     auto reader = RecordReader::open({file});
@@ -205,7 +205,7 @@ class Replay {
     return {};
   }
 
-  // The final decision is that about the response, unless the request is rejected.
+  // The final decision is the one about the response, unless the request is rejected.
   Result<void> compare(sqlite3_stmt *row, std::string_view said) {
     std::string_view answer = mcp::member(said, "request");
     const std::string_view later = mcp::member(said, "response");
@@ -224,7 +224,7 @@ class Replay {
 
   const ProfilePolicies &policies_;
   std::uint64_t looked_at_ = 0;
-  bool stopped_ = false;  // at max_calls
+  bool stopped_ = false;  // stopped at max_calls
   std::vector<Changed> changed_;
   std::map<std::string, std::uint64_t> left_out_, calls_of_;
 };

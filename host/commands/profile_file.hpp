@@ -10,12 +10,12 @@
 namespace bulkhead::program {
 
 // Replaces the file atomically and creates its folder. An existing file keeps its mode; a new file
-// is private to the user. BH_E_DENIED: the file exists and `existing` keeps it.
+// is private to the user. Returns BH_E_DENIED if the file exists and `existing` is keep.
 Result<void> write_profile(const std::string &path, std::string_view text, Existing existing);
 
-// The folder part of the path; "." if it has none.
+// Returns the folder part of the path, or "." if it has none.
 std::string folder_of(const std::string &path);
-// The last part of the path.
+// Returns the last path segment.
 std::string name_of(const std::string &path);
 
 }  // namespace bulkhead::program

@@ -30,7 +30,7 @@ std::string with_member(std::string_view object, std::string_view name, std::str
   return out + "}";
 }
 
-// One of several policies; its decision is its explanation.
+// One of several policies. Its decision is taken from its explanation.
 class Explained {
  public:
   Explained(const LonePolicy &policy, std::string_view call) : policy_(policy), call_(call) {}
@@ -49,7 +49,7 @@ class Explained {
     return ask(with_member(call_, "result", bh::view(result)), "response", &response_, out, error);
   }
 
-  // The policy was asked and cannot explain its decision.
+  // The policy was evaluated but cannot explain its decision.
   bool unknown() const { return unknown_; }
   // The error that the policy found in the call.
   const std::optional<Error> &fault() const { return fault_; }
@@ -122,7 +122,7 @@ const bh_policy &Explained::table() {
   return table;
 }
 
-// All policies, for one call.
+// All policies together, for one call.
 class Together {
  public:
   Together(const std::vector<std::unique_ptr<LonePolicy>> &policies, std::string_view call)
@@ -134,7 +134,7 @@ class Together {
       engines.push_back({&Explained::table(), &parts_.back()});
     }
     stack_.use(std::move(engines),
-               ~std::uint64_t{0});  // nothing is kept, since no answer comes later
+               ~std::uint64_t{0});  // nothing is kept for later, since there is no response
     gate_.use(&PolicyStack::table(), &stack_);
   }
 
@@ -156,7 +156,7 @@ class Together {
   }
 
  private:
-  // Only the members that select the policies; each policy reads the rest from the call.
+  // Contains only the members that select the policies; each policy reads the others from the call.
   bh_policy_request request_of() const {
     bh_policy_request request{};
     request.size = sizeof request;

@@ -1,7 +1,7 @@
-// The policies of a profile, loaded without a gateway: the decision of each about a call, and the
-// combined decision, which PolicyStack computes as in a gateway.
+// The policies of a profile, loaded without a gateway. Reports each policy's decision about a call,
+// and the combined decision, which PolicyStack computes as in a gateway.
 //
-// Thread: one.
+// Used on one thread.
 #pragma once
 
 #include <memory>
@@ -18,7 +18,7 @@ class ProfilePolicies {
  public:
   explicit ProfilePolicies(const Arguments &arguments) : arguments_(arguments) {}
 
-  // False: the errors have been printed.
+  // Returns false after printing the errors.
   bool load();
   // Returns the result of bh_explain.explain() for `call`. With several policies, "request" and
   // "response" are the combined decisions, and "policies" has an object for each policy in order:

@@ -1,4 +1,4 @@
-// The answer of a gateway to POST /reload-config, as text for people.
+// The response of a gateway to POST /reload-config, as text for people.
 #pragma once
 
 #include <string>
@@ -7,7 +7,7 @@
 
 namespace bulkhead::program {
 
-// "SOCKET: reloaded", and one line for each kind of change or error.
+// Returns "SOCKET: reloaded", and one line for each type of change or error.
 std::string describe_reload(const FoundGateway &gateway);
 
 }  // namespace bulkhead::program

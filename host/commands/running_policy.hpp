@@ -1,7 +1,7 @@
-// Running gateways with the profile of a command: compares the policies and rules in force there
-// with those in the files.
+// Running gateways that use the profile of a command: compares the policies and rules that they
+// have in force with those in the files.
 //
-// Thread: one. Sends requests to the service sockets of this user.
+// Used on one thread. Sends requests to the service sockets of this user.
 #pragma once
 
 #include <cstdint>
@@ -18,13 +18,14 @@ struct RunningPolicy {
   bool same = false;  // the files have the same policies
 };
 
-// The gateways that were started with the profile `file` (empty: without a profile) and that
-// respond. `mark`: of the policies in the files.
+// Returns the responding gateways that were started with the profile `file` (empty: without a
+// profile). `mark` identifies the policies in the files.
 std::vector<RunningPolicy> running_policies(const std::string &file, const PolicyMark &mark);
 
-// One line of text for each gateway.
+// Returns one line of text for each gateway.
 std::string describe_running(const std::vector<RunningPolicy> &running, const PolicyMark &mark);
-// A JSON array with an object for each: "pid", "generation", "rules", "digest", "same".
+// Returns a JSON array with an object for each gateway: "pid", "generation", "rules", "digest",
+// "same".
 std::string running_json(const std::vector<RunningPolicy> &running);
 
 }  // namespace bulkhead::program

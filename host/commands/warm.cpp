@@ -1,4 +1,4 @@
-// warm: starts each server once to fill its private cache and store its lists.
+// The command `warm`: starts each server once to fill its private cache and store its lists.
 #include <algorithm>
 #include <cstdlib>
 #include <map>
@@ -20,10 +20,10 @@ namespace {
 
 constexpr std::uint64_t download_ms = 600'000;
 
-// Keeps only the named servers in the profile. Returns the unknown name; empty: all are known.
+// Keeps only the named servers in the profile. Returns the first unknown name, or an empty string.
 std::string keep_servers(Profile &profile, const std::vector<std::string> &names) {
   profile.tools.clear();
-  profile.telemetry.clear();  // what comes of this is no call
+  profile.telemetry.clear();  // nothing here is a client's call
   const auto named = [&](const ServerDef &def) {
     return names.empty() || std::find(names.begin(), names.end(), def.name) != names.end();
   };
@@ -36,13 +36,12 @@ std::string keep_servers(Profile &profile, const std::vector<std::string> &names
   return {};
 }
 
-// Called after load_stored_lists(), so that the lists are stored for the definitions of the
-// gateway.
+// Called after load_stored_lists(), so that the lists are stored for the gateway's definitions.
 std::map<std::string, KeptLists> prepare(Profile &profile) {
   std::map<std::string, KeptLists> known;
   for (ServerDef &def : profile.servers) {
     known[def.name] = def.kept;
-    def.kept.lists.clear();  // so that all that is listed is news
+    def.kept.lists.clear();  // so that every list is reported as new
     def.lazy = false;
     def.session = SessionScope::shared;  // there is no client
     if (downloads_first(def.command)) {
@@ -52,7 +51,7 @@ std::map<std::string, KeptLists> prepare(Profile &profile) {
   return known;
 }
 
-// Copies packages from the user's npm cache that a server would download again, by digest.
+// Copies packages that a server would otherwise download from the user's npm cache, by digest.
 std::map<std::string, NpmCopied> fill_caches(const Profile &profile) {
   std::map<std::string, NpmCopied> out;
   const char *named = std::getenv("npm_config_cache");

@@ -1,4 +1,4 @@
-// How a command ends, and its errors on standard error.
+// Exit codes of commands, and their errors on standard error.
 #pragma once
 
 #include <string>
@@ -7,7 +7,7 @@
 
 namespace bulkhead::program {
 
-// Exit codes of every command.
+// Exit codes of all commands.
 enum ExitCode : int {
   exit_ok = 0,
   exit_failed = 1,
@@ -18,7 +18,7 @@ enum ExitCode : int {
 
 // Prints configuration errors, one per line, and returns exit_failed.
 int report_config_errors(const std::vector<std::string> &lines);
-// Prints "bulkhead: text" and returns code.
+// Prints "bulkhead: text" and returns `code`.
 int complain(std::string_view text, int code = exit_failed);
 
 }  // namespace bulkhead::program

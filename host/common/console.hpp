@@ -1,6 +1,6 @@
 // Standard error, shared by log lines and one progress line at the bottom of a terminal.
 //
-// Thread: any. The progress line is cleared before other text and drawn again after it.
+// Thread-safe. The progress line is cleared before other text and redrawn after it.
 #pragma once
 
 #include <mutex>
@@ -15,16 +15,16 @@ class Console {
   static Console &get();
 
   bool is_terminal() const noexcept { return is_terminal_; }
-  // The columns of the terminal, 80 if unknown.
+  // Returns the terminal's width in columns, or 80 if it is unknown.
   static std::size_t width() noexcept;
 
-  // Writes text, which must be printable (see text.hpp) and end with a new line.
+  // Writes text, which must be printable (see text.hpp) and end with a newline.
   void write(std::string_view text);
-  // The same without blocking: text that standard error does not accept at once is lost. For
+  // Writes text without blocking: text that standard error does not accept at once is lost. For
   // threads that serve requests.
   void offer(std::string_view text);
-  // Shows one line that the next one replaces; empty removes it. Does nothing if standard error is
-  // not a terminal or does not accept text at once.
+  // Shows a progress line, which the next call replaces. An empty line removes it. Does nothing if
+  // standard error is not a terminal or does not accept text at once.
   void progress(std::string_view line);
 
  private:
@@ -35,7 +35,7 @@ class Console {
   std::string progress_;
 };
 
-// Writes everything to standard output; false if the reader has closed it.
+// Writes all text to standard output. Returns false if the reader has closed it.
 bool write_stdout(std::string_view text);
 bool stdout_is_terminal() noexcept;
 

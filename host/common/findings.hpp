@@ -1,4 +1,4 @@
-// The findings of doctor, in order.
+// The findings of `doctor`, in order.
 #pragma once
 
 #include <algorithm>
@@ -12,7 +12,7 @@ namespace bulkhead::program {
 struct Finding {
   enum class Kind : std::uint8_t { good, doubtful, bad };
   Kind kind;
-  std::string text, advice;  // what to do; empty if nothing
+  std::string text, advice;  // advice: what to do, or empty
 };
 
 class Findings {

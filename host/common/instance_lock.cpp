@@ -20,7 +20,7 @@ bool is_file_at(int fd, const std::string &path) {
 
 void stamp(int fd) {
   const std::string text = std::to_string(::getpid()) + "\n";
-  // Informational only: the lock does not depend on it.
+  // The text is only informational; the lock does not depend on it.
   if (::ftruncate(fd, 0) != 0 || ::pwrite(fd, text.data(), text.size(), 0) < 0) return;
 }
 

@@ -1,4 +1,4 @@
-// A lock file that only one process can hold.
+// A lock file that only one process can hold at a time.
 #pragma once
 
 #include <string>
@@ -8,10 +8,10 @@
 
 namespace bulkhead::program {
 
-// Locks the file and writes the process id into it, for information. The lock is the kernel's lock
-// on the open file, so a file left by an ended process is not locked. Empty: another process holds
-// the lock. An error: the file cannot be created or is not a plain file. The lock is held until the
-// descriptor is closed.
+// Locks the file and writes the process id into it for information. The kernel's lock on the open
+// file is used, so a file that a terminated process leaves behind is not locked. Returns an empty
+// descriptor if another process holds the lock, and an error if the file cannot be created or is
+// not a regular file. The lock is held until the descriptor is closed.
 Result<OwnedFd> acquire_instance_lock(const std::string &path);
 
 }  // namespace bulkhead::program

@@ -99,7 +99,7 @@ void Logger::write_file(LogLevel level, std::string_view line) {
       timestamp() + " " + std::string(to_string(level)) + " " + std::string(line) + "\n";
   const std::lock_guard lock(mutex_);
   rotate_if_full();
-  // An error cannot be reported anywhere.
+  // A write error cannot be reported anywhere.
   if (::write(fd_, stamped.data(), stamped.size()) < 0) return;
 }
 

@@ -1,13 +1,13 @@
 // The log file, and the log lines on standard error.
 //
 // The file has mode 0600 and is rotated at max_file_bytes to .1 and .2 (three files in total).
-// Several gateways may write the same file: lines are appended as a whole, and only the holder of
-// the lock rotates.
+// Several gateways may write to the same file: each line is appended as a whole, and only the
+// holder of the lock rotates the file.
 //
-// A server that stays broken fails in the same way at each retry. Standard error therefore shows
-// equal lines once (among the last max_shown_lines different lines), unless it shows everything.
+// A server that is broken fails in the same way at each retry. Therefore standard error shows equal
+// lines only once (among the last max_shown_lines different lines), unless it shows everything.
 //
-// Thread: any. If the disk is full, log lines are lost; calls are not affected.
+// Thread-safe. If the disk is full, log lines are lost; calls are not affected.
 #pragma once
 
 #include <algorithm>
@@ -37,14 +37,14 @@ class Logger {
   Logger(const Logger &) = delete;
   Logger &operator=(const Logger &) = delete;
 
-  // Without a file, lines go to standard error only.
+  // Without a file, lines are written only to standard error.
   Result<void> open(const std::string &path);
   void log(LogLevel level, std::string_view component, std::string_view text);
-  // Logs to the file only; standard error does not show this line, now or later. For messages that
+  // Logs only to the file; standard error does not show this line, now or later. For messages that
   // are shown to the user in another way.
   void log_to_file(LogLevel level, std::string_view component, std::string_view text);
-  // Holds back standard error until release(), at most max_held_bytes (further lines are in the
-  // file only).
+  // Holds back standard error until release(), up to max_held_bytes; later lines are only in the
+  // file.
   void hold();
   void release();
 

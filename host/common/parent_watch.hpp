@@ -11,8 +11,8 @@
 
 namespace bulkhead::program {
 
-// The result becomes readable when the parent has ended. Empty: `parent` is not, or no longer, the
-// parent of this process. An error: the kernel call failed.
+// Returns a descriptor that becomes readable when the parent ends. It is empty if `parent` is not,
+// or is no longer, the parent of this process. Returns an error if the kernel call failed.
 Result<OwnedFd> watch_parent(pid_t parent);
 
 }  // namespace bulkhead::program

@@ -15,8 +15,8 @@
 namespace bulkhead::program {
 namespace {
 
-// The value of an environment variable if it is an absolute path, otherwise empty; the XDG
-// specification says to ignore relative paths.
+// Returns the value of an environment variable if it is an absolute path, otherwise an empty
+// string. The XDG specification requires that relative paths be ignored.
 std::string absolute_env(const char *name) {
   const char *value = std::getenv(name);
   return value != nullptr && value[0] == '/' ? value : "";
@@ -28,7 +28,7 @@ std::string config_dir() {
   return base + "/bulkhead";
 }
 
-// A field of this user's account in the user database; empty: none.
+// Returns a field of this user's entry in the user database, or an empty string.
 std::string account(char *passwd::*member) {
   std::array<char, 16'384> buffer;
   passwd entry{};

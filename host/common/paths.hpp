@@ -1,4 +1,4 @@
-// Paths of the user who runs the program. Nothing is cached: call these at start.
+// Paths of the user who runs the program. Nothing is cached, so call these functions at start.
 #pragma once
 
 #include <string>
@@ -9,34 +9,34 @@
 
 namespace bulkhead::program {
 
-// $HOME, otherwise the home folder in the user database; "/" if neither is known.
+// Returns $HOME, otherwise the home folder in the user database, or "/" if neither is known.
 std::string home_dir();
 std::string user_name();  // the numeric id if unknown
 
-// $XDG_CONFIG_HOME/bulkhead/profile.toml, read without --config.
+// $XDG_CONFIG_HOME/bulkhead/profile.toml, which is read without --config.
 std::string default_config_file();
 
-// connectors.json in the same folder: the servers that the connector API has added.
+// connectors.json in the same folder: the servers that were added with the connector API.
 std::string user_layer_file();
 
 // $XDG_STATE_HOME/bulkhead, otherwise ~/.local/state/bulkhead.
 std::string default_state_dir();
 
-// The plugins installed with this program: lib/bulkhead/plugins beside its bin folder.
+// The folder of plugins installed with this program: lib/bulkhead/plugins beside its bin folder.
 std::string own_plugin_dir();
 
-// The folders of running gateways' service sockets, in order of preference. They are independent of
-// the profile: `bulkhead status` finds gateways of every profile.
+// The folders of the service sockets of running gateways, in order of preference. They do not
+// depend on the profile: `bulkhead status` finds the gateways of all profiles.
 std::vector<std::string> control_dirs();
 
-// Creates the folder and its parents (0700 each). An error if it exists and is a link, belongs to
-// another user, or is open to others.
+// Creates the folder and its parents (0700 each). Returns an error if the folder exists and is a
+// link, belongs to another user, or is open to others.
 Result<void> make_private_dir(const std::string &path);
 
-// The path without symbolic links and dots; unchanged if it does not exist.
+// Returns the path without symbolic links and dots, or unchanged if it does not exist.
 std::string resolved_path(const std::string &path);
 
-// Replaces the home folder by "~", for messages.
+// Replaces the home folder with "~", for messages.
 std::string tilde(std::string_view path);
 
 // Formats an errno value as "name: reason" without strerror(), which is not thread-safe.

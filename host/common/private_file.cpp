@@ -57,7 +57,7 @@ Result<void> write_private(const std::string &folder, const std::string &name,
     }
   }
   good = good && ::fsync(fd.get()) == 0;
-  // rename() replaces an existing file, link() fails if one exists.
+  // rename() replaces an existing file; link() fails if the file exists.
   const bool replace = existing == Existing::replace;
   good = good && (replace ? ::rename(beside.c_str(), path.c_str())
                           : ::link(beside.c_str(), path.c_str())) == 0;

@@ -30,7 +30,8 @@ int terminal_fd = -1;      // the controlling terminal; set before any handler i
 std::atomic<int> reload_fd{-1};
 static_assert(std::atomic<void *>::is_always_lock_free && std::atomic<int>::is_always_lock_free);
 
-// Files to remove when the process is ended at once. Fixed size, because a handler cannot allocate.
+// Files to remove if the process is ended at once. The size is fixed because a handler cannot
+// allocate.
 struct KilledFile {
   std::atomic<bool> used{false};
   char path[sizeof(sockaddr_un::sun_path)] = {};
@@ -52,14 +53,14 @@ void on_signal(int) {
   const int saved = errno;
   const auto stop = stop_function.load();
   if (asked.fetch_add(1) > 0 || stop == nullptr) end_at_once();
-  // Servers get a few seconds to end; without a message the user would press Ctrl-C again.
+  // Servers get a few seconds to end. Without a message, the user would press Ctrl-C again.
   static constexpr std::string_view text = "\r\033[KStopping; press Ctrl-C again to end at once.\n";
   if (on_terminal && ::write(STDERR_FILENO, text.data(), text.size()) < 0) on_terminal = false;
   stop(stop_argument.load());
   errno = saved;
 }
 
-// True if the terminal of the start was closed since; then SIGHUP reports its hang-up.
+// Returns true if the terminal at start was closed later; SIGHUP then reports its hang-up.
 bool terminal_closed() noexcept {
   if (terminal_fd < 0) return false;
   pollfd look{terminal_fd, 0, 0};
@@ -106,7 +107,7 @@ void install_signal_handlers() {
   ::sigaction(SIGPIPE, &action, nullptr);
 
   action.sa_handler = on_signal;
-  action.sa_flags = 0;  // interrupted system calls return, so that waiting ends
+  action.sa_flags = 0;  // interrupted system calls return, which ends any wait
   ::sigaction(SIGINT, &action, nullptr);
   ::sigaction(SIGTERM, &action, nullptr);
   struct sigaction before{};
@@ -149,7 +150,7 @@ bool stop_requested() noexcept {
 }
 
 void raise_file_limit() noexcept {
-  // With a higher limit, children that close every possible descriptor start slowly.
+  // A higher limit would slow down the start of children that close every possible descriptor.
   constexpr rlim_t enough = 65'536;
   rlimit limit{};
   if (::getrlimit(RLIMIT_NOFILE, &limit) != 0) return;

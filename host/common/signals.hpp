@@ -1,4 +1,4 @@
-// The program's signal handlers. The core library installs none.
+// The program's signal handlers. The core library does not install any.
 #pragma once
 
 #include <string>
@@ -12,31 +12,32 @@ class Reactor;
 
 namespace bulkhead::program {
 
-// Ignores SIGPIPE. SIGINT and SIGTERM ask the current host to stop; the second one ends the process
-// at once with exit code 130. SIGHUP requests a reload if a watcher is installed and the terminal
-// still exists; otherwise it stops the host. If SIGHUP was ignored at the start (nohup), it stays
-// ignored.
+// Ignores SIGPIPE. SIGINT and SIGTERM request that the current host stops; the second such signal
+// ends the process at once with exit code 130. SIGHUP requests a reload if a watcher is installed
+// and the terminal still exists; otherwise it stops the host. If SIGHUP was ignored at start
+// (nohup), it remains ignored.
 void install_signal_handlers();
 
-// Registers a socket file that is removed if this process is ended at once; at most 64 per process.
-// unregister_file() unregisters it. One thread.
+// Registers a socket file that is removed if this process is ended at once, at most 64 per process.
+// unregister_file() unregisters it. Used on one thread.
 void remove_file_on_kill(const std::string &path) noexcept;
 void unregister_file(const std::string &path) noexcept;
 
-// Sets the async-signal-safe function that signals call; {}: a signal ends the process.
+// Sets the async-signal-safe function that signal handlers call. If it is {}, a signal ends the
+// process.
 void set_signalled(bh::Callback stop) noexcept;
 // Sets the host that signals stop, or null.
 void set_signalled_host(Host *host) noexcept;
 
-// Calls on_signal from the loop for each SIGHUP (several at once are merged) that does not report a
-// closed terminal, until the reactor forgets its object or ends. Once per process.
+// Calls on_signal from the loop for each SIGHUP that does not report a closed terminal (pending
+// signals are merged), until the reactor forgets its object or ends. Call it once per process.
 void watch_reload_signal(Reactor &reactor, bh::Callback on_signal);
 
-// True if a signal has requested a stop.
+// Returns true if a signal has requested a stop.
 bool stop_requested() noexcept;
 
-// Raises the soft limit of open files to the hard limit: 4096 sessions and 200 servers exceed the
-// usual 1024. Children inherit it.
+// Raises the soft limit of open files to the hard limit, at most 65,536: 4096 sessions and 200
+// servers exceed the usual 1024. Children inherit the limit.
 void raise_file_limit() noexcept;
 
 }  // namespace bulkhead::program

@@ -1,4 +1,4 @@
-// Times of the session database: values of --since, and timestamps for people.
+// Times in the session database: values of --since, and timestamps for people.
 #pragma once
 
 #include <optional>
@@ -10,11 +10,12 @@ namespace bulkhead::program {
 inline constexpr const char *since_usage =
     "--since takes 30s, 10m, 2h, 1d, or a time such as 2026-01-31T12:00:00Z";
 
-// The UTC timestamp to compare with in the session database; none if the text is not a time.
+// Returns the UTC timestamp for comparison in the session database, or nullopt if the text is not a
+// time.
 std::optional<std::string> since_text(std::string_view since);
 
-// A timestamp of the session database ("2026-01-31T12:00:00.123Z") as "2026-01-31 13:00:00.123" in
-// local time, or with a "Z" in UTC. Any other text is returned unchanged.
+// Formats a timestamp of the session database ("2026-01-31T12:00:00.123Z") as "2026-01-31
+// 13:00:00.123" in local time, or with a "Z" in UTC. Other text is returned unchanged.
 std::string shown_time(std::string_view timestamp, bool utc);
 
 }  // namespace bulkhead::program

@@ -1,4 +1,4 @@
-// "did you mean": known names that resemble a mistyped one.
+// "did you mean": known names that resemble a mistyped name.
 #pragma once
 
 #include <string>
@@ -7,13 +7,13 @@
 
 namespace bulkhead::program {
 
-// At most three names, the most similar first: the one with the fewest differing characters, and
-// those that contain every word of `typed` ("files read" in "files__file_read"; case does not
-// count).
+// Returns at most three names, the most similar first: the name with the fewest differing
+// characters, and names that contain every word of `typed` ("files read" in "files__file_read";
+// case is ignored).
 std::vector<std::string> similar_names(std::string_view typed,
                                        const std::vector<std::string> &names);
 
-// `did you mean "a" or "b"?`; empty: no name is similar.
+// Returns `did you mean "a" or "b"?`, or an empty string if no name is similar.
 std::string suggestion(std::string_view typed, const std::vector<std::string> &names);
 
 }  // namespace bulkhead::program

@@ -7,7 +7,7 @@
 namespace bulkhead::program {
 namespace {
 
-// Includes characters that reorder text, so that a name is shown as it is.
+// Includes characters that reorder text, so that names are displayed in their actual order.
 bool is_control(char32_t c) {
   return bh::is_control(c) || (c >= 0x202A && c <= 0x202E) || (c >= 0x2066 && c <= 0x2069) ||
          c == 0x2028 || c == 0x2029;
@@ -81,7 +81,7 @@ void Table::widen(std::vector<std::size_t> *width) const {
   }
 }
 
-// A column of width 0 is left out.
+// Omits columns of width 0.
 void Table::append_line(std::string *out, const Row &cells, bool is_header,
                         const std::vector<std::size_t> &width) const {
   const std::size_t begin = out->size();

@@ -1,4 +1,4 @@
-// Text for terminals: texts of servers are untrusted, and terminals interpret control characters.
+// Text for terminals. Texts from servers are untrusted, and terminals interpret control characters.
 #pragma once
 
 #include <cstddef>
@@ -9,14 +9,15 @@
 
 namespace bulkhead::program {
 
-// Replaces control characters (C0, DEL, C1, direction marks) and invalid UTF-8 by '?'. With
-// keep_lines, new lines and tabs are kept.
+// Replaces control characters (C0, DEL, C1, direction marks) and invalid UTF-8 with '?'. With
+// keep_lines, newlines and tabs are kept.
 std::string printable(std::string_view text, bool keep_lines = false);
 
-// The first line, cut to max_columns with an ellipsis. Requires printable text.
+// Returns the first line, cut to max_columns with an ellipsis. Requires printable text.
 std::string first_line(std::string_view text, std::size_t max_columns);
 
-// The width of a UTF-8 text, counting each code point as one column: sufficient to align names.
+// Returns the width of a UTF-8 text, counting each code point as one column. This is sufficient to
+// align names.
 std::size_t columns(std::string_view text) noexcept;
 
 // "1 tool", "2 tools".
@@ -25,17 +26,17 @@ std::string counted(std::uint64_t count, std::string_view noun);
 // Formats a duration: "840 ms", "12 s", "3 min 12 s", "2 h 5 min", "4 d 3 h".
 std::string duration(std::uint64_t milliseconds);
 
-// A text table: each column is as wide as its widest cell, with two spaces between columns; the
+// A text table. Each column is as wide as its widest cell, with two spaces between columns; the
 // last column is not padded. Columns whose header begins with '>' are right-aligned.
 class Table {
  public:
   explicit Table(std::vector<std::string> headers) : headers_(std::move(headers)) {}
-  void add(std::vector<std::string> row);  // missing cells are empty, surplus cells are ignored
+  void add(std::vector<std::string> row);  // missing cells are empty; surplus cells are ignored
   bool empty() const noexcept { return rows_.empty(); }
-  // The whole table. Columns without any content are left out.
+  // Returns the whole table. Columns without any content are omitted.
   std::string str(std::string_view indent = "") const;
-  // For a table that grows while it is printed: the rows added since the last call, under the
-  // headers the first time. All columns are printed, and none becomes narrower.
+  // For a table that grows while it is printed: returns the rows added since the last call; the
+  // first call also returns the headers. All columns are printed, and no column becomes narrower.
   std::string take_rows();
 
  private:
@@ -46,7 +47,7 @@ class Table {
 
   Row headers_;
   std::vector<Row> rows_;
-  std::vector<std::size_t> width_;  // of take_rows(); empty: not called yet
+  std::vector<std::size_t> width_;  // for take_rows(); empty: not called yet
 };
 
 }  // namespace bulkhead::program

@@ -11,12 +11,14 @@
 
 namespace bulkhead::program {
 
-// Reads the whole file, at most `most` bytes. The file and every folder of its path must belong to
-// one of `owners` and be writable by their owner only (a folder with the sticky bit also by others,
-// who cannot replace files of other users). No link is followed. `path` is absolute.
+// Reads a whole file of at most `most` bytes. The file and every folder in its path must belong to
+// one of `owners` and be writable only by their owner. (A folder with the sticky bit may also be
+// writable by others, who cannot replace files of other users.) Links are not followed. `path` must
+// be absolute.
 //
-// BH_E_NOT_FOUND: no such file. BH_E_DENIED: others could have written it, or it is not a regular
-// file. BH_E_LIMIT: too large. BH_E_IO: not readable. The text names the fault and its path.
+// Returns BH_E_NOT_FOUND if there is no such file, BH_E_DENIED if others could have written it or
+// it is not a regular file, BH_E_LIMIT if it is too large, and BH_E_IO if it is not readable. The
+// text names the fault and its path.
 Result<std::string> read_trusted(const std::string &path, const std::vector<uid_t> &owners,
                                  std::size_t most);
 

@@ -54,13 +54,13 @@ TEST_CASE("a file that others could have written is rejected") {
     CHECK(has(s.why(), s.file + ": can be written by others than its owner"));
   }
   ::chmod(s.file.c_str(), 0644);
-  // A file in a folder that others can write is rejected, too ...
+  // A file in a folder that others can write to is also rejected ...
   ::chmod((s.folder / "etc").c_str(), 0777);
   CHECK(has(s.why(), s.folder / "etc: can be written by others"));
   ::chmod((s.folder / "etc").c_str(), 01777);  // ... unless the sticky bit protects it
   CHECK(s.why() == "read");
   ::chmod((s.folder / "etc").c_str(), 0755);
-  // A different owner than the permitted ones.
+  // The owner is not one of the permitted owners.
   const auto other = read_trusted(s.file, {::geteuid() + 1}, 100);
   CHECK(other.error().code == BH_E_DENIED);
   CHECK(has(other.error().text, "belongs to user"));

@@ -1,4 +1,4 @@
-// `bulkhead aggregator`: the parent program provides the servers and requests their tools.
+// `bulkhead aggregator`: the parent program provides the servers and calls their tools.
 #include <unistd.h>
 
 #include <map>
@@ -21,16 +21,17 @@
 namespace bulkhead::program {
 namespace {
 
-// Held for one run: the instance lock, and the watched parent.
+// Held during one run: the instance lock, and a descriptor that watches the parent.
 struct Guards {
   OwnedFd lock, parent;
 };
 
-// nullopt: another aggregator runs, so this one exits without an error. Nothing is read before: the
-// input belongs to the actual aggregator.
+// Returns nullopt if another aggregator is running; this process then exits without an error. No
+// input is read before, because it belongs to the other aggregator.
 Result<std::optional<Guards>> acquire_guards(const Arguments &arguments) {
   Guards guards;
-  // Process 1 ends with everything else anyway; 0: no parent is watched.
+  // If the parent is process 1, its end ends everything else as well. With parent_pid 0, no parent
+  // is watched.
   const pid_t parent = arguments.parent_pid < 0 ? ::getppid() : arguments.parent_pid;
   if (parent > 1 || arguments.parent_pid > 0) {
     auto watched = watch_parent(parent);
@@ -47,7 +48,7 @@ Result<std::optional<Guards>> acquire_guards(const Arguments &arguments) {
   return guards;
 }
 
-// One process that connects to servers and starts them needs the privileges of the gateway's
+// One process that connects to servers and also starts them needs the privileges of the gateway's
 // aggregator and launcher together. Each started server has its own sandbox.
 Result<Enforced> confine_to_servers(const Profile &profile) {
   Confinement confinement;
@@ -60,9 +61,9 @@ Result<Enforced> confine_to_servers(const Profile &profile) {
   return confine(confinement);
 }
 
-// Opens and checks the plugins while files still show their owners: after confinement an ordinary
-// user is in a user namespace, in which root's files appear to belong to 65534. A plugin that
-// cannot be opened fails later, where it is known whether it is required.
+// Opens and checks the plugins before confinement, while their owners are visible: afterwards, an
+// ordinary user is in a user namespace where root's files appear to belong to 65534. If a plugin
+// cannot be opened, the error is reported later, where it is known whether the plugin is required.
 std::map<std::string, CheckedLibrary> check_plugins(const Profile &profile) {
   std::map<std::string, CheckedLibrary> checked;
   const auto check = [&](const std::string &plugin, const std::string &sha256) {

@@ -1,4 +1,4 @@
-// The output of the gateway when it starts.
+// The gateway's output at start.
 #pragma once
 
 #include <string>
@@ -17,21 +17,21 @@ struct BannerFacts {
   std::string project;                 // the project file; empty: none
   std::string log_file, state_dir;
   bool needs_token = false;  // clients must send a bearer token
-  std::string token_file;    // the file that has it; empty: it is in the configuration
+  std::string token_file;    // the file that contains it; empty: it is in the configuration
 };
 
-// Finds whether the listener at this URL requires a token, and the token's file. `config_json` is
-// the transport's configuration; a listener that is not on loopback always has a token.
+// Determines whether the listener at this URL requires a token, and the token's file. `config_json`
+// is the transport's configuration. A listener that is not on loopback always requires a token.
 void find_token(std::string_view url, std::string_view config_json, const std::string &token_file,
                 BannerFacts *facts);
 
-// The address, the locations of files, and the configuration block of each client.
+// Returns the address, the locations of files, and a configuration block for each client.
 std::string banner(const BannerFacts &facts);
 
-// The servers with state and counts, and the names that are not offered.
+// Returns the servers with their states and counts, and the names that are not offered.
 std::string servers_report(const HostStatus &status);
 
-// For example "connecting: 3 of 10 ready, 1 failed, waiting for github, files".
+// Returns, for example, "connecting: 3 of 10 ready, 1 failed, waiting for github, files".
 std::string progress_line(const HostStatus &status);
 
 }  // namespace bulkhead::program

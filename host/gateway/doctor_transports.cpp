@@ -30,7 +30,7 @@ using bh::json::member_text;
 
 constexpr int connect_wait_ms = 2'000;
 
-// Returns errno, or 0 if a process accepts connections.
+// Returns 0 if a process accepts connections, otherwise errno.
 int try_connect(const sockaddr *address, socklen_t size) {
   const OwnedFd fd(::socket(address->sa_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
   if (!fd) return errno;
@@ -51,7 +51,7 @@ int try_connect(const std::string &path) {
   return try_connect(reinterpret_cast<const sockaddr *>(&address), sizeof address);
 }
 
-// `service`: a hand-off target as the transport has parsed it: "unix:/path", "127.0.0.1:8443",
+// `service` is a hand-off target that the transport has parsed: "unix:/path", "127.0.0.1:8443",
 // "[::1]:8443" or "localhost:8443".
 int try_service(std::string_view service) {
   if (service.starts_with("unix:")) return try_connect(std::string(service.substr(5)));
@@ -76,8 +76,8 @@ int try_service(std::string_view service) {
   return try_connect(reinterpret_cast<const sockaddr *>(&v4), sizeof v4);
 }
 
-// The socket file of "unix:/path" and "hybrid:/path:PORT". Connections from guests to PORT arrive
-// at /path_PORT; connections to /path go to the guest.
+// Returns the socket file of "unix:/path" or "hybrid:/path:PORT". Connections from guests to PORT
+// arrive at /path_PORT; connections to /path go to the guest.
 std::string file_of(std::string_view address, bool toward_guest) {
   if (address.starts_with("unix:")) return std::string(address.substr(5));
   const std::string_view rest = address.substr(std::string_view("hybrid:").size());
@@ -203,7 +203,7 @@ class GuestSockets {
   bool others_ = false;
 };
 
-// Loads and configures the plugin as serve does, without starting it.
+// Loads and configures the plugin like `serve`, without starting it.
 bool configurable(const Profile &profile, const PluginUse &use, Findings *findings) {
   Profile alone = profile;
   for (auto *uses : {&alone.tools, &alone.policies, &alone.telemetry, &alone.services}) {

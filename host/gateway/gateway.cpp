@@ -1,4 +1,4 @@
-// serve and stdio: run a gateway until it is stopped.
+// The commands `serve` and `stdio`: run a gateway until it is stopped.
 #include <unistd.h>
 
 #include <memory>
@@ -26,7 +26,7 @@
 namespace bulkhead::program {
 namespace {
 
-// A gateway in this process only.
+// A gateway that runs in this process only.
 class Gateway {
  public:
   Gateway(const Arguments &arguments, LoadedProfile loaded)
@@ -44,7 +44,7 @@ class Gateway {
       ::_exit(exit_failed);
     });
     options.on_status = [this] { on_status(); };  // called during a change; evaluated later
-    // On stdio there is one client; servers are started once its capabilities are known.
+    // stdio has one client; servers are started once the client's capabilities are known.
     options.eager = front_.is_serve();
     options.sealing_key = random_key();  // for sessions that are evicted to make room
     options.approval_hint = approval_hint;
@@ -161,7 +161,8 @@ class Gateway {
     return backend;
   }
 
-  // With 200 servers one turn has many changes; they are evaluated once, after the turn.
+  // With 200 servers, one turn of the loop has many changes. They are evaluated once, after the
+  // turn.
   void on_status() {
     if (!front_.is_serve() || !started_ || front_.reported() || report_pending_) return;
     report_pending_ = true;
@@ -184,7 +185,7 @@ class Gateway {
   std::unique_ptr<ServiceSocket> socket_;
   std::unique_ptr<Service> service_;
   std::unique_ptr<ServiceApi> api_;
-  OwnedFd metrics_listener_;  // until the metrics server uses it
+  OwnedFd metrics_listener_;  // held until the metrics server uses it
   std::optional<MetricsServer> metrics_;
   bool started_ = false, report_pending_ = false;
 };

@@ -48,7 +48,7 @@ void GatewayFront::open_log() {
 }
 
 void GatewayFront::log(LogLevel level, std::string_view component, std::string_view text) {
-  // Servers that fail during the start are shown in the table with the reason.
+  // Servers that fail during startup are shown in the table with the reason.
   if (is_serve_ && !reported_ && component == "router" && level == LogLevel::warn) {
     logger_.log_to_file(level, component, text);
   } else {
@@ -119,7 +119,7 @@ void GatewayFront::show_progress(const HostStatus &status, bool settled) {
 
 namespace {
 
-// The pid of a gateway of this user that listens on this address; empty: none does.
+// Returns the pid of a gateway of this user that is listening on this address, or an empty string.
 std::string gateway_listening_on(std::string_view address) {
   for (const FoundGateway &gateway :
        ask_gateways(control_dirs(), "GET", "/status", status_wait_ms)) {

@@ -1,7 +1,7 @@
 // Output and logging of serve and stdio, with one or several processes: the log file, the banner,
-// the progress of the start, the process part of status.
+// startup progress, and the process part of the status.
 //
-// Thread: the gateway's, except log().
+// Used on the gateway's thread, except log().
 #pragma once
 
 #include <atomic>
@@ -29,18 +29,19 @@ class GatewayFront {
 
   // Opens the log and raises the limit of open files. Log lines wait until the banner is printed.
   void begin();
-  // Any thread.
+  // Thread-safe.
   void log(LogLevel level, std::string_view component, std::string_view text);
-  // Null: none could be opened; the log has the reason.
+  // Returns null if no socket could be opened; the log has the reason.
   std::unique_ptr<ServiceSocket> open_service_socket();
   // With --parent-pid: calls `gone` when that process ends. `owner`: of the watch, see Reactor.
   Result<void> watch_parent_process(Reactor &reactor, const void *owner, bh::FdCallback gone);
   // Opens the listener of gateway.metrics_listen; none if it is not configured. For stdio, which a
   // client may start several times, an address in use is only a warning.
   Result<OwnedFd> open_metrics(const std::string &address);
-  // Prints the banner once the gateway listens; log lines follow it. Called once.
+  // Prints the banner once the gateway is listening, followed by the held log lines. Called once.
   void show_banner(const HostStatus &status);
-  // Shows the progress of the start; once `settled`, the table of servers, and nothing afterwards.
+  // Shows startup progress. Once `settled` is set, shows the table of servers, and nothing
+  // afterwards.
   void show_progress(const HostStatus &status, bool settled);
   bool reported() const noexcept { return reported_; }
   // Reports why the gateway cannot start or has ended. Returns an exit code.

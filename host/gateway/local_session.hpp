@@ -1,4 +1,4 @@
-// An MCP client inside the program, for commands that send a few requests and end.
+// An MCP client inside the program, for commands that send a few requests and exit.
 //
 // Thread: one. Requests are sent one after another; each waits until its answer arrives, it times
 // out, or a signal requests a stop.
@@ -30,9 +30,9 @@ class LocalSession {
 
   // Sends initialize and notifications/initialized.
   std::expected<void, Failure> open();
-  // params: the text of a JSON object.
+  // `params` is the text of a JSON object.
   Answer request(std::string_view method, std::string_view params, std::uint64_t timeout_ms);
-  // All pages of a list; returns the bytes of each item.
+  // Requests all pages of a list; returns the bytes of each item.
   std::expected<std::vector<std::string>, Failure> list(std::string_view method,
                                                         std::string_view key);
 

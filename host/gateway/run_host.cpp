@@ -16,7 +16,7 @@ LogLevel level_named(std::string_view name) noexcept {
   return LogLevel::info;
 }
 
-// A short command shows errors, and all log lines with --verbose; it writes no log file.
+// A short command shows errors (with --verbose, all log lines) and writes no log file.
 ShortRun::ShortRun(const Arguments &arguments)
     : logger_(LogLevel::error,
               arguments.verbose ? level_named(arguments.log_level) : LogLevel::error) {}
@@ -25,7 +25,7 @@ ShortRun::~ShortRun() {
   Console::get().progress("");
   if (host_ == nullptr) return;
   host_->request_stop();
-  host_->run();  // ends the servers within the profile's limits
+  host_->run();  // stops the servers within the profile's limits
   set_signalled_host(nullptr);
 }
 
@@ -48,7 +48,7 @@ Result<void> ShortRun::start(Profile profile) {
     settle_ms_ = std::max(settle_ms_, def.connect_timeout_ms.value_or(0));
   }
   settle_ms_ += margin_ms;
-  // The user waits for this shutdown; servers that read their input end at once anyway.
+  // The user waits for this shutdown. Servers that read their input end at once anyway.
   constexpr std::uint64_t end_ms = 1'000;
   profile.limits.shutdown_grace_ms = std::min(profile.limits.shutdown_grace_ms, end_ms);
   HostOptions options;

@@ -1,4 +1,4 @@
-// A host for commands that send a few requests and end: no transports, a LocalSession as client.
+// A host for commands that send a few requests and exit: no transports, a LocalSession as client.
 #pragma once
 
 #include <functional>
@@ -15,8 +15,8 @@ namespace bulkhead::program {
 
 LogLevel level_named(std::string_view name) noexcept;
 
-// Starts the profile's servers and waits until each is ready or has failed; stops them when
-// destroyed. Shows progress on a terminal.
+// Starts the profile's servers and waits until each is ready or has failed; the destructor stops
+// them. Shows progress on a terminal.
 class ShortRun {
  public:
   explicit ShortRun(const Arguments &arguments);
@@ -29,11 +29,11 @@ class ShortRun {
   // The names of all servers in the profile, including builtin ones.
   static std::vector<std::string> server_names(const Profile &profile);
 
-  // Sets the receiver of servers' lists; call before start().
+  // Sets the receiver of servers' lists. Call it before start().
   void on_list(std::function<void(const ListNews &)> fn) { on_list_ = std::move(fn); }
   // The error is one line for the user.
   Result<void> start(Profile profile);
-  // Waits at most the longest connect time-out of the profile plus a margin.
+  // Waits at most for the longest connect time-out of the profile plus a margin.
   void wait_settled();
   Host &host() { return *host_; }
 

@@ -24,7 +24,7 @@
 namespace bulkhead::program {
 namespace {
 
-// The supervisor holds all secrets: no core file may contain them, and no other process of this
+// The supervisor holds all secrets. No core file may contain them, and no other process of this
 // user may read its memory.
 void protect_memory() {
   const rlimit none{0, 0};
@@ -166,7 +166,7 @@ class SupervisedGateway {
                            ? next.policy_mark.changes
                            : std::vector<std::string>();
       profile_ = std::move(next);
-      // A restarted endpoint must start with the profile in force.
+      // A restarted endpoint must start with the profile that is in force.
       if (kept) return apply_again(std::move(report), done);
     } else if (report.error().code == BH_E_INVALID) {
       // A restarted process must not start with a profile that the endpoint has rejected.
@@ -184,8 +184,9 @@ class SupervisedGateway {
         [report = std::move(report), done](const Result<ApplyReport> &) { done(report); });
   }
 
-  // Keeps the policies of the endpoint that reject a new configuration at runtime ("policies.ID:
-  // ..."). Returns true if there are any.
+  // Some policies reject a new configuration at run time; `refused` lists them ("policies.ID:
+  // ..."). Keeps the running configuration of these policies in *next. Returns true if there are
+  // any.
   bool restore_policies(const std::vector<std::string> &refused, Profile *next) const {
     bool any = false;
     for (PluginUse &use : next->policies) {

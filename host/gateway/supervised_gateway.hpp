@@ -1,4 +1,4 @@
-// serve and stdio with several processes.
+// The commands `serve` and `stdio` with several processes.
 #pragma once
 
 #include "command_line/arguments.hpp"

@@ -1,4 +1,4 @@
-// audit verify: verifies the integrity of the session database.
+// The command `audit verify`: verifies the integrity of the session database.
 #include <sodium.h>
 
 #include <algorithm>
@@ -35,7 +35,7 @@ std::string file_text(const std::string &path) {
   return out.str();
 }
 
-// Decodes 64 hex digits to 32 bytes; empty: invalid.
+// Decodes 64 hex digits to 32 bytes. Returns an empty string if they are invalid.
 std::string key_of(std::string_view text) {
   text = text.substr(0, text.find_last_not_of(" \t\r\n") + 1);
   std::string out(crypto_sign_PUBLICKEYBYTES, '\0');
@@ -45,7 +45,7 @@ std::string key_of(std::string_view text) {
   return ok && n == out.size() && text.size() == 2 * out.size() ? out : std::string();
 }
 
-// The signatures of the supervisor for one chain.
+// Returns the supervisor's signatures for one chain.
 std::vector<KnownCheckpoint> known_checkpoints(const std::string &state_dir,
                                                const std::string &instance, std::uint32_t chain) {
   std::vector<KnownCheckpoint> out;
@@ -64,7 +64,7 @@ struct Chain {
   VerifyOptions options;
 };
 
-// A named file is verified with the list of its chain if it is in the state folder.
+// A named file is verified against the list of its chain if the file is in the state folder.
 Chain one_file(const RecordFiles::Folder &folder, const std::string &key,
                const std::string &state_dir, const Arguments &arguments) {
   Chain chain;
@@ -109,7 +109,8 @@ std::vector<Chain> chains_of(const RecordFiles &found, const std::string &key) {
   return out;
 }
 
-// A running gateway adds and removes files. True: the files have changed since they were listed.
+// A running gateway adds and removes files. Returns true if the files have changed since they were
+// listed.
 bool look_again(Chain *chain, const std::string &state_dir) {
   const std::string folder = fs::path(chain->files.front().path).parent_path().native();
   const std::uint32_t number = chain->files.front().chain;
@@ -137,7 +138,7 @@ VerifyReport verify(Chain *chain, const std::string &state_dir) {
   }
 }
 
-// Chains with signed rows whose files are all missing.
+// Returns the chains that have signed rows but no files.
 std::vector<std::string> vanished(const std::string &state_dir, const std::vector<Chain> &chains) {
   std::vector<std::string> out;
   for (const std::string &instance : signed_instances(state_dir)) {
@@ -160,7 +161,7 @@ std::vector<std::string> vanished(const std::string &state_dir, const std::vecto
   return out;
 }
 
-// The reason why an intact chain does not prove integrity; empty: it does.
+// Returns why an intact chain does not prove integrity, or an empty string if it does.
 std::string unproven(const Chain &chain, const VerifyReport &report, std::uint64_t most) {
   if (!report.broken.empty() || chain.options.public_key.empty() || report.rows == 0) return {};
   if (report.checkpoints == 0 && chain.options.known.empty() && !chain.options.whole_chain) {
@@ -214,7 +215,7 @@ std::string as_json(const Chain &chain, const VerifyReport &report, const std::s
   return out + '}';
 }
 
-// The trusted public key; empty without an error: there is none.
+// Returns the trusted public key, or an empty string if there is none.
 Result<std::string> public_key(const Arguments &arguments, const std::string &state_dir) {
   const std::string &wanted = arguments.records.key;
   if (wanted.empty()) {

@@ -1,4 +1,4 @@
-// calls: recent calls of the session database, and with --follow new ones.
+// The command `calls`: shows recent calls from the session database, and new calls with --follow.
 #include <unistd.h>
 
 #include <algorithm>
@@ -23,7 +23,7 @@ constexpr useconds_t poll_us = 300'000;
 constexpr std::size_t max_name_columns = 60, max_client_columns = 40, max_claim_columns = 30,
                       max_note_columns = 100;
 
-// Columns of a row; the JSON members have their names, and new ones are added at the end.
+// Columns of a row. The JSON members have the same names, and new columns are added at the end.
 constexpr std::string_view call_columns =
     "id, timestamp, server_name, method, coalesce(tool_name, target) AS name, decision, "
     "duration_ms, policy_rule, error_message, trace_id, flags, process_name, transport, "
@@ -45,7 +45,8 @@ enum Column {
   claimed_name
 };
 
-// Messages that every client sends before and between its calls, unless they were denied or failed.
+// Excludes messages that every client sends before and between its calls, unless they were denied
+// or failed.
 constexpr std::string_view not_handshake =
     " AND NOT (decision = 'allowed' AND (method IN ('initialize', 'notifications/initialized', "
     "'ping') OR method LIKE '%/list'))";
@@ -108,13 +109,13 @@ class Calls {
         table_({utc_ ? "TIME (UTC)" : "TIME", "CLIENT", "CLAIMED", "SERVER", "METHOD", "NAME",
                 "DECISION", ">MS", "NOTE"}) {}
 
-  // Reads the rows of one file that follow those already read of its chain, at most the newest
-  // `limit` that match.
+  // Reads the rows of one file that follow the rows already read from its chain, at most the newest
+  // `limit` rows that match.
   Result<void> read(const record_store::SegmentFile &file, std::uint64_t limit) {
     std::int64_t &read_to = read_to_[key(file)];
     auto reader = RecordReader::open({file});
     if (!reader) return std::unexpected(reader.error());
-    // The last row first: rows that do not match are not searched again.
+    // The last row is found first, so that rows that do not match are not searched again.
     std::int64_t last = read_to;
     const auto end =
         reader->run("SELECT coalesce(max(id), 0) FROM mcp_calls",
@@ -137,8 +138,8 @@ class Calls {
     return {};
   }
 
-  // Writes the rows that were read, by time, at most the newest `limit`. False: standard output was
-  // closed.
+  // Writes the rows that were read in order of time, at most the newest `limit`. Returns false if
+  // standard output was closed.
   bool write(std::uint64_t limit) {
     std::sort(lines_.begin(), lines_.end(), [](const Line &a, const Line &b) {
       return std::tie(a.time, a.place) < std::tie(b.time, b.place);
@@ -156,7 +157,7 @@ class Calls {
  private:
   struct Line {
     std::string time;
-    std::size_t place = 0;  // rows of one moment stay in the order in which they were read
+    std::size_t place = 0;  // rows with equal times stay in the order in which they were read
     std::vector<std::string> cells;
     std::string json;
   };
@@ -168,7 +169,7 @@ class Calls {
                              : "No calls are recorded.\n";
   }
 
-  // Ids continue from file to file of a chain.
+  // Ids continue across the files of a chain.
   static std::string key(const record_store::SegmentFile &file) {
     return file.path.substr(0, file.path.rfind('/') + 1) + std::to_string(file.chain);
   }
@@ -189,7 +190,7 @@ int run_calls(const Arguments &arguments) {
   Calls calls(arguments);
   auto found = find_records(arguments);
   if (!found) return complain(found.error().text);
-  // The newest files are sufficient for `limit` rows. They are read in ascending order, since the
+  // The newest files are sufficient for `limit` rows. They are read in ascending order because the
   // ids of a chain ascend.
   std::vector<std::string> left_out;
   auto files = RecordReader::usable(found->newest_first(), &left_out);
@@ -215,7 +216,8 @@ int run_calls(const Arguments &arguments) {
     if (!now) return complain(now.error().text);
     for (const auto &folder : now->folders) {
       for (std::size_t i = 0; i < folder.files.size(); ++i) {
-        // The last two files of a chain: a new one may have been begun since the last poll.
+        // Reads the last two files of a chain, because a new file may have been started since the
+        // last poll.
         const bool recent =
             i + 2 >= folder.files.size() || folder.files[i + 2].chain != folder.files[i].chain;
         if (recent) (void)calls.read(folder.files[i], RecordReader::max_rows);

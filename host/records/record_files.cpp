@@ -14,7 +14,7 @@ namespace {
 namespace fs = std::filesystem;
 using record_store::SegmentFile;
 
-// The part of a profile that enables recording, ready to paste.
+// The profile section that enables recording, ready to paste.
 constexpr std::string_view profile_block =
     "    [telemetry.records]\n"
     "    plugin = \"telemetry-sqlite\"";

@@ -1,4 +1,4 @@
-// Finds the files of the session database of a profile.
+// Finds the files of a profile's session database.
 #pragma once
 
 #include <string>
@@ -20,17 +20,17 @@ struct RecordFiles {
   std::vector<Folder> folders;
   std::string none;  // the reason why there are no files
 
-  // All files, the most recently written first.
+  // Returns all files, the most recently written first.
   std::vector<record_store::SegmentFile> newest_first() const;
 };
 
-// The file that the command names, or all files below the profile's state_dir. It is an error if
-// there are none.
+// Returns the file that the command names, or all files below the profile's state_dir. Returns an
+// error if there are none.
 Result<RecordFiles> find_records(const Arguments &arguments);
-// The same, except that it is no error if there are none.
+// Returns the same files, but does not treat missing files as an error.
 Result<RecordFiles> look_for_records(const Arguments &arguments);
 
-// Prints to stderr which files were not read; see RecordReader::usable().
+// Prints to standard error which files were not read; see RecordReader::usable().
 void note_left_out(const std::vector<std::string> &files);
 
 }  // namespace bulkhead::program

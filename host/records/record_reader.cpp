@@ -18,8 +18,8 @@ namespace {
 using Clock = std::chrono::steady_clock;
 
 constexpr std::int64_t heap_bytes = 512 << 20;
-constexpr int value_bytes = 16 << 20;             // of one value, and of one statement's text
-constexpr std::uint64_t smallest_made = 1 << 20;  // larger files are not looked at: they hold rows
+constexpr int value_bytes = 16 << 20;             // in one value, and in the text of one statement
+constexpr std::uint64_t smallest_made = 1 << 20;  // larger files are not checked: they contain rows
 constexpr int steps_between_looks = 1'000;
 
 const char *action_name(int action) {
@@ -46,7 +46,7 @@ const char *action_name(int action) {
   }
 }
 
-// SQLite authorizer that rejects everything but reading.
+// SQLite authorizer that rejects everything except reading.
 struct Guard {
   int refused = 0;
   Clock::time_point end;
@@ -98,7 +98,7 @@ std::string failure(sqlite3 *db, int result, const Guarded &guarded) {
          "; `bulkhead inspect --schema` prints the tables";
 }
 
-// The reason why a file cannot be read together with other files; empty: it can.
+// Returns why a file cannot be read together with other files, or an empty string if it can.
 std::string why_alone(record_store::Database &db) {
   record_store::Statement id;
   int schema = 0;
@@ -113,7 +113,8 @@ std::string why_alone(record_store::Database &db) {
          std::to_string(record_store::schema_version);
 }
 
-// The columns of a table of this file as in the current schema; empty: they are those.
+// Returns the columns of a table in this file, adapted to the current schema. Returns an empty
+// string if the table already has the current columns.
 std::string older_columns(record_store::Database &db, const std::string &file,
                           std::string_view table) {
   if (std::ranges::find(record_store::tables_with_later_column, table) ==
@@ -194,7 +195,7 @@ Result<RecordReader> RecordReader::open(const std::vector<record_store::SegmentF
   return out;
 }
 
-// The tables of all files under their own names.
+// Makes the tables of all files available under their own names.
 Result<void> RecordReader::attach(const std::vector<record_store::SegmentFile> &files) {
   const std::string_view first = record_store::tables_with_later_column[0];
   if (files_ == 1 && older_columns(db_, "main", first).empty()) return {};

@@ -20,7 +20,7 @@ struct Files {
   std::string folder;
   std::vector<SegmentFile> all;
 
-  // The first `old` files have the schema before the current one.
+  // The first `old` files have the previous schema.
   explicit Files(std::uint32_t count, int rows = 3, std::uint32_t old = 0) {
     std::string name = std::filesystem::temp_directory_path() / "record-reader-XXXXXX";
     folder = ::mkdtemp(name.data());

@@ -1,14 +1,14 @@
-// SQLite, loaded at the first use by a command that reads the session database. The same executable
-// runs in every compartment, and a linked library would be mapped in all of them.
+// SQLite, loaded on first use by a command that reads the session database. Every compartment runs
+// the same executable, and a linked library would be mapped into all of them.
 #pragma once
 
 #include "base/result.hpp"
 
 namespace bulkhead::program {
 
-// Loads the library, after which the functions of sqlite3.h can be called. BH_E_NOT_FOUND: it is
-// not installed. Repeated calls are cheap. A function of sqlite3.h that is called before ends the
-// process with the same text. Thread: any.
+// Loads the library; afterwards the functions of sqlite3.h can be called. Returns BH_E_NOT_FOUND if
+// it is not installed. Repeated calls are cheap. If a function of sqlite3.h is called before the
+// library is loaded, the process ends with the same message. Thread-safe.
 Result<void> load_sqlite();
 
 }  // namespace bulkhead::program

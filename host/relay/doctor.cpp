@@ -125,7 +125,7 @@ class Doctor {
            "the port agrees (--port; capsem.vsock_port_offset= on the kernel's command line).";
   }
 
-  // The handshake of a hybrid socket; returns the failure, empty if none.
+  // Performs the handshake of a hybrid socket. Returns the failure, or an empty string.
   std::string dialogue(int fd) const {
     const std::string request = connector_vsock::hybrid_request(definition_);
     const std::string said = "CONNECT " + std::to_string(definition_.port);
@@ -148,8 +148,8 @@ class Doctor {
     return accepted ? std::string() : said + " was answered with " + answer + "instead of OK";
   }
 
-  // Returns the answer to `id` (empty: one without id). On failure prints a line and returns an
-  // empty text.
+  // Returns the response to `id` (empty: a response without id). On failure, prints a line and
+  // returns an empty text.
   std::string request_any(const std::string &message, std::string_view id, const char *what) {
     if (relay_.send(message)) {
       if (auto text = relay_.answer(id)) return *text;
@@ -164,7 +164,8 @@ class Doctor {
         "its log.");
     return {};
   }
-  // The same for answers that only the endpoint can give: -32001 comes from the relay itself.
+  // Does the same for responses that only the endpoint can send: -32001 comes from the relay
+  // itself.
   std::string ask(const std::string &message, std::string_view id, const char *what) {
     std::string text = request_any(message, id, what);
     const auto error = mcp::member(text, "error");

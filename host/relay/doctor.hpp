@@ -1,5 +1,5 @@
-// bulkhead-relay doctor: checks the connection from this guest to its gateway step by step and
-// explains each failure. It starts the relay as a client would and sends messages through it.
+// The command `bulkhead-relay doctor`: checks the connection from this guest to its gateway step by
+// step and explains each failure. It starts the relay like a client and sends messages through it.
 #pragma once
 
 #include <string>
@@ -9,8 +9,9 @@
 
 namespace bulkhead::relay {
 
-// Prints one line per check to standard output. Returns 0 if all passed (warnings included), 1 if
-// one failed. relay_command: the arguments that run this program as a relay, argv[0] first.
+// Prints one line per check to standard output. Returns 0 if all checks passed (warnings are
+// allowed), or 1 if a check failed. `relay_command` has the arguments that run this program as a
+// relay, starting with argv[0].
 int run_doctor(const connector_vsock::Definition &definition,
                const std::vector<std::string> &relay_command);
 

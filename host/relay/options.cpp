@@ -67,7 +67,7 @@ bool to_number(std::string_view text, std::uint32_t *out) noexcept {
   return problem == std::errc() && stop == text.data() + text.size() && !text.empty();
 }
 
-// Returns the error text, empty on success.
+// Returns the error text, or an empty string on success.
 std::string set(Options *options, std::string_view name, std::string_view value) {
   const bool place = name == "--unix" || name == "--hybrid";
   if (place && value.empty()) return std::string(name) + " needs a path";
@@ -144,8 +144,8 @@ std::variant<Options, int> parse_options(std::string_view program, int argc,
   if (!out.unix_path.empty() && !out.hybrid_path.empty()) {
     return wrong_usage(program, "--unix and --hybrid exclude each other");
   }
-  // Several hosts on one machine use different port offsets, and pass them to their guests this
-  // way.
+  // Several hosts on one machine use different port offsets. Each passes its offset to its guests
+  // on the kernel command line.
   if (!port_given) out.port = standard_port + port_offset(read_command_line());
   return out;
 }

@@ -1,4 +1,5 @@
-// The relay's command line, with little memory use for guests; `bulkhead relay` has the same.
+// The relay's command line, which needs little memory in guests. `bulkhead relay` has the same
+// options.
 #pragma once
 
 #include <cstdint>
@@ -12,7 +13,7 @@ namespace bulkhead::relay {
 struct Options {
   bool doctor = false;
   std::uint32_t cid = 2;
-  std::uint32_t port = 5002;  // plus the offset of the kernel's command line
+  std::uint32_t port = 5002;  // the offset on the kernel's command line is added
   std::string unix_path, hybrid_path;
   std::string meta_prefix = "CAPSEM_META";
   std::string name;  // empty: the name of the parent process
@@ -24,15 +25,16 @@ struct OptionText {
 };
 std::span<const OptionText> option_texts() noexcept;
 
-// argv[0] is the program, or `relay`. Returns the options, or the exit code if nothing is left to
-// do; usage errors are printed to standard error. `program`: the name that the user typed.
+// argv[0] is the program, or `relay`. Returns the options, or an exit code if there is nothing more
+// to do; usage errors are printed to standard error. `program` is the name that the user typed.
 std::variant<Options, int> parse_options(std::string_view program, int argc,
                                          const char *const *argv);
 
-// The endpoint's definition for the connector.
+// Returns the endpoint's definition for the connector.
 std::string definition_of(const Options &options, std::string_view process_name);
 
-// The value of capsem.vsock_port_offset= on this kernel command line; 0 if missing.
+// Returns the value of capsem.vsock_port_offset= on this kernel command line, or 0 if it is
+// missing.
 std::uint32_t port_offset(std::string_view command_line) noexcept;
 
 }  // namespace bulkhead::relay

@@ -1,12 +1,12 @@
 // The relay: connects an MCP client on standard input and output to an endpoint, with route =
-// "pipe". bulkhead-relay contains only this; `bulkhead relay` is the same code.
+// "pipe". bulkhead-relay contains only this code; `bulkhead relay` runs the same code.
 #pragma once
 
 #include <string_view>
 
 namespace bulkhead::relay {
 
-// Returns the process's exit code. program: the name that the user typed ("bulkhead relay").
+// Returns the process's exit code. `program` is the name that the user typed ("bulkhead relay").
 int run(std::string_view program, int argc, const char *const *argv);
 
 }  // namespace bulkhead::relay

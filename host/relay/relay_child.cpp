@@ -83,8 +83,8 @@ int RelayChild::end() {
   while (line()) {
   }
   int status = 0;
-  // The output has ended, so the process is ending; the destructor kills it if it does not end in
-  // time.
+  // The output has been closed, so the process is ending. If it does not end in time, the
+  // destructor kills it.
   for (int i = 0; i < 50; ++i) {
     if (::waitpid(pid_, &status, WNOHANG) == pid_) {
       pid_ = -1;

@@ -1,4 +1,4 @@
-// A relay as a child process, used by doctor like an MCP client would.
+// A relay as a child process, which doctor uses like an MCP client.
 #pragma once
 
 #include <sys/types.h>
@@ -15,7 +15,7 @@ namespace bulkhead::relay {
 class RelayChild {
  public:
   static constexpr int answer_wait_ms = 40'000;  // the relay itself tries to connect for 30 s
-  static constexpr int next_wait_ms = 5'000;     // after one answer has timed out
+  static constexpr int next_wait_ms = 5'000;     // after one response has timed out
   static constexpr std::size_t max_line_bytes = 16u << 20;
 
   // Starts this program with these arguments.
@@ -26,12 +26,14 @@ class RelayChild {
 
   bool started() const noexcept { return pid_ > 0; }
   bool send(std::string_view line);
-  // The answer to this id (JSON text; empty: an answer without id or with null). Messages with a
-  // method are skipped, and other answers are strays. nullopt: time-out, or the relay has ended.
+  // Returns the response with this id (JSON text; empty: a response without id or with null).
+  // Messages with a method are skipped; other responses are strays. Returns nullopt after a
+  // time-out or if the relay has ended.
   std::optional<std::string> answer(std::string_view id);
-  // The first unexpected answer since the last call; empty: none.
+  // Returns the first unexpected response since the last call, or an empty string.
   std::string next_stray();
-  // Closes its input and waits for it; returns its exit code, -1 if it did not exit by itself.
+  // Closes the relay's input, waits for it to exit and returns its exit code, or -1 if it did not
+  // exit by itself.
   int end();
 
  private:

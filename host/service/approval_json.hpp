@@ -8,14 +8,14 @@
 
 namespace bulkhead::program {
 
-// {"waiting":1,"pending":[{"id":...}],"granted":[{"id":...,"scope":...}]}; `now_unix_ms` is used to
-// compute the remaining time of each.
+// Returns {"waiting":1,"pending":[{"id":...}],"granted":[{"id":...,"scope":...}]}. `now_unix_ms` is
+// used to compute the remaining times.
 std::string approvals_json(const ApprovalList &list, std::uint64_t now_unix_ms);
 
 // Parses the body of POST /confirm/{id}:
 // {"decision":"allow"|"deny"|"revoke","scope":"once"|"session"|{"minutes":N}|{"tool":true}|
 // {"tool":true,"minutes":N},"surface":"terminal"|"api"}; scope and surface are optional.
-// BH_E_INVALID has the reason.
+// Errors are BH_E_INVALID with the reason.
 Result<ApprovalAnswer> read_approval_answer(std::string_view body, std::string_view id);
 
 // Parses the body of POST /confirm/watch: {"seconds":N} or empty.

@@ -63,7 +63,7 @@ Result<void> write_user_layer(const std::string &text) {
   return write_private(file.parent_path().string(), file.filename().string(), text);
 }
 
-// The current layer; an empty one if the file does not exist.
+// Returns the current layer, or an empty layer if the file does not exist.
 Result<ProfileLayer> read_user_layer() {
   auto layer = read_profile_file(user_layer_file(), std::string(user_layer));
   if (!layer.has_value() && layer.error().code == BH_E_NOT_FOUND) {

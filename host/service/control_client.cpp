@@ -20,7 +20,7 @@
 namespace bulkhead::program {
 namespace {
 
-// Stores what has come of the answer. True: it has ended, with found->error or without.
+// Stores the received part of the response. Returns true if it is complete or found->error is set.
 bool consume(http_codec::ResponseReader &reader, std::string_view in, FoundGateway *found) {
   using Result = http_codec::ResponseReader::Result;
   std::string_view piece;
@@ -91,7 +91,8 @@ std::optional<FoundGateway> ask(const std::string &path, const std::string &requ
   FoundGateway found;
   found.socket = path;
   if (::connect(fd, reinterpret_cast<const sockaddr *>(&address), sizeof address) == 0) {
-    // A gateway that rejects this process closes first; that it sends no answer shows it.
+    // A gateway that rejects this process closes the connection first. The missing response shows
+    // the rejection.
     [[maybe_unused]] const ssize_t n = ::send(fd, request.data(), request.size(), MSG_NOSIGNAL);
     read_answer(fd, wait_ms, &found);
     if (!found.error.empty()) found.status = 0, found.answer.clear();

@@ -11,9 +11,9 @@ namespace bulkhead::program {
 
 struct FoundGateway {
   std::string socket;
-  int status = 0;      // HTTP status of the answer
+  int status = 0;      // HTTP status of the response
   std::string answer;  // JSON as received, at most max_answer_bytes
-  std::string error;   // the reason for no answer: busy, or access denied
+  std::string error;   // why there is no response: busy, or access denied
 };
 
 inline constexpr std::size_t max_answer_bytes = 16u << 20;
@@ -21,12 +21,13 @@ inline constexpr std::size_t max_answer_head_bytes = 16u << 10;
 inline constexpr std::uint64_t status_wait_ms = 2'000;
 inline constexpr std::uint64_t reload_wait_ms = 30'000;
 
-// Sends the request to every gateway that listens in these folders, one after another. Removes
-// sockets without a listener. `body`: JSON, or empty.
+// Sends the request to every gateway that is listening in these folders, one after another. Removes
+// sockets without a listener. `body` is JSON, or empty.
 std::vector<FoundGateway> ask_gateways(const std::vector<std::string> &dirs,
                                        std::string_view method, std::string_view target,
                                        std::uint64_t wait_ms, std::string_view body = {});
-// Sends the request to the gateway at this socket; none if no process listens there.
+// Sends the request to the gateway at this socket. Returns nullopt if no process is listening
+// there.
 std::optional<FoundGateway> ask_gateway(const std::string &socket, std::string_view method,
                                         std::string_view target, std::uint64_t wait_ms,
                                         std::string_view body = {});

@@ -30,8 +30,8 @@ void ControlCompartment::on_metrics_listener(OwnedFd listener) {
                    });
 }
 
-// The supervisor identifies the peer: this process may be in a user namespace, in which other users
-// look alike, and cannot access /proc.
+// The supervisor identifies the peer. This process cannot access /proc and may be in a user
+// namespace where other users are indistinguishable.
 void ControlCompartment::admit(int fd, std::function<void(bool)> done) {
   ask(
       ServiceRequest::admit, {},

@@ -1,8 +1,8 @@
-// The compartment that owns the service socket; no other process reads input of local clients. It
-// sends typed requests to the supervisor (service_protocol.hpp) as frames of the request socket:
-// kind: the ServiceRequest; exchange: a request number; code: the status of the answer.
+// The compartment that owns the service socket; no other process reads input from local clients. It
+// sends typed requests to the supervisor (service_protocol.hpp) as frames on the request socket.
+// `kind` is the ServiceRequest, `exchange` a request number, and `code` the status of the response.
 //
-// Owner: the compartment's process. Thread: the reactor's.
+// Owner: the compartment's process. Runs on the reactor thread.
 #pragma once
 
 #include <functional>
@@ -20,7 +20,7 @@ namespace bulkhead::program {
 
 class ControlCompartment final : public link::Channel::Receiver {
  public:
-  // `broken`: called when the supervisor is unreachable and this process should end.
+  // `broken` is called when the supervisor is unreachable and this process should end.
   ControlCompartment(Reactor &reactor, OwnedFd listener, OwnedFd requests,
                      std::function<void()> broken);
 
@@ -36,7 +36,8 @@ class ControlCompartment final : public link::Channel::Receiver {
   const OwnedFd listener_;
   const std::function<void()> broken_;
   link::Channel channel_;
-  std::map<std::uint64_t, ServiceReply> waiting_;  // by number; at most max_service_questions
+  std::map<std::uint64_t, ServiceReply> waiting_;  // by request number; at most
+                                                   // max_service_questions
   std::uint64_t last_ = 0;
   ServiceApi api_;
   std::optional<MetricsServer> metrics_;

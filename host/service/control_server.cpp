@@ -35,7 +35,7 @@ ControlAnswer refusal(const RequestFeed &feed) {
   }
 }
 
-// A request that this server refuses although it is valid HTTP; status 0: it does not.
+// Returns the error for a request that is valid HTTP but not accepted here; otherwise status 0.
 ControlAnswer refusal_of_head(const RequestFeed &feed) {
   const http_codec::RequestHead &head = feed.head();
   if (!feed.text(head.path).starts_with('/') || head.authority.n > 0) {
@@ -50,7 +50,8 @@ ControlAnswer refusal_of_head(const RequestFeed &feed) {
   return {0, {}};
 }
 
-// Unread bytes would make the kernel reset the connection, which can overtake the answer.
+// Discards input: unread bytes would make the kernel reset the connection, and the reset can
+// overtake the answer.
 void discard_input(int fd) {
   std::array<char, 8192> buffer;
   std::size_t left = ControlServer::max_head_bytes + ControlServer::max_body_bytes;
@@ -171,14 +172,14 @@ void ControlServer::read_more(Connection &connection) {
     if (n > 0) {
       process_input(connection, {buffer.data(), static_cast<std::size_t>(n)});
     } else if (n == 0 || (errno != EAGAIN && errno != EINTR)) {
-      return close(connection);  // gone before its request was complete
+      return close(connection);  // the client closed before its request was complete
     } else if (errno == EAGAIN) {
       return;
     }
   }
 }
 
-// Answers the request, or waits for more input.
+// Processes the request if it is complete; otherwise waits for more input.
 void ControlServer::process_input(Connection &connection, std::string_view in) {
   const RequestFeed::Result result = connection.feed->feed(in);
   if (result == RequestFeed::Result::error) return answer(connection, refusal(*connection.feed));
@@ -203,7 +204,7 @@ void ControlServer::hand_over(Connection &connection) {
   request.host = feed->text(Field::host);
   request.body = feed->body();
   connection.state = State::answering;
-  // During processing only the end of the client is relevant.
+  // During processing, only the client's disconnection matters.
   reactor_.modify(connection.watch, 0);
   if (connection.timer != 0) reactor_.timer_cancel(connection.timer);
   connection.timer = 0;

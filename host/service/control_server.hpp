@@ -1,8 +1,8 @@
 // HTTP/1.1 on the service socket, one request per connection.
 //
 // Reads only from peers that `admit` accepts. Runs on a reactor. Limited to max_connections
-// connections; further ones are closed without an answer. A client that does not send its request
-// or read its answer in time is disconnected.
+// connections; additional connections are closed without a response. A client that does not send
+// its request or read its response in time is disconnected.
 #pragma once
 
 #include <array>
@@ -30,7 +30,7 @@ struct ControlAnswer {
   std::string_view type = "application/json";
 };
 
-// {"error":"..."}
+// Returns {"error":"..."}.
 std::string error_body(std::string_view why);
 
 class ControlServer {
@@ -42,18 +42,18 @@ class ControlServer {
   static constexpr std::uint64_t answer_ms = 5'000;
   static constexpr std::uint64_t pause_ms = 1'000;  // if no descriptor is available for accept()
 
-  // The answer may be given later, on the loop's thread; it is dropped if the client or the server
+  // The answer may be given later, on the loop's thread. It is dropped if the client or the server
   // no longer exists. The connection stays open until an answer is given.
   using Reply = std::function<void(ControlAnswer)>;
   using Handler = std::function<void(const ControlRequest &, Reply)>;
 
   // Decides whether the peer of `fd` may send requests. Calls `done` once, immediately or from the
-  // loop; if it never does, the client is closed after request_ms. `fd` is borrowed until `admit`
-  // returns.
+  // loop. If `done` is never called, the connection is closed after request_ms. `fd` is borrowed
+  // until `admit` returns.
   using Admit = std::function<void(int fd, std::function<void(bool)> done)>;
 
-  // `listener` is borrowed, non-blocking, and may be shared with processes that do not accept. The
-  // listener and the reactor must outlive this object.
+  // `listener` is borrowed and non-blocking, and may be shared with processes that do not accept
+  // connections. The listener and the reactor must outlive this object.
   ControlServer(Reactor &reactor, int listener, Admit admit, Handler handler);
   ~ControlServer();
   ControlServer(const ControlServer &) = delete;
@@ -63,7 +63,7 @@ class ControlServer {
   enum class State : std::uint8_t { admitting, reading, answering };
   struct Connection {
     ControlServer *server = nullptr;
-    std::uint64_t number = 0;  // of the client; slots are reused
+    std::uint64_t number = 0;  // identifies the client, since slots are reused
     int fd = -1;
     State state = State::admitting;
     std::unique_ptr<http_codec::RequestFeed> feed;
@@ -92,7 +92,7 @@ class ControlServer {
   const Handler handler_;
   std::uint64_t watch_ = 0, numbers_ = 0;
   std::array<Connection, max_connections> connections_;
-  // Late answers find this expired after the server is destroyed.
+  // Answers that arrive after the server is destroyed find this expired.
   const std::shared_ptr<ControlServer *> self_ = std::make_shared<ControlServer *>(this);
 };
 

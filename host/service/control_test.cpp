@@ -20,7 +20,7 @@ using namespace bulkhead::program;
 
 namespace {
 
-// This process acts as the gateway, and its forked children as descendants of it.
+// This process acts as the gateway, and its forked children act as descendants of the gateway.
 void admit_others(int fd, const std::function<void(bool)> &done) {
   done(peer_may_ask(fd, ::getpid()));
 }
@@ -103,7 +103,7 @@ TEST_CASE("clients that do not read block others only until the time-out") {
     idle.push_back(connect_to(folder / "1-1.sock"));
     send_to(idle.back(), "GET /status HTTP/1.1\r\n\r\n");
     char byte = 0;
-    REQUIRE(::read(idle.back(), &byte, 1) == 1);  // it occupies a slot
+    REQUIRE(::read(idle.back(), &byte, 1) == 1);  // the connection occupies a slot
   }
   auto found = ask_gateways({folder.path}, "GET", "/status", status_wait_ms);
   REQUIRE(found.size() == 1);
@@ -202,10 +202,10 @@ TEST_CASE("requests are read in parts, and invalid ones get an error") {
     CAPTURE(refused);
     CHECK(ask(refused).starts_with("HTTP/1.1 400 "));
   }
-  CHECK(ask("GET / HTTP/1.1\r\nHost").empty());  // closed before its request was complete
+  CHECK(ask("GET / HTTP/1.1\r\nHost").empty());  // closed before the request was complete
   CHECK(seen.size() == 1);
 
-  // Answers given after the client has closed, and after the server was destroyed.
+  // Answers may be given after the client has closed and after the server was destroyed.
   const int gone = connect_to(folder / "s");
   send_to(gone, "GET /later HTTP/1.1\r\n\r\n");
   turn();

@@ -1,5 +1,5 @@
-// GET /metrics over TCP if gateway.metrics_listen is set, for a Prometheus that cannot access the
-// service socket. It serves nothing else and has no authentication.
+// Serves GET /metrics over TCP if gateway.metrics_listen is set, for a Prometheus server that
+// cannot access the service socket. No other path is served, and there is no authentication.
 #pragma once
 
 #include "base/owned_fd.hpp"
@@ -9,15 +9,15 @@
 
 namespace bulkhead::program {
 
-// BH_E_IO and others: the address is in use, or is not an address of this machine.
+// Fails with BH_E_IO or another code if the address is in use or is not an address of this machine.
 Result<OwnedFd> open_metrics_listener(const std::string &address);
 
-// `value`: the answer to ServiceRequest::status.
+// `value` is the result of ServiceRequest::status.
 ControlAnswer metrics_answer(const std::string &value);
 
 class MetricsServer {
  public:
-  // Limits and time-outs are those of ControlServer.
+  // The limits and time-outs of ControlServer apply.
   MetricsServer(Reactor &reactor, OwnedFd listener, AskService ask);
 
  private:

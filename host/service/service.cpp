@@ -12,7 +12,7 @@ namespace {
 
 constexpr std::uint64_t stop_look_ms = 20;
 
-// The servers that a change started to connect and that are not ready, with the reason.
+// Returns the servers that a change started to connect and that are not ready, with the reason.
 std::vector<std::pair<std::string, std::string>> not_connected(const HostStatus &status,
                                                                const ApplyReport &report) {
   std::vector<std::pair<std::string, std::string>> out;
@@ -22,7 +22,7 @@ std::vector<std::pair<std::string, std::string>> not_connected(const HostStatus 
     };
     if (!in(report.added) && !in(report.changed)) continue;
     if (server.state == ServerState::ready || server.state == ServerState::idle) continue;
-    // Disabled by the profile.
+    // The server is disabled by the profile.
     if (server.state == ServerState::disabled && server.reason.empty()) continue;
     out.emplace_back(server.name, server.reason.empty() ? "still connecting" : server.reason);
   }
@@ -134,7 +134,7 @@ void Service::approvals(ApprovalRequest request, std::string_view value, Service
                      });
 }
 
-// Lists the connectors in the files, as the next reload would apply them.
+// Lists the connectors from the files, as the next reload would apply them.
 struct Service::Listing {
   Service *service;
   ServiceReply reply;
@@ -179,8 +179,8 @@ void Service::remove(std::string_view value, ServiceReply reply) {
   enqueue(std::move(job));
 }
 
-// The profile is read again, as by a reload, and this server gets a new connection while the old
-// one drains.
+// Reads the profile again, as for a reload, and gives this server a new connection while the old
+// connection drains.
 void Service::restart(std::string_view value, ServiceReply reply) {
   auto job = new_job(What::restart, std::move(reply));
   if (!from_bytes(value, &job->id)) {
@@ -269,7 +269,8 @@ void Service::applied(Job &job, Result<ApplyReport> report) {
   wait_settled();
 }
 
-// Waits until the change has settled: new servers are ready or have failed, old ones have ended.
+// Waits until the change has settled: new servers are ready or have failed, and old servers have
+// stopped.
 void Service::wait_settled() {
   backend_.look([this, alive = std::weak_ptr(alive_)](const HostStatus &status) {
     if (!alive.expired()) on_host_status(status);

@@ -1,9 +1,9 @@
 // The gateway's implementation of the service API and of SIGHUP: reloads the profile, lists and
-// changes the connectors of the user layer, reports status. Requests are typed, see
+// changes the connectors of the user layer, and reports the status. Requests are typed; see
 // service_protocol.hpp.
 //
-// Changes are made one after another; beyond max_waiting they are rejected. Files are read and
-// written on a thread of the reactor's pool.
+// Changes are made one after another. If max_waiting changes are queued, more are rejected. Files
+// are read and written on the reactor's thread pool.
 #pragma once
 
 #include <cstdint>
@@ -42,19 +42,19 @@ struct ServiceBackend {
 class Service {
  public:
   static constexpr std::size_t max_waiting = 8;
-  // A reload is answered when it has settled, or after this time.
+  // A reload is answered when it has settled, or after this time at the latest.
   static constexpr std::uint64_t settle_ms = 10'000;
 
-  // `arguments`: those that the profile was loaded with.
+  // `arguments` are the arguments that the profile was loaded with.
   Service(Reactor &reactor, Arguments arguments, Transports transports, ServiceBackend backend);
   ~Service();  // waits for a pending file write
   Service(const Service &) = delete;
   Service &operator=(const Service &) = delete;
 
-  // Handles every request except ServiceRequest::admit and metrics_listener. The value may be
+  // Handles all requests except ServiceRequest::admit and metrics_listener. The value may be
   // invalid.
   void ask(ServiceRequest request, std::string_view value, ServiceReply reply);
-  // A reload without a waiting client; the result is logged.
+  // Reloads without a client that waits; the result is logged.
   void reload();
 
  private:
@@ -80,12 +80,12 @@ class Service {
   const Arguments arguments_;
   const Transports transports_;
   const ServiceBackend backend_;
-  std::deque<std::unique_ptr<Job>> jobs_;          // the first one is in progress
+  std::deque<std::unique_ptr<Job>> jobs_;          // the first job is in progress
   std::map<std::string, std::uint64_t> restarts_;  // ServerDef::restarts of servers, by name
   std::uint32_t running_ = 0;                      // number of jobs on threads of the pool
   bool stopping_ = false;
   std::uint64_t timer_ = 0;
-  // An apply that completes after this object was destroyed finds this expired.
+  // An apply that completes after this object is destroyed finds this expired.
   const std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
 };
 

@@ -2,16 +2,16 @@
 //
 //   GET    /status               the status that `bulkhead status` shows
 //   GET    /metrics              the counters in the Prometheus text format
-// POST   /reload-config        reloads the profile
+//   POST   /reload-config        reloads the profile
 //   GET    /mcp/connectors       the servers of the profile with their sources
 //   POST   /mcp/connectors       adds a server to the user layer and reloads
 //   DELETE /mcp/connectors/ID    removes a server from the user layer and reloads
 //   GET    /confirm/pending      the calls that wait for human approval
 //   POST   /confirm/watch        the same; announces a client that polls, so that calls wait for it
-//   POST   /confirm/ID           approves or denies one
+//   POST   /confirm/ID           approves or denies a call
 //
-// The client side is HTTP and JSON, the gateway side typed values. Errors are {"error":"..."}. To
-// add a path, add a row to the table in service_api.cpp and a ServiceRequest.
+// The client side is HTTP and JSON; the gateway side uses typed values. Errors are {"error":"..."}.
+// To add a path, add a row to the table in service_api.cpp and a ServiceRequest.
 #pragma once
 
 #include "base/owned_fd.hpp"

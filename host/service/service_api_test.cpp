@@ -1,5 +1,5 @@
-// Tests of both sides of the service API: HTTP requests that become typed ones, and the gateway's
-// reaction to invalid typed requests.
+// Tests of both sides of the service API: HTTP requests become typed requests, and the gateway
+// rejects invalid typed requests.
 #include "service/service_api.hpp"
 
 #include <sys/socket.h>
@@ -29,7 +29,7 @@ struct World {
   void turn() const {
     for (int i = 0; i < 10; ++i) reactor->poll(0);
   }
-  // Returns everything up to the end of the connection.
+  // Returns all bytes until the connection is closed.
   std::string ask(std::string_view request) const {
     const int fd = connect();
     REQUIRE(::send(fd, request.data(), request.size(), MSG_NOSIGNAL) ==
@@ -131,7 +131,7 @@ TEST_CASE("each path sends its request and returns the answer") {
   CHECK(asked->request == ServiceRequest::reload);
   CHECK(has(reloaded, R"("success":true,"reloaded":1,)"));
   CHECK(has(reloaded, R"("message":null,"applied":"all")"));
-  // Changes that need a restart are not in force: applied in part, or not at all.
+  // Changes that need a restart are not in force. The change is applied in part or not at all.
   done.report.needs_restart = {"policies.p: needs a restart"};
   done.report.policy_mark = {2, "d1", 3, {"3 rules added"}};
   done.report.policy = done.report.policy_mark.changes;
@@ -225,7 +225,7 @@ TEST_CASE("the control compartment forwards requests and rejects peers without p
         channel.send(answer);
         return;
       }
-      link::Frame other = frame;  // an answer to a request that was never sent
+      link::Frame other = frame;  // a response to a request that was never sent
       other.exchange += 1'000;
       channel.send(other, "rubbish");
       channel.send(answer, to_bytes(ServiceStatus{}));

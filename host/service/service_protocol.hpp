@@ -1,8 +1,8 @@
-// The requests of the service API to the gateway, as values. The API is the client-facing side, in
-// a separate process or not; the gateway's side is host/service/service.hpp. A request is a kind
-// and an archived value, an answer a status and an archived value.
+// The requests of the service API to the gateway, as values. The API is the client side, which may
+// run in a separate process; host/service/service.hpp is the gateway's side. A request is a type
+// and an archived value; a response is a status and an archived value.
 //
-// The gateway treats requests as coming from a compromised process.
+// The gateway treats requests as if they came from a compromised process.
 #pragma once
 
 #include <cstdint>
@@ -53,7 +53,7 @@ inline constexpr std::uint32_t max_service_questions = 32;
 
 struct Refusal {
   std::string message;
-  std::vector<std::string> mistakes;  // all mistakes of the profile; nothing was changed
+  std::vector<std::string> mistakes;  // all mistakes in the profile; nothing was changed
 };
 
 struct ServiceStatus {

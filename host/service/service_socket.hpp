@@ -1,4 +1,4 @@
-// The service socket's file: bound and listening, mode 0600 in a 0700 folder, removed by the
+// The service socket's file: bound and listening, with mode 0600 in a 0700 folder, removed by the
 // destructor. The accepting process can be restarted without losing queued connections.
 #pragma once
 
@@ -14,7 +14,7 @@ namespace bulkhead::program {
 
 class ServiceSocket {
  public:
-  static constexpr int backlog = 64;  // limit of connections that are not accepted yet
+  static constexpr int backlog = 64;  // the maximum number of connections that are not accepted yet
 
   // Creates the socket at `path`, which must not exist; its folder must exist.
   static Result<std::unique_ptr<ServiceSocket>> open(std::string path);

@@ -31,7 +31,7 @@ using Key = std::array<unsigned char, crypto_auth_hmacsha256_KEYBYTES>;
 
 // ---- serialization ---------------------------------------------------------------------------
 
-// The sealed text: the members of the object without the braces.
+// Returns the text that is sealed: the members of the object without the braces.
 std::string members_of(const Approval &approval) {
   std::string out = R"("file":)";
   bh::json::append_quoted(&out, approval.file);
@@ -65,7 +65,7 @@ std::vector<std::string> texts_of(std::string_view object, std::string_view key)
   return out;
 }
 
-// The approval, if its seal is valid.
+// Returns the approval if its seal is valid.
 std::optional<Approval> opened(std::string_view object, const Key &key) {
   if (!object.starts_with('{')) return std::nullopt;
   Approval out;
@@ -165,8 +165,8 @@ Result<void> ApprovalStore::update(Change change) const {
     return fail(BH_E_IO, describe_errno(folder_ + "/lock", errno));
   }
   auto key = read_key(folder_);
-  // If the key was removed or is not the user's, its seals are invalid anyway, and a new key is
-  // created. If the key cannot be read temporarily (no descriptors, a disk error), it is not
+  // If the key was removed or does not belong to the user, its seals are invalid anyway, and a new
+  // key is created. A key that temporarily cannot be read (no descriptors, a disk error) is not
   // replaced.
   const bool lost =
       !key && (key.error().code == BH_E_NOT_FOUND || key.error().code == BH_E_DENIED ||
@@ -200,7 +200,7 @@ Result<void> ApprovalStore::put(Approval approval) const {
 
 Result<std::size_t> ApprovalStore::remove(std::string_view file, std::string_view server) const {
   std::size_t removed = 0;
-  if (read().approvals.empty()) return removed;  // creates no folder
+  if (read().approvals.empty()) return removed;  // does not create the folder
   auto done = update([&](std::vector<Approval> &all) {
     removed = std::erase_if(all, [&](const Approval &old) {
       return (file.empty() || old.file == file) && (server.empty() || old.server == server);

@@ -1,12 +1,12 @@
 // The user's approvals of servers in project files (see profile/project.hpp).
 //
 // A folder with two files that belong to the user and are closed to others: "servers.json" with the
-// approvals, "key" with 32 random bytes. Each approval is sealed with the key (HMAC-SHA-256), so an
-// approval that was edited by hand or copied from elsewhere is ignored. Every program of this user
-// can read the key and so can approve; the seal protects from accidents, copied files, and programs
-// that can only write.
+// approvals, and "key" with 32 random bytes. Each approval is sealed with the key (HMAC-SHA-256),
+// so an approval that was edited by hand or copied from elsewhere is ignored. Every program of this
+// user can read the key and therefore create approvals. The seal protects against accidents, copied
+// files, and programs that can only write.
 //
-// Thread: any; every function accesses the files.
+// Thread-safe. Every function accesses the files.
 #pragma once
 
 #include <cstdint>
@@ -24,7 +24,7 @@ struct Approval {
   std::string server;                 // the server's name in that file
   std::string digest;                 // ProjectEntry::digest
   std::uint64_t approved_at = 0;      // seconds since 1970
-  std::vector<std::string> tools;     // the tools it offered during the review; may be empty
+  std::vector<std::string> tools;     // tools offered during the review; may be empty
   std::vector<std::string> findings;  // findings in its tool descriptions: "TOOL: ID"
 };
 
@@ -33,8 +33,8 @@ class ApprovalStore {
   static constexpr std::size_t max_bytes = 4u << 20;  // size limit of servers.json
 
   struct Content {
-    std::vector<Approval> approvals;  // only those with a valid seal
-    std::string problem;              // why some or all are ignored; empty: no problem
+    std::vector<Approval> approvals;  // only approvals with a valid seal
+    std::string problem;              // why some or all approvals are ignored; empty if none are
   };
 
   // The user's store: approvals/ in default_state_dir(), independent of the profile.
@@ -44,13 +44,13 @@ class ApprovalStore {
   // Creates and changes nothing. A file that belongs to another user or is open to others is
   // ignored.
   Content read() const;
-  // The digests of the approved servers of this file. Adds to *problem, if there is one.
+  // Returns the digests of the approved servers of this file. Adds any problem to *problem.
   std::set<std::string, std::less<>> digests(std::string_view file, std::string *problem) const;
 
-  // Replaces the approval of the same file and server. Removes invalid approvals.
+  // Replaces the approval of the same file and server, and removes invalid approvals.
   Result<void> put(Approval approval) const;
-  // Returns the number of removed approvals. `server` empty: all of the file; `file` empty: of all
-  // files.
+  // Returns the number of removed approvals. An empty `server` means all servers of the file; an
+  // empty `file` means all files.
   Result<std::size_t> remove(std::string_view file, std::string_view server) const;
 
   const std::string &folder() const noexcept { return folder_; }

@@ -1,4 +1,4 @@
-// Tests of the approval store: private files, sealed entries; invalid entries are ignored.
+// Tests of the approval store: files are private, entries are sealed, invalid entries are ignored.
 #include "sources/approval_store.hpp"
 
 #include <sys/stat.h>
@@ -134,7 +134,7 @@ TEST_CASE("F09 an approval that was edited by hand is ignored, the others are va
   CHECK(edited("/repo/.mcp.json", "/evil/.mcp.json") == 2);
   CHECK(edited("\"seal\":\"", "\"seal\":\"0") == 2);
   CHECK(edited("\"seal\":", "\"steal\":") == 2);
-  // The next approval removes the invalid one.
+  // The next approval removes the invalid entry.
   REQUIRE(all.store.put(approval("/repo/.mcp.json", "new")));
   CHECK(all.count() == 3);
   CHECK(all.problem().empty());

@@ -26,14 +26,14 @@ const std::string_view builtin_stdio_transport = R"(
 plugin = "transport-stdio"
 )";
 
-// A client on standard input may list tools once, at its start, and never again.
+// A client on standard input may list tools only once, at its start.
 const std::string_view builtin_stdio_limits = R"(
 [limits]
 first_list_wait_ms = 8000
 )";
 
-// The transport's table is last, so that `codec` can follow. The client waits for the servers
-// itself (first_list_wait_ms), and everything has to end within two seconds (shutdown_grace_ms).
+// The transport's table is last, so that `codec` can be appended. The client waits for the servers
+// itself (first_list_wait_ms), and shutdown must take less than two seconds (shutdown_grace_ms).
 const std::string_view builtin_aggregator = R"(
 [naming]
 scheme = "capsem"

@@ -5,11 +5,11 @@
 
 namespace bulkhead::program {
 
-// Connectors, the policy and the services; no transport, no server. Without rules the policy allows
-// everything and is not called. The same policy is used with rules, so that a reload can apply the
-// first rules.
+// Connectors, the policy and the services, but no transports or servers. Without rules, the policy
+// allows everything and is not called. The same policy is used with rules, so that a reload can
+// apply the first rules.
 extern const std::string_view builtin_base;
-// The transport of `serve`, and that of `stdio`.
+// The transports of `serve` and `stdio`.
 extern const std::string_view builtin_http_transport;
 extern const std::string_view builtin_stdio_transport;
 extern const std::string_view builtin_stdio_limits;

@@ -27,7 +27,7 @@ bool exists(const std::string &path) {
   return ::lstat(path.c_str(), &info) == 0 || (errno != ENOENT && errno != ENOTDIR);
 }
 
-// The location of the profile and its permitted owners.
+// The location of the profile, and its permitted owners.
 struct Place {
   std::string folder, name;
   std::vector<uid_t> owners;
@@ -36,17 +36,17 @@ struct Place {
 
 std::optional<Place> find_profile() {
   const Place system{system_folder, "corp.toml", {0}};
-  // A key without a profile means that the profile is missing.
+  // If there is a key but no profile, the profile is missing.
   if (exists(system.at(system.name)) || exists(system.at("corp.pub"))) return system;
   const char *named = std::getenv(test_variable);
   if (named == nullptr || *named == '\0') return std::nullopt;
   const std::string path = named;
   const std::size_t slash = path.rfind('/');
-  if (slash == std::string::npos) return Place{".", path, {0}};  // rejected: it is not absolute
+  if (slash == std::string::npos) return Place{".", path, {0}};  // rejected: not absolute
   return Place{path.substr(0, slash), path.substr(slash + 1), {0, ::geteuid()}};
 }
 
-// The parts of a signed profile.
+// The texts that accompany a signed profile.
 struct Texts {
   std::string keys, catalogue, catalogue_signature, signature;
 };
@@ -72,7 +72,7 @@ Result<Texts> read_signature(const Place &place) {
   return out;
 }
 
-// Checks the signature and the revisions seen before.
+// Checks the signature, and compares the revision with those seen before.
 Result<CorpRevision> check_signature(const Place &place, const std::string &payload, Lines *notes) {
   const auto texts = read_signature(place);
   if (!texts) return std::unexpected(texts.error());

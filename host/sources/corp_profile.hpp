@@ -1,4 +1,4 @@
-// The corporation's profile: /etc/bulkhead/corp.toml, writable by root only. See docs/corp.md.
+// The corporation's profile: /etc/bulkhead/corp.toml, writable only by root. See docs/corp.md.
 #pragma once
 
 #include <expected>
@@ -17,16 +17,16 @@ struct CorpProfile {
   std::optional<CorpRevision> revision;  // of a signed profile
 };
 
-// Returns none if there is no profile. If the system has none, BULKHEAD_CORP_PROFILE may name one
-// for tests: it can add restrictions for a user but never replace what root has written. Returns an
-// error, as lines for the user, if a profile exists and cannot be trusted or read; then nothing may
-// start.
+// Returns nullopt if there is no profile. If the system has none, BULKHEAD_CORP_PROFILE may name a
+// profile for tests: it can add restrictions for a user but never replace a profile written by
+// root. If a profile exists but cannot be trusted or read, returns an error as lines for the user,
+// and nothing may start.
 //
-// Thread: any; blocks for files.
+// Thread-safe; blocks for file access.
 std::expected<std::optional<CorpProfile>, std::vector<std::string>> read_corp_profile();
 
-// Stores the revision after the whole profile was loaded, so that earlier revisions are rejected
-// from now on. Adds a note if that fails.
+// Stores the revision after the whole profile has been loaded; earlier revisions are then rejected.
+// Adds a note if that fails.
 void remember_corp_revision(const std::optional<CorpRevision> &revision,
                             std::vector<std::string> *notes);
 

@@ -1,11 +1,12 @@
-// The revisions of signed corporate profiles that this user has seen, to reject older ones. File
-// corp-revisions in the state folder: a line "ID REVISION CURRENT" per profile, and a line "ID
-// REVISION revoked" per revision that a catalogue has revoked.
+// The revisions of signed corporate profiles that this user has seen, used to reject older
+// revisions. They are stored in the file corp-revisions in the state folder: a line "ID REVISION
+// CURRENT" for each profile, and a line "ID REVISION revoked" for each revision that a catalogue
+// has revoked.
 //
-// This protects from old files that replace new ones on their way to this machine. It does not
+// This protects against old files that replace new files on their way to this machine. It does not
 // restrict a user, who can remove the file; the files written by root do.
 //
-// Thread: any; blocks for files.
+// Thread-safe; blocks for file access.
 #pragma once
 
 #include <cstdint>
@@ -26,13 +27,13 @@ class CorpRevisions {
 
   explicit CorpRevisions(std::string folder) : folder_(std::move(folder)) {}
 
-  // Returns an error if this revision, or the catalogue's current one, is older than one seen
-  // before, or if a catalogue seen before has revoked it.
+  // Returns an error if this revision, or the catalogue's current revision, is older than one seen
+  // before, or if a catalogue seen before has revoked this revision.
   Result<void> check(const CorpRevision &now) const;
-  // Stores each value that is later than the stored one; an error if that fails. Several processes
-  // may do so concurrently.
+  // Stores each value that is later than the stored value. Returns an error if that fails. Several
+  // processes may call this concurrently.
   Result<void> remember(const CorpRevision &now) const;
-  // The same for the content of a signed catalogue, whether its revision can be used or not.
+  // Does the same for the content of a signed catalogue, even if its revision cannot be used.
   Result<void> remember_catalogue(const CorpRevision &now) const;
 
   std::string file() const { return folder_ + "/corp-revisions"; }
@@ -44,7 +45,7 @@ class CorpRevisions {
   };
   Result<Seen> read() const;
   Result<void> write(const Seen &seen) const;
-  // `change` returns true if it has changed anything; it is called twice.
+  // `change` returns true if it has changed anything. It is called twice.
   template <class Change>
   Result<void> update(const Change &change) const;
 

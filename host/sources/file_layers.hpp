@@ -1,6 +1,7 @@
-// The layers that are files: the profile, the profiles it extends, and settings of other programs.
+// The layers that are files: the profile, the profiles that it extends, and settings of other
+// programs.
 //
-// Thread: any; blocks for files.
+// Thread-safe; blocks for file access.
 #pragma once
 
 #include <expected>
@@ -11,15 +12,15 @@
 
 namespace bulkhead::program {
 
-// The layer "file" after the profiles that it extends. Those are found by id as ID.toml, ID.json
-// and ID/profile.toml, in the folder of the file, in `profiles` beside the default profile, and in
-// /etc/bulkhead/profiles. Returns an error, as lines for the user, if one cannot be read or the
-// chain is invalid.
+// Returns the layer "file", preceded by the profiles that it extends. These are found by id as
+// ID.toml, ID.json and ID/profile.toml, in the folder of the file, in `profiles` beside the default
+// profile, and in /etc/bulkhead/profiles. Returns an error, as lines for the user, if a file cannot
+// be read or the chain is invalid.
 std::expected<std::vector<ProfileLayer>, std::vector<std::string>> read_file_layers(
     const std::string &file);
 
-// ~/.gemini/settings.json and ~/.claude/settings.json, lowest layer first, if they exist;
-// unreadable parts become notes.
+// Returns ~/.gemini/settings.json and ~/.claude/settings.json, the lowest layer first, if they
+// exist. Unreadable parts become notes.
 std::vector<ProfileLayer> read_detected_layers(std::vector<std::string> *notes);
 
 }  // namespace bulkhead::program

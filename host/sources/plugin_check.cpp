@@ -30,7 +30,7 @@ bool provides(const std::vector<std::string> &provided, std::string_view extensi
   return std::find(provided.begin(), provided.end(), extension) != provided.end();
 }
 
-// Why a plugin with these extensions cannot be in the group; empty: it can.
+// Returns why a plugin with these extensions cannot be in the group, or an empty string if it can.
 std::string wrong_kind(std::string_view group, const PluginUse &use,
                        const std::vector<std::string> &provided) {
   const auto wanted = std::find_if(std::begin(kinds), std::end(kinds),
@@ -49,7 +49,7 @@ std::string wrong_kind(std::string_view group, const PluginUse &use,
          "); it provides " + (all.empty() ? "nothing" : all);
 }
 
-// Changes if the file is replaced or written to.
+// Returns a mark that changes if the file is replaced or written to.
 std::string mark_of(const struct stat &status) {
   std::string out;
   for (const auto part :
@@ -102,7 +102,7 @@ class PluginCheck {
       add(origin_of(path + ".plugin", use), path + ".plugin", std::move(why), "plugin_unusable");
     };
     if (!facts) {
-      if (group == "services") return;  // reported when a plugin that needs it does not find it
+      if (group == "services") return;  // reported by the plugin that needs the service
       return unusable(facts.error().text);
     }
     if (std::string why = wrong_kind(group, use, facts->provides); !why.empty()) {
@@ -114,14 +114,14 @@ class PluginCheck {
     }
   }
 
-  // The facts about a plugin that its file contains.
+  // The facts about a plugin that are in its file.
   struct Facts {
     std::string schema;
     std::vector<std::string> provides;
     PluginFile file;
   };
 
-  // Read once for all instances of the same file.
+  // Each file is read once for all of its instances.
   const Result<Facts> &facts_of_plugin(const PluginUse &use) {
     const auto [at, fresh] = facts_.try_emplace({use.plugin, use.sha256}, Facts{});
     if (fresh) at->second = read_facts(use);
@@ -142,7 +142,8 @@ class PluginCheck {
                             checked->manifest.exclusive}};
   }
 
-  // The origin of the value or the first value below it; otherwise that of the instance's table.
+  // Returns the origin of the value or of the first value below it, otherwise the origin of the
+  // instance's table.
   Origin origin_of(const std::string &path, const PluginUse &use) const {
     for (const Profile::Shown &shown : profile_.shown) {
       if (!shown.path.starts_with(path)) continue;

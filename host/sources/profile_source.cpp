@@ -37,7 +37,7 @@ std::optional<std::string> environment_value(const std::string &name) {
   return value;
 }
 
-// Replaces `holds`.
+// Loads the layers and replaces `holds`.
 std::expected<Profile, Lines> load_layers(const std::vector<ProfileLayer> &layers, ProfileUse use,
                                           std::vector<ProfileHold> *holds) {
   holds->clear();
@@ -59,7 +59,7 @@ bool is_builtin(const PluginUse &use) {
   return use.origin.layer == "builtin";
 }
 
-// Selects the transports of the command. The builtin one is removed if the file has others.
+// Selects the transports of the command. The builtin transport is removed if the file has others.
 void select_transports(Profile &profile, Transports wanted) {
   auto &all = profile.transports;
   if (wanted == Transports::none) return all.clear();
@@ -91,8 +91,8 @@ void give_launchers_time(Profile &profile) {
   }
 }
 
-// The socket file that a transport listens on: "unix:PATH", or a monitor's "hybrid:PATH:PORT".
-// Empty: none.
+// Returns the path of the socket that a transport is listening on, from "unix:PATH" or a monitor's
+// "hybrid:PATH:PORT". Returns an empty string if there is none.
 std::string socket_file(std::string_view address) {
   constexpr std::string_view unix_prefix = "unix:", hybrid_prefix = "hybrid:";
   if (address.starts_with(unix_prefix)) return std::string(address.substr(unix_prefix.size()));
@@ -125,7 +125,7 @@ void hide_from_servers(Profile &profile) {
   for (std::string &folder : control_dirs()) profile.own_paths.push_back(std::move(folder));
 }
 
-// A layer that applies --listen to the HTTP transport, whatever its name in the file.
+// Returns a layer that applies --listen to the HTTP transport, whatever its name in the file.
 std::expected<ProfileLayer, std::string> listen_layer(const Profile &profile,
                                                       const std::string &address) {
   const auto is_http = [](const PluginUse &use) {  // a plugin name, or the path of a library
@@ -145,9 +145,9 @@ std::expected<ProfileLayer, std::string> listen_layer(const Profile &profile,
   return ProfileLayer{"command line", "--listen", text + "\n"};
 }
 
-// The layer of the project file, with its approvals. The text that is compared with the approvals
-// is the text that is used. A file that happens to be in the working folder never stops the
-// gateway: its faults become notes.
+// Adds the layer of the project file with its approvals. The text that is compared with the
+// approvals is the text that is used. A file that merely happens to be in the working folder never
+// stops the gateway: its faults become notes.
 std::expected<void, Lines> add_project(const Arguments &arguments, LoadedProfile *out, Lines *notes,
                                        std::vector<ProfileLayer> *layers) {
   const std::string path = project_file(arguments);
@@ -174,7 +174,7 @@ std::expected<void, Lines> add_project(const Arguments &arguments, LoadedProfile
   return {};
 }
 
-// `corp`: a corporate profile exists.
+// `corp` is true if a corporate profile exists.
 void fill_in_folders(LoadedProfile &loaded, const Arguments &arguments, bool corp) {
   Profile &profile = loaded.profile;
   if (profile.state_dir.empty()) {
@@ -186,7 +186,7 @@ void fill_in_folders(LoadedProfile &loaded, const Arguments &arguments, bool cor
   auto &dirs = profile.plugin_dirs;
   const auto &given = arguments.plugin_dirs;
   dirs.insert(dirs.end(), given.begin(), given.end());
-  // A plugin that the corporation names must not be replaced by one in a user's folder.
+  // A plugin that the corporation names must not be replaced by a plugin in a user's folder.
   if (corp || given.empty()) dirs.insert(corp ? dirs.begin() : dirs.end(), own_plugin_dir());
 }
 
@@ -205,7 +205,7 @@ std::expected<CorpLayerAdded, Lines> add_corp_layer(Lines *notes,
   return CorpLayerAdded{true, std::move((*corp)->revision)};
 }
 
-// Command-line options that override held settings.
+// Reports command-line options that override held settings.
 std::expected<void, Lines> check_arguments(const Arguments &arguments,
                                            const std::vector<ProfileHold> &holds) {
   Lines wrong;
@@ -219,7 +219,7 @@ std::expected<void, Lines> check_arguments(const Arguments &arguments,
   return std::unexpected(std::move(wrong));
 }
 
-// A folder that contains the home folder contains keys and passwords.
+// A folder that contains the home folder also contains keys and passwords.
 void add_builtin_tools(std::string *builtin, Lines *notes) {
   *builtin += builtin_web_tools;
   std::error_code gone;
@@ -234,7 +234,7 @@ void add_builtin_tools(std::string *builtin, Lines *notes) {
                    "in [tools.files] of a profile");
 }
 
-// The builtin tools are for users without configuration; a file is the whole configuration.
+// The builtin tools are only for users without configuration. A file is the whole configuration.
 void note_nothing_offered(const LoadedProfile &loaded, Lines *notes) {
   if (loaded.file.empty() || !loaded.profile.servers.empty() || !loaded.profile.tools.empty()) {
     return;
@@ -245,8 +245,8 @@ void note_nothing_offered(const LoadedProfile &loaded, Lines *notes) {
       "plugin = \"builtin-http\", [tools.files] with plugin = \"builtin-files\")");
 }
 
-// Adds the pins of the servers' tools. If pins are enforced, an unreadable store is an error:
-// otherwise every current definition would count as approved.
+// Adds the pins of the servers' tools. If pins are enforced, an unreadable store is an error;
+// otherwise, every current definition would count as approved.
 std::expected<void, Lines> add_pins(Profile &profile, Lines *notes) {
   if (profile.pins.mode == PinRules::Mode::off) return {};
   auto pins = PinStore(profile.state_dir).read();
@@ -261,7 +261,7 @@ std::expected<void, Lines> add_pins(Profile &profile, Lines *notes) {
   return {};
 }
 
-// Below the file, whose settings have precedence.
+// The user layer is below the file, whose settings have precedence.
 std::expected<void, Lines> add_user_layer(const std::optional<std::string> &text,
                                           std::vector<ProfileLayer> *layers) {
   if (text.has_value()) {
@@ -289,7 +289,7 @@ std::expected<LoadedProfile, Lines> load_used(const Arguments &arguments, Transp
     out.file = default_config_file();
   }
   std::string builtin(builtin_base);
-  // Both, whatever the command needs, so that a file may set a single key of either.
+  // Both transports are added for every command, so that a file may set a single key of either.
   builtin.append(builtin_http_transport).append(builtin_stdio_transport);
   if (transports == Transports::stdio) builtin.append(builtin_stdio_limits);
   Lines notes;

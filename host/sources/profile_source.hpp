@@ -13,8 +13,8 @@
 
 namespace bulkhead::program {
 
-// The transports that a command needs: serve all except standard input and output, stdio only
-// those, other commands none (they are clients inside the program).
+// The transports that a command needs: serve uses all transports except standard input and output,
+// stdio uses only those, and other commands use none (they are clients inside the program).
 enum class Transports : std::uint8_t { none, served, stdio };
 // Those of `serve` and `stdio`.
 Transports transports_of(const Arguments &arguments) noexcept;
@@ -26,8 +26,8 @@ struct LoadedProfile {
   std::vector<ProfileHold> holds = {};  // settings that its layers protect from changes
 };
 
-// The default connect time-out of a server whose command may download it first (npx, uvx, docker
-// ...). A server killed during the download would start over each time.
+// The default connect time-out of a server whose command may first download it (npx, uvx, docker
+// ...). A server that is killed during the download would start over each time.
 inline constexpr std::uint64_t launcher_connect_ms = 120'000;
 bool downloads_first(std::string_view command);
 
@@ -35,21 +35,21 @@ bool downloads_first(std::string_view command);
 inline constexpr std::string_view user_layer = "user";
 
 // Returns the profile, or every fault as a line for the user ("file:line:col: path: text").
-// `user_text`: replaces the content of connectors.json.
+// `user_text` replaces the content of connectors.json.
 std::expected<LoadedProfile, std::vector<std::string>> load_for(
     const Arguments &arguments, Transports transports,
     const std::optional<std::string> &user_text = std::nullopt);
 
-// The same for commands that start nothing: secrets need not exist (ProfileUse::none).
+// Does the same for commands that start nothing: secrets need not exist (ProfileUse::none).
 std::expected<LoadedProfile, std::vector<std::string>> load_to_look(const Arguments &arguments,
                                                                     Transports transports);
 
-// load_for() followed by check_plugins(), for callers that start or apply the profile.
+// Calls load_for() and then check_plugins(), for callers that start or apply the profile.
 std::expected<LoadedProfile, std::vector<std::string>> load_checked(const Arguments &arguments,
                                                                     Transports transports);
 
-// The profile of `bulkhead aggregator`: no own servers and no default file. A file may set limits
-// and other keys; its transports are ignored.
+// Returns the profile of `bulkhead aggregator`, without servers of its own or a default file. A
+// file may set limits and other keys; its transports are ignored.
 std::expected<LoadedProfile, std::vector<std::string>> load_aggregator(const Arguments &arguments);
 
 }  // namespace bulkhead::program

@@ -322,7 +322,7 @@ TEST_CASE("an invalid project file is an error only with --project") {
   CHECK(profile.servers.empty());
   setting.arguments.project = setting.file;
   CHECK_FALSE(load_for(setting.arguments, Transports::served));
-  // Also a file that cannot be read to its end.
+  // A file that cannot be read to its end is not an error either.
   std::filesystem::remove(setting.file);
   REQUIRE(::mkfifo(setting.file.c_str(), 0600) == 0);
   setting.arguments.project.clear();

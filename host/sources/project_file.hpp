@@ -7,9 +7,10 @@
 
 namespace bulkhead::program {
 
-// The file of --project; otherwise .bulkhead.toml or .mcp.json in the working folder (no other
-// folder is searched), if it exists and is not the file of --config. Absolute, with the links of
-// its folder resolved. Empty: none, or --no-project.
+// Returns the file of --project. Otherwise returns .bulkhead.toml or .mcp.json in the working
+// folder (no other folder is searched), if it exists and is not the file of --config. The path is
+// absolute, with links in its folder resolved. Returns an empty string if there is no file or with
+// --no-project.
 std::string project_file(const Arguments &arguments);
 
 }  // namespace bulkhead::program

@@ -16,14 +16,14 @@ struct CompartmentStatus {
   int pid = 0;
   std::uint32_t restarts = 0;
   std::vector<std::string> in_force, missing;  // parts of its confinement
-  // Missing parts in the sandboxes of the servers it has started.
+  // Missing parts in the sandboxes of the servers that the compartment has started.
   std::vector<std::string> servers_missing;
   std::uint64_t memory_bytes = 0;  // resident
   std::uint32_t descriptors = 0;
-  std::vector<std::string> plugins;  // by name; for the endpoint, those loaded in its own process
+  std::vector<std::string> plugins;  // by name; endpoint: plugins in its own process
 };
 
-// Facts about the process that the host does not have.
+// Facts about the process that the host does not know.
 struct ProcessFacts {
   std::string version, command, config, log_file, socket;
   std::int64_t pid = 0;
@@ -42,7 +42,7 @@ HostStatus servers_in_snapshot(std::string_view json);
 // not a snapshot.
 bool describe_snapshot(std::string_view json, bool verbose, std::string *out);
 
-// The table of servers, for the banner and for status.
+// Formats the table of servers for the banner and for status.
 std::string server_table(const std::vector<ServerStatus> &servers, std::string_view indent);
 
 }  // namespace bulkhead::program

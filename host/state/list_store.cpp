@@ -25,7 +25,7 @@ Result<std::string> ListStore::key() const {
   randombytes_buf(key.data(), key.size());
   const auto how = there ? Existing::replace : Existing::keep;
   if (auto written = write_private(folder_, std::string(key_name), key, how); !written) {
-    // Another gateway has created it first; use that one.
+    // Another gateway created the key first; use its key.
     if (written.error().code == BH_E_DENIED) return read_private(path, key.size());
     return std::unexpected(written.error());
   }

@@ -1,11 +1,12 @@
-// The lists of servers from their last run, on disk: lists/SERVER in the state folder, one private
-// file per server, replaced atomically. The texts come from servers and are not parsed here.
+// The servers' lists from their last run, stored on disk. Each server has one private file,
+// lists/SERVER in the state folder, which is replaced atomically. The texts come from servers and
+// are not parsed here.
 //
-// A file belongs to one definition: it contains a hash of the definition, keyed with a key beside
-// the files. Without that key, neither the file nor the hash reveals anything about the
+// A file belongs to one definition: it contains a keyed hash of the definition. The key is stored
+// beside the files. Without the key, neither the file nor the hash reveals anything about the
 // definition's credentials.
 //
-// Thread: any; every function accesses the files.
+// Thread-safe. Every function accesses the files.
 #pragma once
 
 #include <string>
@@ -22,14 +23,14 @@ class ListStore {
 
   explicit ListStore(const std::string &state_dir) : folder_(state_dir + "/lists") {}
 
-  // The key of the files; created if missing.
+  // Returns the key of the files, which is created if it is missing.
   Result<std::string> key() const;
-  // The name of a definition in the file: a hash of its program or address, arguments, variables,
-  // headers, sandbox, and hidden tools.
+  // Returns the name that identifies a definition in its file: a hash of its program or URL,
+  // arguments, variables, headers, sandbox and hidden tools.
   static std::string name_of(const ServerDef &definition, const std::string &key);
 
-  // Returns no lists if the file does not exist or belongs to a different definition. An error if
-  // the file is damaged, belongs to another user or is open to others.
+  // Returns no lists if the file does not exist or belongs to a different definition. Returns an
+  // error if the file is damaged, belongs to another user or is open to others.
   Result<KeptLists> read(const std::string &server, const std::string &definition) const;
   Result<void> write(const std::string &server, const KeptLists &lists) const;
 
@@ -40,7 +41,7 @@ class ListStore {
 };
 
 // Sets the stored lists of the profile's servers, at most max_kept_lists_bytes in total. An
-// unreadable file becomes a note; such a server is listed after its start.
+// unreadable file causes a note, and its server is listed after it has started.
 void load_stored_lists(Profile *profile);
 
 }  // namespace bulkhead::program

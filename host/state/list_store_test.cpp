@@ -64,8 +64,8 @@ TEST_CASE("a stored list is valid only for an unchanged definition") {
   CHECK(none([](ServerDef &def) { def.allow_tools.emplace(); }));
   CHECK(none([](ServerDef &def) { def.sandbox.network = false; }));
   CHECK_FALSE(none([](ServerDef &def) { def.idle_stop_ms = 5; }));
-  // A server that starts with the gateway is listed before it is ready; a server with one process
-  // per client is not.
+  // Lists are stored for a server that starts with the gateway, because it is listed before it is
+  // ready. They are not stored for a server with one process per client.
   ServerDef eager = lazy_server(), own = lazy_server();
   eager.lazy = false;
   own.session = SessionScope::per_client;

@@ -1,5 +1,5 @@
-// Stores the lists of servers that a gateway receives, one write at a time and never on the loop.
-// Thread: the reactor's.
+// Stores the lists that a gateway receives from servers, one write at a time and never on the loop.
+// Runs on the reactor thread.
 #pragma once
 
 #include <functional>
@@ -18,19 +18,20 @@ class ListWriter {
  public:
   struct Hooks {
     std::function<void(std::string_view text)> warn;
-    // Called with the stored lists of this server after a change.
+    // Called after a change with the stored lists of this server.
     std::function<void(const std::string &server, const KeptLists &lists)> on_stored;
   };
 
-  // The reactor is borrowed. It must be destroyed before this object: its threads may still write.
+  // The reactor is borrowed. It must be destroyed before this object, because its threads may still
+  // write.
   ListWriter(Reactor &reactor, const std::string &state_dir, Hooks hooks);
   ~ListWriter();  // writes pending lists
   ListWriter(const ListWriter &) = delete;
   ListWriter &operator=(const ListWriter &) = delete;
 
-  // Sets the profile's servers and their stored lists; called at the start and after a reload.
+  // Sets the profile's servers and their stored lists. Called at start and after a reload.
   void set_profile(const Profile &profile);
-  // Ignores news of a server that does not exist or has a different definition by now.
+  // Ignores news about a server that no longer exists or now has a different definition.
   void add(ListNews news);
 
  private:
@@ -49,7 +50,7 @@ class ListWriter {
   const ListStore store_;
   const Hooks hooks_;
   std::map<std::string, KeptLists> known_;  // by server of the profile
-  std::set<std::string> waiting_;           // servers whose lists are to be written
+  std::set<std::string> waiting_;           // servers with lists to be written
   std::unique_ptr<Job> job_;
 };
 

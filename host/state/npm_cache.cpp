@@ -24,7 +24,7 @@ namespace fs = std::filesystem;
 constexpr std::uint64_t most_lock_bytes = 16u << 20;
 constexpr std::size_t most_installs = 1'000;
 
-// True for "@scope/name" or "name"; false for addresses, files and relative paths.
+// Returns true for "@scope/name" or "name", and false for URLs, files and relative paths.
 bool package_name(std::string_view name) {
   if (name.empty() || name.size() > 214) return false;
   const std::size_t slash = name.find('/');
@@ -42,7 +42,7 @@ bool package_name(std::string_view name) {
   return true;
 }
 
-// Reads a whole regular file; nullopt if it is larger than `most`.
+// Reads a whole regular file. Returns nullopt if it is larger than `most`.
 std::optional<std::string> read_file(const std::string &path, std::uint64_t most) {
   const OwnedFd fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK));
   struct stat about{};
@@ -58,7 +58,7 @@ std::optional<std::string> read_file(const std::string &path, std::uint64_t most
   return out;
 }
 
-// The digest of "sha512-BASE64" in hex; empty if it is not one.
+// Returns the digest of "sha512-BASE64" in hex, or an empty string for other text.
 std::string hex_of(std::string_view integrity) {
   constexpr std::string_view kind = "sha512-";
   if (!integrity.starts_with(kind)) return {};
@@ -98,7 +98,7 @@ void add_digests(const std::string &lock, std::set<std::string> *out) {
                        });
 }
 
-// The digests of every npx installation of this package.
+// Returns the digests of all npx installations of this package.
 std::set<std::string> digests_of(const std::string &package, const std::string &cache) {
   std::set<std::string> out;
   std::error_code error;
@@ -116,7 +116,7 @@ std::set<std::string> digests_of(const std::string &package, const std::string &
   return out;
 }
 
-// Opens a subfolder, created if missing; never through a link.
+// Opens a subfolder, which is created if it is missing. Never follows a link.
 OwnedFd enter(const OwnedFd &folder, const std::string &name) {
   if (::mkdirat(folder.get(), name.c_str(), 0700) != 0 && errno != EEXIST) return {};
   return OwnedFd(

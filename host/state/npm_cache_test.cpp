@@ -48,7 +48,7 @@ struct Caches {
     return "/_cacache/content-v2/sha512/" + hex.substr(0, 2) + "/" + hex.substr(2, 2) + "/" +
            hex.substr(4);
   }
-  // Adds a package with this content; `stored`: what the cache has under its digest.
+  // Adds a package with this content; `stored` is the content in the cache under its digest.
   std::string add(const std::string &content, const std::string &stored) {
     std::string integrity;
     const std::string at = place(hex_of(content, &integrity));
@@ -115,7 +115,7 @@ TEST_CASE("only content that npx installed for the package is copied, by digest"
   struct stat about{};
   REQUIRE(::stat((caches.server() + "/npm" + one).c_str(), &about) == 0);
   CHECK((about.st_mode & 0777) == 0600);
-  CHECK(caches.copy().packages == 0);  // they exist already
+  CHECK(caches.copy().packages == 0);  // the files already exist
 }
 
 TEST_CASE("a package without installation, or a damaged lock file, copies nothing") {

@@ -51,14 +51,14 @@ bool is_hash(std::string_view text) {
   return text.empty() || (text.size() == 32 && bh::is_lower_hex(text));
 }
 
-// True for an entry that this program or the user could have written.
+// Returns true for an entry that this program or the user could have written.
 bool sound(const ToolPin &pin) {
   return !pin.server.empty() && !pin.tool.empty() && pin.tool.size() <= max_pin_name_bytes &&
          pin.renamed_from.size() <= max_pin_name_bytes && is_hash(pin.hash) && is_hash(pin.shape) &&
          is_hash(pin.seen) && is_hash(pin.seen_shape) && !(pin.hash.empty() && pin.seen.empty());
 }
 
-// The member of StoredPin for this key; null: unknown key.
+// Returns the member of StoredPin for this key, or null if the key is unknown.
 std::string *text_member(StoredPin *pin, std::string_view key) {
   if (key == "file") return &pin->file;
   if (key == "server") return &pin->pin.server;
@@ -78,7 +78,7 @@ std::uint64_t *number_member(StoredPin *pin, std::string_view key) {
   return key == "approved_at" ? &pin->approved_at : nullptr;
 }
 
-// One pass: a start reads the pins of all servers' tools.
+// Uses one pass, because at start the pins of all servers' tools are read.
 StoredPin pin_of(std::string_view object) {
   StoredPin out;
   mcp::for_each_member(object, [&out](std::string_view key, std::string_view value) {
@@ -103,11 +103,12 @@ struct KeyLess {
 };
 
 void apply_seen(const PinNews &news, StoredPin *pin) {
-  // A gateway without the approved definition reports the current one as approved.
+  // A gateway that does not have the approved definition reports the current definition as
+  // approved.
   const bool by_itself = news.pin.seen.empty() && news.pin.hash != pin->pin.hash;
   pin->pin.seen = by_itself ? news.pin.hash : news.pin.seen;
   pin->pin.seen_shape = by_itself ? news.pin.shape : news.pin.seen_shape;
-  // A gateway that does not know of an approval yet reports the approved definition as changed.
+  // A gateway that does not know about an approval yet reports the approved definition as changed.
   if (pin->pin.seen == pin->pin.hash) {
     pin->pin.seen.clear();
     pin->pin.seen_shape.clear();

@@ -1,10 +1,10 @@
-// The pin store: the approved definitions of servers' tools and later changes, on disk.
+// The pin store: approved tool definitions of servers, and later changes, on disk.
 //
-// One private file, pins/pins.json in the state folder, replaced atomically. Two processes may
-// change it concurrently: each change holds the lock file beside it. Descriptions are untrusted;
-// use verbatim() to show them.
+// The store is one private file, pins/pins.json in the state folder, which is replaced atomically.
+// Two processes may change it concurrently: each holds the lock file beside it during a change.
+// Descriptions are untrusted; display them with verbatim().
 //
-// Thread: any; every function accesses the file.
+// Thread-safe. Every function accesses the file.
 #pragma once
 
 #include <cstdint>
@@ -21,20 +21,20 @@
 namespace bulkhead::program {
 
 struct StoredPin {
-  std::string file;  // absolute path of the file that defines the server; empty: none
+  std::string file;  // absolute path of the file that defines the server; empty: no file
   ToolPin pin;
-  std::string text, seen_text;  // the beginnings of the descriptions of pin.hash and pin.seen
+  std::string text, seen_text;  // the beginnings of the descriptions in pin.hash and pin.seen
   // Seconds since 1970; 0: never.
   std::uint64_t first_seen = 0, seen_at = 0, approved_at = 0;
 };
 
-// The pins that a gateway may add without the user.
+// The pins that a gateway may approve without the user.
 struct PinTerms {
   std::map<std::string, std::string> files;  // the defining files, by server
-  std::set<std::string> first_use;           // servers without any approved definition
+  std::set<std::string> first_use;           // servers without an approved definition
   bool accept_new = false;
 };
-// Derived from the profile and the known pins in `profile.pinned`.
+// Derives the terms from the profile and the known pins in `profile.pinned`.
 PinTerms pin_terms(const Profile &profile);
 
 class PinStore {
@@ -44,18 +44,18 @@ class PinStore {
 
   explicit PinStore(const std::string &state_dir) : folder_(state_dir + "/pins") {}
 
-  // Creates nothing. Without a file: no pins. An error if the file is damaged, belongs to another
-  // user or is open to others.
+  // Creates nothing. Returns no pins if there is no file, and an error if the file is damaged,
+  // belongs to another user or is open to others.
   Result<std::vector<StoredPin>> read() const;
-  // The pins of the servers in `terms`.
+  // Returns the pins of the servers in `terms`.
   static std::vector<ToolPin> known(const std::vector<StoredPin> &all, const PinTerms &terms);
 
-  // Reads, changes and writes the pins; returns the result. Writes nothing if `change` returns
-  // false.
+  // Reads the pins, changes them, writes them and returns the result. Writes nothing if `change`
+  // returns false.
   Result<std::vector<StoredPin>> update(
       const std::function<bool(std::vector<StoredPin> &)> &change) const;
-  // Adds what a gateway has seen. News never replace an approved definition, and approve one only
-  // within the terms.
+  // Adds the definitions that a gateway has observed. News never replaces an approved definition,
+  // and approves a definition only within the terms.
   Result<std::vector<StoredPin>> merge(const std::vector<PinNews> &news,
                                        const PinTerms &terms) const;
 

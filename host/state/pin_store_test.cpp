@@ -66,7 +66,7 @@ TEST_CASE("news neither replace approved definitions nor approve beyond the term
   const PinStore store(folder.path);
   REQUIRE(store.merge({approved("a", '1')}, pin_terms(profile_with())).has_value());
   const PinTerms terms = pin_terms(profile_with({approved("a", '1').pin}));
-  // From a gateway with the pin, from one without it, and for a new tool.
+  // News from a gateway with the pin, from a gateway without it, and for a new tool.
   for (const PinNews &news : {seen("a", '1', '2'), approved("a", '2')}) {
     const auto all = store.merge({news, approved("new", '3')}, terms);
     REQUIRE(all.has_value());

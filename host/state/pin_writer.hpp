@@ -1,5 +1,5 @@
-// Stores the tool definitions that a gateway sees in the pin store, one write at a time and never
-// on the loop. Thread: the reactor's.
+// Stores the tool definitions that a gateway observes in the pin store, one write at a time and
+// never on the loop. Runs on the reactor thread.
 #pragma once
 
 #include <functional>
@@ -15,27 +15,28 @@ namespace bulkhead::program {
 
 class PinWriter {
  public:
-  // The limit of news that wait for the previous write. News beyond it are dropped and logged, and
-  // are received again later.
+  // The limit of news that waits for the previous write. News beyond the limit is dropped and
+  // logged, and is received again later.
   static constexpr std::size_t most_waiting = most_pins;
 
   struct Hooks {
     std::function<void(std::string_view text)> warn;
-    // Called with the pins of the profile's servers after a write.
+    // Called after a write with the pins of the profile's servers.
     std::function<void(std::vector<ToolPin>)> on_stored;
   };
 
-  // The reactor is borrowed. It must be destroyed before this object: its threads may still write.
+  // The reactor is borrowed. It must be destroyed before this object, because its threads may still
+  // write.
   PinWriter(Reactor &reactor, const std::string &state_dir, Hooks hooks);
   ~PinWriter();  // writes pending news
   PinWriter(const PinWriter &) = delete;
   PinWriter &operator=(const PinWriter &) = delete;
 
-  // Sets the profile's servers and their pins; called at the start and after a reload.
+  // Sets the profile's servers and their pins. Called at start and after a reload.
   void set_profile(const Profile &profile) { terms_ = pin_terms(profile); }
   void add(std::vector<PinNews> news);
-  // Calls `done` when everything that add() has received is stored or has failed: immediately, or
-  // later from the loop. Never if this object is destroyed before.
+  // Calls `done` when all news passed to add() is stored or has failed: immediately, or later from
+  // the loop. Never calls it if this object is destroyed before that.
   void when_written(std::function<void()> done);
 
  private:

@@ -1,4 +1,4 @@
-// A compartment's process: start, exit status, memory and descriptors.
+// The process of a compartment: start, exit status, memory and descriptors.
 #pragma once
 
 #include <sys/types.h>
@@ -9,17 +9,18 @@
 namespace bulkhead::program {
 
 // Starts this program as `bulkhead compartment NAME`. /proc/self/exe is the running program even if
-// its file was replaced. The process gets the three sockets, and standard input and output if
-// `stdio`. Returns 0 and sets *pid, or returns an errno value.
+// its file was replaced. The process receives the three sockets, and standard input and output if
+// `stdio` is set. Returns 0 and sets *pid, or returns an errno value.
 int spawn_compartment(const std::string &name, bool stdio, int control, int request, int log,
                       pid_t *pid);
 
-// "was killed by SIGKILL", "ended with exit code 1"; `status` as waitpid() returns it.
+// Returns "was killed by SIGKILL" or "ended with exit code 1". `status` is a status from waitpid().
 std::string describe_end(int status);
 
 // Returns 0 if the process has ended.
 std::uint64_t resident_bytes(int pid);
-// Returns 0 without permission: the compartment has a different user, and this process is not root.
+// Returns 0 without permission: the compartment runs as a different user, and this process is not
+// root.
 std::uint32_t count_descriptors(int pid);
 
 }  // namespace bulkhead::program

@@ -8,12 +8,12 @@
 
 namespace bulkhead::program {
 
-// True for a plugin of this distribution that connects to other hosts.
+// Returns true for plugins of this distribution that connect to other hosts.
 bool calls_out(std::string_view plugin);
 
-// Derives what the plugin's compartment may reach from "url" and "socket" of its configuration: a
-// Unix socket through the supervisor without network, or TCP to the URL's port. An invalid
-// configuration grants nothing; the plugin rejects it.
+// Derives the targets that the plugin's compartment may reach from "url" and "socket" in its
+// configuration: a Unix socket through the supervisor without network access, or TCP to the URL's
+// port. An invalid configuration grants nothing; the plugin rejects it.
 void allow_egress(std::string_view config, SlicePrivileges *may);
 
 }  // namespace bulkhead::program

@@ -1,4 +1,4 @@
-// Tests of egress compartments: where the plugins run, and what they may reach.
+// Tests of egress compartments: where plugins run, and which targets they may reach.
 #include "supervisor/egress.hpp"
 
 #include <algorithm>
@@ -76,7 +76,8 @@ TEST_CASE("an egress policy has a compartment with the HTTP client and access to
   REQUIRE(egress->plugins.size() == 2);
   CHECK(egress->plugins[1].use.plugin == "http-client");
   CHECK(egress->definitions.empty());
-  // The endpoint has neither the credential nor a network, and evaluates both policies in order.
+  // The endpoint has neither the credential nor network access, and evaluates both policies in
+  // order.
   const Slice &endpoint = slices.front();
   CHECK_FALSE(endpoint.privileges.network);
   REQUIRE(endpoint.profile.policies.size() == 2);

@@ -36,7 +36,7 @@ TEST_CASE("A32 one process holds the lock; a leftover file does not") {
   second = acquire_instance_lock(path);
   REQUIRE(second);
   CHECK(*second);
-  // The first lock file was removed, so the next process creates another one.
+  // The first lock file was removed, so the next process creates a new file.
   std::filesystem::remove(path);
   auto third = acquire_instance_lock(path);
   REQUIRE(third);
@@ -66,7 +66,7 @@ TEST_CASE("A32 only the actual parent can be watched") {
   REQUIRE(parent);
   REQUIRE(*parent);
   pollfd ready{parent->get(), POLLIN, 0};
-  CHECK(::poll(&ready, 1, 0) == 0);  // it runs
+  CHECK(::poll(&ready, 1, 0) == 0);  // the parent is running
 }
 
 TEST_CASE("A14 the end of the parent is detected independently of the pipes") {

@@ -20,21 +20,21 @@
 namespace bulkhead::program {
 namespace {
 
-// The compartments of the plugins of this distribution. Any other plugin gets a compartment named
-// after its instance. A connector may use the network, since it connects to servers; other plugins
-// need the grant "network".
+// The compartments of the plugins of this distribution. Every other plugin gets a compartment named
+// after its instance. A connector may use the network, because it connects to servers; other
+// plugins need the grant "network".
 struct Role {
   std::string_view plugin, compartment;
   bool network, exec;
-  std::uint32_t uid;  // if started as root; 0: stays root, without capabilities
+  std::uint32_t uid;  // if started as root; 0: remains root, without capabilities
 };
-// Numbers that distributions do not assign to accounts (Debian policy 9.2.2), one per role.
+// Numbers that distributions do not assign to accounts (Debian policy 9.2.2), one for each role.
 constexpr std::uint32_t first_uid = 62'840;
 constexpr Role roles[] = {
     {"connector-http", "aggregator", true, false, first_uid + 1},
     {"connector-stdio", "launcher", true, true, 0},
     {"builtin-http", "web", true, false, first_uid + 2},
-    // Changes to the user that owns the workspace.
+    // The compartment changes to the user that owns the workspace.
     {"builtin-files", "files", false, false, 0},
 };
 constexpr std::uint32_t endpoint_uid = first_uid, other_uid = first_uid + 3,
@@ -47,7 +47,7 @@ constexpr Role telemetry_role{"", "telemetry", false, false, 0};
 constexpr Role egress_policy_role{"", "egress.policy", false, false, first_uid + 6};
 constexpr Role egress_telemetry_role{"", "egress.telemetry", false, false, first_uid + 7};
 
-// Policies of this distribution, which run in the endpoint unless the profile moves them.
+// Policies of this distribution. They run in the endpoint unless the profile moves them.
 constexpr std::string_view our_judges[] = {"policy-allow", "policy-lists", "policy-rules"};
 
 const Role *role_of(std::string_view plugin) {
@@ -64,7 +64,7 @@ struct FilesFolders {
 FilesFolders folders_of_files(std::string_view config) {
   FilesFolders out;
   std::string scratch;
-  // The string at `key` of an object; empty if it is not a string.
+  // Returns the string at `key` of an object, or an empty string for other values.
   const auto text_at = [&](std::string_view object, const char *key) {
     const std::string_view value = mcp::member(object, key);
     return std::string(value.starts_with('"') ? mcp::unquote(value, &scratch) : "");
@@ -84,8 +84,8 @@ FilesFolders folders_of_files(std::string_view config) {
   return out;
 }
 
-// True if this user can enter the folder: each parent folder is open to all users or belongs to
-// this one.
+// Returns true if this user can enter the folder: each parent folder is open to all users or
+// belongs to this user.
 bool reachable(const std::filesystem::path &folder, uid_t uid) {
   for (std::filesystem::path above = folder; above.has_relative_path();) {
     above = above.parent_path();
@@ -97,8 +97,8 @@ bool reachable(const std::filesystem::path &folder, uid_t uid) {
   return true;
 }
 
-// The user that owns all these folders, and its group. nullopt: several owners, root, or a folder
-// that the owner cannot reach.
+// Returns the user that owns all these folders, and its group. Returns nullopt if there are several
+// owners, if root is the owner, or if the owner cannot reach a folder.
 std::optional<std::pair<uid_t, gid_t>> owner_of(const std::vector<std::string> &folders) {
   std::optional<std::pair<uid_t, gid_t>> owner;
   for (const std::string &folder : folders) {
@@ -124,8 +124,8 @@ std::string fingerprint(const std::string &definition, const std::string &key) {
   return hex;
 }
 
-// The part of a server's definition that the endpoint needs; nothing in it can start or reach the
-// server.
+// Returns the part of a server's definition that the endpoint needs; nothing in it allows the
+// endpoint to start or reach the server.
 ServerDef without_credentials(const ServerDef &def, const PlanFacts &facts) {
   ServerDef out = def;
   out.extra.clear();
@@ -150,8 +150,8 @@ std::string definition_of(const Profile &profile, const ServerDef &def) {
   return copy.to_json();
 }
 
-// A third-party plugin may have the name of a compartment of this distribution, and must not join
-// it.
+// A third-party plugin may have the name of a compartment of this distribution, but must not join
+// that compartment.
 std::string name_of_own(const std::string &id) {
   const std::string_view first = std::string_view(id).substr(0, id.find('.'));
   const bool ours = first == "supervisor" || first == "endpoint" || first == "control" ||
@@ -170,8 +170,8 @@ std::string compartment_name(const Role *role, const PluginUse &use, const std::
   return usual + "." + (wanted == "own" ? owner : wanted);
 }
 
-// The TCP ports that one server may need: that of its URL, those of redirects, and that of name
-// resolution. Empty if a proxy is configured.
+// Returns the TCP ports that one server may need: the port of its URL, the ports for redirects, and
+// the port for name resolution. Returns no ports if a proxy is configured.
 std::vector<std::uint16_t> ports_of(std::string_view url) {
   for (const char *name :
        {"http_proxy", "HTTP_PROXY", "https_proxy", "HTTPS_PROXY", "all_proxy", "ALL_PROXY"}) {
@@ -214,7 +214,7 @@ class Planner {
     }
     for (ServerDef &def : visible.servers) def = without_credentials(def, facts_);
     visible.services.clear();
-    visible.state_dir.clear();  // has no state of its own
+    visible.state_dir.clear();  // the endpoint has no state folder
     visible.own_paths.clear();
     visible.shown.clear();
     visible.notes.clear();
@@ -223,8 +223,8 @@ class Planner {
   }
 
  private:
-  // Returns the slice that contains the plugin. `wanted`: the compartment in the profile; `owner`:
-  // the name of its private one.
+  // Returns the slice that contains the plugin. `wanted` is the compartment in the profile; `owner`
+  // is the name of the plugin's private compartment.
   Slice &place(PluginKind kind, const PluginUse &use, const std::string &wanted,
                const std::string &owner) {
     const Role *role = role_of(use.plugin);
@@ -259,8 +259,8 @@ class Planner {
     if (!there) slice.plugins.push_back({kind, use});
   }
 
-  // The control compartment communicates with local clients and the supervisor, and has nothing of
-  // the profile.
+  // The control compartment communicates with local clients and the supervisor, and receives
+  // nothing of the profile.
   Slice control_slice() const {
     Slice slice;
     slice.name = "control";
@@ -336,8 +336,8 @@ class Planner {
     slices_.front().remote[use.id] = {slice.name, link_name(PluginKind::tools, use.id)};
   }
 
-  // Adds a policy or telemetry plugin. Its compartment, if it has one, contains nothing else. `use`
-  // is the endpoint's view of it.
+  // Adds a policy or telemetry plugin. If it has a compartment, that compartment contains nothing
+  // else. `use` is the endpoint's view of the plugin.
   void add_judge(PluginKind kind, const Role &role, std::string_view group, PluginUse *use) {
     const bool ours = std::find(std::begin(our_judges), std::end(our_judges), use->plugin) !=
                       std::end(our_judges);

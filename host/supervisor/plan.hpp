@@ -1,4 +1,4 @@
-// Plans the compartments that a profile needs and the slice of each.
+// Plans the compartments that a profile needs, and the slice of each compartment.
 #pragma once
 
 #include <string>
@@ -16,18 +16,18 @@ struct PlanFacts {
   bool eager = true;
   bool is_root = false;
   bool service = false;         // a service socket exists
-  std::string fingerprint_key;  // random, one per run
+  std::string fingerprint_key;  // random, one for each run
 };
 
 // Subfolders of the state folder: the files of telemetry plugins, and the supervisor's signatures
-// of them.
+// for these files.
 inline constexpr std::string_view record_folders[] = {"/plugins", "/audit"};
 
 // Returns 32 random bytes.
 std::string random_key();
 
-// Returns the endpoint first, without credentials, then the control compartment (if there is a
-// service socket) and the compartments of servers, tools and plugins.
+// Returns the slice of the endpoint first (without credentials), then the slice of the control
+// compartment (if there is a service socket), and then those of servers, tools and plugins.
 std::vector<Slice> plan_compartments(const Profile &profile, const PlanFacts &facts);
 
 }  // namespace bulkhead::program

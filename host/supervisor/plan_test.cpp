@@ -1,4 +1,4 @@
-// Tests of the compartments planned for a profile and their privileges.
+// Tests of the compartments that are planned for a profile, and of their privileges.
 #include "supervisor/plan.hpp"
 
 #include <catch2/catch.hpp>

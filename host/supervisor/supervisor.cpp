@@ -1,4 +1,4 @@
-// Lifecycle of the compartments: start, join, watch, restart, end.
+// Lifecycle of the compartments: start, join, watch, restart, stop.
 #include "supervisor/supervisor.hpp"
 
 #include <signal.h>
@@ -103,8 +103,8 @@ Result<void> Supervisor::run() {
   return std::move(outcome_);
 }
 
-// Paths that the launcher's programs must not see can only be covered if they exist before it
-// starts.
+// Paths that are hidden from the launcher's programs can only be covered if they exist before the
+// launcher starts.
 void Supervisor::make_hidden_folders() const {
   if (state_dir_.empty()) return;
   for (const auto &child : children_) {
@@ -136,9 +136,10 @@ void Supervisor::stop_all() {
     any = true;
     link::Frame frame;
     frame.kind = control::stop;
-    // The endpoint ends first: its lanes let the other compartments end their servers in order.
+    // The endpoint ends first, because its lanes let the other compartments stop their servers in
+    // order.
     if (child->slice.router || !children_.front()->running()) child->control->send(frame);
-    // Once for in-flight calls, twice for servers: closed input, then SIGTERM.
+    // One grace period is for in-flight calls and two are for servers: closed input, then SIGTERM.
     grace = std::max(grace, 3 * child->slice.profile.limits.shutdown_grace_ms + stop_margin_ms);
   }
   if (!any) {
@@ -211,7 +212,7 @@ Result<void> Supervisor::start(Child &child) {
   return {};
 }
 
-// A descriptor that the compartment cannot open itself.
+// Returns a descriptor that the compartment cannot open itself.
 int Supervisor::descriptor_for(const Child &child) {
   if (child.slice.service) return service_.listener;
   if (!child.slice.router) return -1;
@@ -252,7 +253,8 @@ void Supervisor::kill_unwatched(Child &child) {
   child.log_socket.reset();
 }
 
-// Creates the link between the endpoint and a compartment, or all links, once both processes run.
+// Creates the link between the endpoint and a compartment, or all links, once both processes are
+// running.
 void Supervisor::join(Child &child) {
   Child &endpoint = *children_.front();
   if (!endpoint.running()) return;
@@ -268,7 +270,7 @@ void Supervisor::join(Child &child) {
     link::Frame frame;
     frame.kind = control::trunk;
     frame.value = other->trunk = ++last_trunk_;
-    // A side that does not read its frames is restarted.
+    // A process that does not read its frames is restarted.
     if (endpoint.control->send(frame, other->slice.name, pair->first.get()) != BH_OK) {
       ::kill(endpoint.pid, SIGKILL);
     }
@@ -278,9 +280,9 @@ void Supervisor::join(Child &child) {
   }
 }
 
-// A trunk that closes with the endpoint is replaced when the endpoint is restarted. A trunk that
-// closes without it is broken, or its ends do not understand each other: the compartment is
-// restarted.
+// A trunk that closes with the endpoint is replaced when the endpoint is restarted. If a trunk
+// closes while the endpoint is running, the trunk is broken or its ends are incompatible, and the
+// compartment is restarted.
 void Supervisor::on_trunk_lost(Child &child, std::uint64_t number) {
   if (number != child.trunk || number == child.lost_trunk) return;
   child.lost_trunk = number;
@@ -297,8 +299,8 @@ void Supervisor::on_trunk_lost(Child &child, std::uint64_t number) {
       }));
 }
 
-// The endpoint reports a compartment that violated the protocol or timed out: it is restarted. A
-// process that drains beside its replacement is not the reported one.
+// The endpoint reports a compartment that violated the protocol or timed out, and the compartment
+// is restarted. A process that drains beside its replacement is not the one reported.
 void Supervisor::restart_unhealthy(std::string_view name) {
   for (const auto &child : children_) {
     if (child->slice.router || child->slice.name != name || !child->running()) continue;
@@ -330,7 +332,7 @@ void Supervisor::on_frame(Child &child, const link::Frame &frame, std::string_vi
       status_ = std::move(fresh);
       status_known_ = true;
       if (hooks_.on_status) hooks_.on_status();
-      // The endpoint sent what it has learned of tools before this frame.
+      // The endpoint sent its news about tools before this frame.
       if (frame.code == control::asked) pins_->when_written([this] { notify_status(); });
       return;
     }
@@ -405,11 +407,11 @@ void Supervisor::ended(Child &child) {
     if (child.slice.router) stop_others();
     return;
   }
-  if (!child.wanted) return;  // kept as a name without a process
+  if (!child.wanted) return;  // kept only as a name, without a process
   if (std::exchange(child.replaced, false)) return restart(child);
   std::string reason = child.failure.empty() ? describe_end(status) : child.failure;
-  // A setting of the profile that cannot be fulfilled needs a change by the user, not a retry. The
-  // caller reports it once.
+  // If a setting of the profile cannot be fulfilled, the user must change it; a retry does not
+  // help. The caller reports the error once.
   if (!was_ready && !all_ready_ && !child.failure.empty()) {
     outcome_ = fail(BH_E_UNAVAILABLE, reason);
     return stop_all();
@@ -478,8 +480,8 @@ void Supervisor::report_given_up(const Child &child) {
                                    to_bytes(control::GaveUp{child.slice.name, child.failure}));
 }
 
-// Sends the telemetry requirements to a new endpoint, which has not exchanged anything with the
-// compartment yet.
+// Sends the telemetry requirements to a new endpoint, which has not yet exchanged any data with the
+// compartment.
 void Supervisor::send_telemetry_wants(const Child &child) {
   link::Frame frame;
   frame.kind = control::telemetry_wants;

@@ -1,4 +1,4 @@
-// Forwards questions about approvals between the service socket and the endpoint. The values are
+// Forwards requests about approvals between the service socket and the endpoint. The values are
 // opaque bytes here.
 #include <utility>
 
@@ -48,7 +48,7 @@ void Supervisor::finish_approvals(std::uint64_t number, Result<std::string> answ
   job.mapped().done(std::move(answer));
 }
 
-// Answers all pending questions after the endpoint has ended.
+// Fails all pending requests after the endpoint has ended.
 void Supervisor::refuse_approvals() {
   while (!approvals_asked_.empty()) {
     finish_approvals(

@@ -1,5 +1,4 @@
-// Deadlines of everything that a compartment is asked to do. A compromised or unresponsive one is
-// killed.
+// Deadlines for all requests to a compartment. A compromised or unresponsive compartment is killed.
 #include <signal.h>
 
 #include <utility>
@@ -9,8 +8,8 @@
 namespace bulkhead::program {
 namespace {
 
-// A process that answers no ping for the product of both is unresponsive. Pings are counted rather
-// than timed, so that a clock jump kills no process.
+// A process that answers no ping for the product of these two values is unresponsive. Pings are
+// counted rather than timed, so that a clock jump does not kill any process.
 constexpr std::uint64_t ping_ms = 5'000;
 constexpr std::uint32_t max_unanswered = 6;
 
@@ -25,14 +24,14 @@ void Supervisor::end(Child &child) {
   set_deadline(child);
 }
 
-// Sets the deadline of what is currently awaited of the process, and replaces the previous one.
+// Sets the deadline for what the process must do next, and replaces the previous deadline.
 void Supervisor::set_deadline(Child &child) {
   reactor_->timer_cancel(std::exchange(child.kill_timer, 0));
   if (!child.running()) return;
   const Profile &profile = child.slice.profile;
   std::uint64_t wait_ms = 0;
   if (!child.control->open()) {
-    wait_ms = stop_margin_ms;  // it is ending or has violated the protocol
+    wait_ms = stop_margin_ms;  // the process is ending or has violated the protocol
   } else if (child.ending) {
     wait_ms = 2 * child.grace_ms + stop_margin_ms;
     // In-flight calls of its plugins may end first.

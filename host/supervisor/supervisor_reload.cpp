@@ -83,7 +83,7 @@ void Supervisor::apply_to(Child &child, Slice slice) {
     return;
   }
   if (!same) {
-    child.replaced = true;  // restarted with the new slice
+    child.replaced = true;  // restarts with the new slice
     end(child);
   } else if (other_servers) {
     link::Frame frame;
@@ -94,8 +94,8 @@ void Supervisor::apply_to(Child &child, Slice slice) {
   }
 }
 
-// Two processes of a compartment may run at the same time only if it has nothing but non-exclusive
-// tools plugins; the limit is two.
+// At most two processes of a compartment may run at the same time, and only if the compartment
+// contains nothing but non-exclusive tools plugins.
 bool Supervisor::may_run_beside(const Child &child, const Slice &next) const {
   const bool left = std::any_of(children_.begin(), children_.end(), [&](const auto &other) {
     return other->leaving && other->running() && other->slice.name == next.name;
@@ -104,7 +104,7 @@ bool Supervisor::may_run_beside(const Child &child, const Slice &next) const {
          may_run_twice(next);
 }
 
-// The process of `child` finishes its calls; the new one gets all others.
+// The process of `child` finishes its calls; the new process receives all other calls.
 void Supervisor::start_beside(Child &child, Slice next) {
   Child &made = *children_.emplace_back(new_child(std::move(next)));
   made.restarts = child.restarts;
@@ -126,9 +126,9 @@ void Supervisor::remove_ended() {
   });
 }
 
-// Starts a compartment that earlier profiles did not need, or that may have been repaired. One that
-// waits for its restart starts with the new slice. The control compartment is not restarted, since
-// clients can no longer reach it.
+// Starts a compartment that earlier profiles did not need, or that may have been repaired. A
+// compartment that waits for its restart starts with the new slice. The control compartment is not
+// restarted, because clients can no longer reach it.
 void Supervisor::restart_if_wanted(Child &child, bool was_retired) {
   if (child.given_up ? child.slice.service : !was_retired) return;
   child.given_up = false;
@@ -143,7 +143,7 @@ void Supervisor::on_definitions_taken(Child &child, std::uint64_t number) {
   send_apply();
 }
 
-// A reload waited for this policy process: it is ready, or has ended before.
+// Called when the policy process that a reload waits for is ready, or has ended before.
 void Supervisor::on_awaited(Child &child, const std::string &failure) {
   if (!std::exchange(child.awaited, false)) return;
   if (failure.empty()) return send_apply();

@@ -1,4 +1,4 @@
-// Requests of compartments to the supervisor: sockets, secrets of their plugins, and persisted
+// Requests from compartments to the supervisor: sockets, secrets of their plugins, and persisted
 // state of servers' tools.
 #include <fcntl.h>
 #include <sys/socket.h>
@@ -22,7 +22,7 @@ namespace {
 constexpr std::size_t max_secret_bytes = 65'536;
 constexpr std::size_t max_listeners = 32;
 
-// The user ids that a process can see, in the format of user_namespaces(7).
+// Returns the user ids that a process can see, in the format of user_namespaces(7).
 std::string uid_map(const std::string &process) {
   const std::string path = "/proc/" + process + "/uid_map";
   const OwnedFd fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
@@ -32,13 +32,13 @@ std::string uid_map(const std::string &process) {
   return text;
 }
 
-// True if this process sees the same user ids as the supervisor.
+// Returns true if this process sees the same user ids as the supervisor.
 bool sees_all_users(pid_t pid) {
   const std::string ours = uid_map("self");
   return !ours.empty() && uid_map(std::to_string(pid)) == ours;
 }
 
-// True if this sockaddr is a Unix socket at one of the paths.
+// Returns true if this sockaddr is a Unix socket at one of the paths.
 bool names_address(const std::vector<std::string> &paths, std::string_view address) {
   return std::any_of(paths.begin(), paths.end(), [&](const std::string &path) {
     sockaddr_un at{};
@@ -52,8 +52,8 @@ bool names_address(const std::vector<std::string> &paths, std::string_view addre
 
 }  // namespace
 
-// One request at a time: processes wait for the answer, and a compromised one must not keep the
-// supervisor busy.
+// Only one request is handled at a time: processes wait for the response, and a compromised process
+// must not keep the supervisor busy.
 void Supervisor::on_request(Child &child, const link::Frame &frame, std::string_view payload) {
   if (child.secret_pending) return child.request.reset();
   link::Frame answer;
@@ -71,8 +71,8 @@ void Supervisor::on_request(Child &child, const link::Frame &frame, std::string_
     return;
   }
   control::Secret secret;
-  // The slice of an ending process may already be that of its successor, so its requests are
-  // denied. A process that drains beside its successor keeps its slice, and its calls may need
+  // The slice of an ending process may already be that of its replacement, so its requests are
+  // denied. A process that drains beside its replacement keeps its slice, and its calls may need
   // secrets. A signing process still has to make its last checkpoint.
   const bool ending = child.ending && !child.leaving && frame.kind != control::sign;
   if (ending || !from_bytes(payload, &secret) || !has_instance(child, secret.instance) ||
@@ -82,7 +82,7 @@ void Supervisor::on_request(Child &child, const link::Frame &frame, std::string_
   if (frame.kind == control::sign && !signs(child, secret.instance)) {
     return refuse({BH_E_DENIED, "signatures are for telemetry plugins only"});
   }
-  // The last signature before the end is always made; a process that asks for more is killed soon.
+  // The last signature before the end is always made. A process that requests more is killed soon.
   if (frame.kind == control::sign && !child.sign_budget.consume(reactor_->now_ns()) &&
       !child.ending) {
     return refuse({BH_E_LIMIT, "too many signatures requested"});
@@ -101,8 +101,8 @@ void Supervisor::on_request(Child &child, const link::Frame &frame, std::string_
   refuse({BH_E_LIMIT, "the gateway is busy"});
 }
 
-// The endpoint decides on calls by the pins that are stored here, so it may add pins and note
-// changes but not approve them: see PinStore::merge().
+// The endpoint makes decisions based on the pins that are stored here. Therefore it may add pins
+// and record changes, but not approve them: see PinStore::merge().
 void Supervisor::create_writers() {
   PinWriter::Hooks hooks;
   hooks.warn = [this](std::string_view text) { log(LogLevel::warn, "pins", text); };
@@ -167,8 +167,8 @@ void Supervisor::SecretJob::work() {
   }
 }
 
-// Compartments can access only the secrets of their plugins. A tools plugin may have the name of a
-// transport ("http") or of a policy; the secrets of that name do not belong to the tools plugin.
+// Compartments can access only the secrets of their own plugins. A tools plugin may have the name
+// of a transport ("http") or policy; secrets of that name do not belong to the tools plugin.
 bool Supervisor::has_instance(const Child &child, const std::string &instance) const {
   const Slice &endpoint = children_.front()->slice;
   const auto is = [&](const PluginUse &use) { return use.id == instance; };
@@ -191,7 +191,7 @@ bool Supervisor::has_instance(const Child &child, const std::string &instance) c
       });
 }
 
-// True if the instance is a telemetry plugin of `child`.
+// Returns true if the instance is a telemetry plugin of `child`.
 bool Supervisor::signs(const Child &child, const std::string &instance) const {
   if (!child.slice.router) {
     return std::any_of(child.slice.plugins.begin(), child.slice.plugins.end(),
@@ -205,8 +205,9 @@ bool Supervisor::signs(const Child &child, const std::string &instance) const {
          !child.slice.remote.contains(remote_name("telemetry", instance));
 }
 
-// Connects a compartment without network to the Unix sockets that the profile names for it. Where a
-// gateway listens and connects is fixed during its start, before it has read untrusted input.
+// Connects a compartment without network access to the Unix sockets that the profile names for it.
+// The addresses at which a gateway listens and connects are fixed at start, before it reads
+// untrusted input.
 Result<OwnedFd> Supervisor::on_socket_request(const Child &child, const link::Frame &frame,
                                               std::string_view payload) {
   control::Listen wanted;
@@ -230,8 +231,8 @@ Result<OwnedFd> Supervisor::on_socket_request(const Child &child, const link::Fr
   return OwnedFd();
 }
 
-// Sockets requested by the endpoint before it was first ready are given to its later processes,
-// too.
+// Sockets that the endpoint requested before it was first ready are also given to its later
+// processes.
 Result<OwnedFd> Supervisor::listen(const Child &child, const control::Listen &wanted) {
   const auto at = listeners_.find(wanted.address);
   const bool is_new = at == listeners_.end();

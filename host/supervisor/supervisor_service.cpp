@@ -1,4 +1,4 @@
-// Requests of the control compartment: typed values, whatever its clients have sent.
+// Requests of the control compartment: always typed values, regardless of what its clients send.
 #include <unistd.h>
 
 #include <utility>
@@ -19,7 +19,8 @@ void Supervisor::on_service_request(Child &child, const link::Frame &frame,
     return answer_service(child, answer, {may ? BH_OK : BH_E_DENIED, {}});
   }
   if (request == ServiceRequest::metrics_listener) {
-    // Sent once per process: unread messages would occupy descriptors here.
+    // The listener is sent only once to each process, because unread messages would occupy
+    // descriptors here.
     if (std::exchange(metrics_given_, child.life) == child.life) return;
     answer.code =
         static_cast<std::uint32_t>(service_.metrics_listener < 0 ? BH_E_NOT_FOUND : BH_OK);

@@ -11,7 +11,7 @@ namespace bulkhead::program {
 namespace {
 
 constexpr int max_log_lines_per_turn = 64;
-// Limits of one compartment; more would displace other log lines.
+// Limits for one compartment, so that it cannot displace the log lines of others.
 constexpr std::uint64_t log_burst_bytes = 256u << 10, log_bytes_per_second = 32u << 10;
 
 }  // namespace
@@ -29,7 +29,7 @@ void Supervisor::check_all_ready() {
 void Supervisor::ask_status(std::function<void()> done) {
   status_asked_.push_back(std::move(done));
   if (!children_.front()->ready) return notify_status();
-  if (status_timer_ != 0) return;  // the pending answer serves all
+  if (status_timer_ != 0) return;  // the pending response serves all callers
   link::Frame frame;
   frame.kind = control::status_wanted;
   children_.front()->control->send(frame);
@@ -61,7 +61,7 @@ std::vector<std::string> plugins_of(const Slice &slice) {
 
 }  // namespace
 
-// Of two processes of one compartment, the draining one is listed last.
+// If a compartment has two processes, the draining process is listed last.
 std::vector<CompartmentStatus> Supervisor::compartments() const {
   std::vector<CompartmentStatus> out;
   for (const bool leaving : {false, true}) {
@@ -94,7 +94,7 @@ CompartmentStatus Supervisor::status_of(const Child &child) {
   return one;
 }
 
-// Returns false if the compartment has recently logged too much; the line is counted but not
+// Returns false if the compartment has logged too much recently; the line is then counted but not
 // logged.
 bool Supervisor::may_log(Child &child, std::size_t bytes) {
   const std::uint64_t passed_ms = (reactor_->now_ns() - child.log_since_ns) / 1'000'000u;
@@ -117,8 +117,8 @@ void Supervisor::log_dropped_lines(Child &child) {
       std::to_string(count) + " log lines were dropped (rate limit)");
 }
 
-// The component of a log line: a compartment may use the names of its plugins, and the endpoint
-// those of the core, which no other compartment has.
+// Returns the component of a log line. A compartment may use the names of its plugins. The endpoint
+// may also use the names of core components, which no other compartment may use.
 std::string Supervisor::log_component(const Child &child, const std::string &component) const {
   const auto has_plugin = [&](const Slice &slice) {
     return std::any_of(slice.plugins.begin(), slice.plugins.end(),
@@ -133,7 +133,8 @@ std::string Supervisor::log_component(const Child &child, const std::string &com
   return own ? component : child.slice.name + "/" + component;
 }
 
-// over: the process has ended. An empty packet, which looks like the end of the socket, is ignored.
+// `over` is true if the process has ended. An empty packet, which looks like the end of the socket,
+// is ignored.
 void Supervisor::on_log(Child &child, bool over) {
   char packet[control::max_log_bytes + 512];
   for (int i = 0; i < max_log_lines_per_turn; ++i) {
