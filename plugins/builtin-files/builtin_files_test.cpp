@@ -159,7 +159,7 @@ TEST_CASE("no path leads out of the workspace") {
   CHECK(error("file_search", "parent").find("glob") != std::string::npos);
   CHECK(files.call("file_search", R"({"path":"parent","glob":"*"})").is_error());
   CHECK(files.call("file_search", R"({"path":"..","glob":"*"})").is_error());
-  // The link itself may be described, not followed.
+  // file_info describes the link itself and does not follow it.
   const Answer info = files.call("file_info", R"({"path":"passwd"})");
   CHECK(std::string(info.structured()["type"].GetString()) == "symlink");
   CHECK(std::string(info.structured()["target"].GetString()) == "/etc/passwd");
@@ -283,9 +283,9 @@ TEST_CASE("file_search by a regular expression") {
   };
   CHECK(lines("answer( =|;)") == "a.c:1 a.c:3 ");
   CHECK(lines("^.*answer;$", R"(,"ignore_case":true)") == "a.c:2 a.c:3 ");
-  CHECK(lines("42;$") == "a.c:1 ");  // not the carriage return
+  CHECK(lines("42;$") == "a.c:1 ");  // the carriage return is not part of the line
   CHECK(lines(R"(\\d+)") == "a.c:1 bytes:1 ");
-  CHECK(lines("answer.*return").empty());  // within lines
+  CHECK(lines("answer.*return").empty());  // matches do not span lines
   CHECK(lines("[a-z]", R"(,"glob":"b.*")") == "b.c:1 ");
   const auto refused = [&](const std::string &pattern) {
     const Answer answer =
@@ -299,7 +299,7 @@ TEST_CASE("file_search by a regular expression") {
   CHECK(files.call("file_search", R"({"regex":true,"glob":"*"})").is_error());
 }
 
-// These searches take longer than the test; only the cancellation ends them.
+// These searches take longer than the test; only cancellation ends them.
 TEST_CASE("a search that is cancelled ends within a file") {
   Tree tree;
   tree.file("one line", std::string(4u << 20, 'b'));
@@ -351,7 +351,7 @@ TEST_CASE("several workspaces, each with its own files") {
 }
 
 TEST_CASE("a configuration that cannot work is refused with its reason") {
-  CHECK(start_error("{}").empty());  // the current folder
+  CHECK(start_error("{}").empty());  // uses the current folder
   CHECK(start_error("[]").find("not a JSON object") != std::string::npos);
   CHECK(start_error(R"({"path":""})").find("name of a folder") != std::string::npos);
   CHECK(start_error(R"({"path":"/does/not/exist"})").find("/does/not/exist") != std::string::npos);
@@ -396,7 +396,7 @@ TEST_CASE("globs") {
   CHECK(glob_matches("a/**", "a/b/c"));
   CHECK_FALSE(glob_matches("", "a"));
   CHECK_FALSE(glob_matches(std::string(5000, '*'), "a"));
-  // Exponential with a careless matcher.
+  // A naive matcher takes exponential time.
   std::string pattern;
   for (int i = 0; i < 500; ++i) pattern += "a*";
   CHECK_FALSE(glob_matches(pattern + "b", std::string(3000, 'a')));

@@ -42,12 +42,12 @@ struct WorkspaceConfig {
   std::string name;
   std::string path;  // relative to the gateway's start folder, or absolute
   bool write = false;
-  std::uint64_t write_bytes = 1u << 30;  // limit for all writes of tools
+  std::uint64_t write_bytes = 1u << 30;  // limit for the sum of all writes by tools
 };
 
 struct SnapshotConfig {
   std::string path;
-  std::uint64_t interval_s = 300;  // 0: disabled
+  std::uint64_t interval_s = 300;  // 0: no automatic snapshots
   bool before_changes = false;
   std::uint64_t max_bytes = 4ull << 30;
   std::uint64_t max_file_bytes = 256u << 20;
@@ -58,7 +58,7 @@ struct Config {
   std::optional<SnapshotConfig> snapshots;
 };
 
-// BH_E_INVALID: the error has the reason.
+// Returns BH_E_INVALID and sets *error if the configuration is invalid.
 bh_status parse_config(std::string_view json, Config *out, bh_error *error);
 
 }  // namespace builtin_files

@@ -12,7 +12,7 @@ namespace builtin_files {
 // The effect of a tool, for its annotations.
 enum class Effect {
   reads,
-  adds,     // adds data, destroys nothing
+  adds,     // adds data, but destroys nothing
   changes,  // may destroy data; not idempotent
   settles   // may destroy data; idempotent
 };
@@ -22,12 +22,13 @@ struct Definition {
   std::string_view title;
   std::string_view description;
   Effect effect;
-  std::string properties;     // of inputSchema, without braces
+  std::string properties;     // properties of inputSchema, without braces
   std::string_view required;  // quoted names, separated by commas
   std::string output;         // the schema of structuredContent
 };
 
-// One tool for tools/list; workspaces: those that the tool can use.
+// Returns the definition of one tool for tools/list. `workspaces` are the names of the workspaces
+// that the tool can use.
 std::string definition_json(const Definition &d, const std::vector<std::string_view> &workspaces);
 
 }  // namespace builtin_files

@@ -27,7 +27,7 @@ std::string diff_of(const std::string &text, const std::string &from, const std:
   return builtin_files::replacement_diff("f", text, places, from, to, 1u << 20);
 }
 
-// The result of applying `diff` to `text` with patch(1).
+// Returns the result of applying `diff` to `text` with patch(1).
 std::string patched(const Tree &tree, const std::string &text, const std::string &diff) {
   const auto file = tree.root() / "f";
   const auto patch = tree.root() / "p";

@@ -98,7 +98,7 @@ std::string dir_list(const Call &call) {
   std::string json = "{\"path\":" + bh::json::quoted(path) + ",\"entries\":[";
   for (std::size_t i = 0; i < shown; ++i) {
     struct stat s{};
-    // The file may be gone; then only its name is known.
+    // The file may have been removed; then only its name is known.
     if (::fstatat(fd, names[i].c_str(), &s, AT_SYMLINK_NOFOLLOW) != 0) continue;
     if (json.back() != '[') json += ',';
     json += entry_json("name", names[i], s) + "}";

@@ -1,4 +1,4 @@
-// file_edit: replaces one text in a file by another, exactly as given.
+// file_edit: replaces one string in a file with another, both taken literally.
 #include <bulkhead/cpp/json_writer.hpp>
 #include <bulkhead/cpp/text.hpp>
 
@@ -51,8 +51,8 @@ Content read_content(const Place &place, const std::string &path) {
     out.problem = shown(path) + " is larger than 16 MiB";
   }
   if (!out.problem.empty()) return out;
-  out.text.resize(static_cast<std::size_t>(out.status.st_size) + 1);  // one more byte, to detect
-                                                                      // growth
+  // One more byte, to detect growth.
+  out.text.resize(static_cast<std::size_t>(out.status.st_size) + 1);
   std::size_t size = 0;
   while (size < out.text.size()) {
     const ssize_t n = ::read(fd.get(), out.text.data() + size, out.text.size() - size);
@@ -66,7 +66,7 @@ Content read_content(const Place &place, const std::string &path) {
   return out;
 }
 
-// The time grows with the sum of the lengths (memmem).
+// The run time grows with the sum of the lengths (memmem).
 std::vector<std::size_t> places_of(std::string_view text, std::string_view what) {
   std::vector<std::size_t> out;
   for (std::size_t at = 0; out.size() <= max_places;) {
@@ -104,7 +104,7 @@ bool is_unchanged(const Place &place, const struct stat &before) {
          now.st_ctim.tv_nsec == before.st_ctim.tv_nsec;
 }
 
-// Replaces the file's content if the file is unchanged since it was read.
+// Replaces the file's content if the file has not changed since it was read.
 std::string put(const Workspace &workspace, const Place &place, Replacement *file,
                 const Content &old, const std::string &text) {
   std::string problem;
@@ -130,8 +130,7 @@ std::string run(const Call &call, const Workspace &workspace, const Edit &edit) 
   const Place place = workspace.place(edit.path);
   if (!place.problem.empty()) return tool_kit::error_result(place.problem);
   std::string problem;
-  Replacement file;  // created before reading, so that no other call edits the file at the same
-                     // time
+  Replacement file;  // Created before reading, so no other call edits the file at the same time.
   if (!edit.dry_run && !file.begin(place, &problem)) return tool_kit::error_result(problem);
   const Content old = read_content(place, edit.path);
   if (!old.problem.empty()) return tool_kit::error_result(old.problem);

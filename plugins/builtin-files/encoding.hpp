@@ -8,7 +8,7 @@ namespace builtin_files {
 
 std::string base64(std::string_view bytes);
 
-// False: the text is not base64. Line breaks are skipped.
+// Returns false if the text is not Base64. Line breaks are skipped.
 bool from_base64(std::string_view text, std::string *out);
 
 }  // namespace builtin_files

@@ -1,4 +1,4 @@
-// Test fixture: a workspace folder beside a file that must not be reachable, and the plugin.
+// Test fixture: a workspace folder next to a file that must not be reachable, and the plugin.
 #pragma once
 
 #include <filesystem>
@@ -15,7 +15,7 @@ namespace builtin_files::testing {
 
 namespace fs = std::filesystem;
 
-// A folder for one test, beside a file that must not be reachable.
+// A folder for one test, next to a file that must not be reachable.
 class Tree {
  public:
   Tree() {
@@ -40,7 +40,7 @@ class Tree {
     out << std::ifstream(root() / path, std::ios::binary).rdbuf();
     return out.str();
   }
-  // A configuration that permits writing; more: further members.
+  // Returns a configuration that permits writing; `more` has additional members.
   std::string writable(const std::string &more = "") const {
     return R"({"path":")" + root().string() + "\",\"write\":true" + more + "}";
   }

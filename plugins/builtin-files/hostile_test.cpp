@@ -1,5 +1,5 @@
-// Tests with a workspace that another process modifies concurrently or has prepared: no tool leaves
-// it, blocks on it or exceeds its limits.
+// Tests with a hostile workspace: another process has prepared it or modifies it concurrently. No
+// tool may leave the workspace, block on it or exceed its limits.
 #include <fcntl.h>
 #include <linux/fs.h>
 #include <sys/mount.h>
@@ -32,7 +32,7 @@ std::string with_snapshots(const Tree &tree, const std::string &more = "") {
                        (tree.outside() / "kept").string() + "\"" + more + "}");
 }
 
-// Repeats an action on a thread until destroyed.
+// Repeats an action on a thread until this object is destroyed.
 class Repeat {
  public:
   template <class Function>
@@ -159,7 +159,7 @@ TEST_CASE("a sparse file of 1 TB costs neither time nor memory") {
   CHECK(
       files.call("snapshots_create", R"({"name":"one"})").structured()["skipped_count"].GetInt() ==
       1);
-  // A text file: lines are searched only up to a limit.
+  // Lines of a text file are searched only up to a limit.
   std::ofstream(tree.root() / "lines") << std::string(1000, 'a');
   CHECK(has(files.call("file_read", R"({"path":"lines","offset":5})").text(), "has no line 5"));
 }

@@ -1,7 +1,7 @@
 // builtin-files: builtin MCP server for files.
 //
-// The reactor thread receives calls and sends answers; the file system is accessed on threads of
-// the host's pool. A job is owned by the plugin; its thread borrows it.
+// The reactor thread receives calls and sends answers. The file system is accessed on threads of
+// the host's pool. The plugin owns each job; the thread that runs the job borrows it.
 #include <bulkhead/abi/ext/draft/event.h>
 #include <bulkhead/cpp/host.hpp>
 #include <bulkhead/cpp/plugin.hpp>
@@ -23,7 +23,7 @@ namespace builtin_files {
 
 class BuiltinFiles {
   static constexpr std::uint64_t first_report_ns = 1'000'000'000;
-  // Placeholders for resource methods in jobs; they have no function.
+  // Placeholders for resource methods in jobs; they have no tool function.
   static constexpr Tool resource_methods[] = {{"resources/read", nullptr, false},
                                               {"resources/subscribe", nullptr, false},
                                               {"resources/unsubscribe", nullptr, false}};
@@ -70,7 +70,7 @@ class BuiltinFiles {
 
   void drain(std::uint64_t) noexcept { draining_ = true; }
 
-  // Jobs end at their next check of `cancelled`; the host waits for them and keeps their data until
+  // Jobs end when they next check `cancelled`. The host waits for them and keeps their data until
   // then.
   void stop() noexcept {
     for (const auto &[call, job] : jobs_) job->cancelled.store(true, std::memory_order_relaxed);
@@ -91,7 +91,7 @@ class BuiltinFiles {
       case BH_LIST_TEMPLATES:
         *out = bh::buf(resource_templates(workspaces_));
         return BH_OK;
-      case BH_LIST_RESOURCES:  // every file is a resource; none is listed
+      case BH_LIST_RESOURCES:  // every file is a resource, but none is listed
         *out = bh::buf("[]");
         return BH_OK;
       default:
@@ -144,17 +144,17 @@ class BuiltinFiles {
     const std::uint64_t started_ns, deadline_ns;
     const bool wants_progress;
     std::atomic<bool> cancelled{false};
-    std::string result;   // written by the thread, read after the job has ended
-    bool failed = false;  // result is a JSON-RPC error; access like `result`
-    std::vector<std::string> events{}, snapshot_events{};  // access like `result`
+    std::string result;   // written by the job's thread, read after the job has ended
+    bool failed = false;  // `result` is a JSON-RPC error; accessed like `result`
+    std::vector<std::string> events{}, snapshot_events{};  // accessed like `result`
   };
 
-  // Automatic snapshots: one round over all workspaces at a time.
+  // State of automatic snapshots. One round over all workspaces runs at a time.
   struct Automatic {
     bh_timer timer = 0;
     std::atomic<bool> cancelled{false};
-    std::string problem;   // of this round; written by the thread
-    std::string reported;  // logged last
+    std::string problem;   // error of this round; written by the job's thread
+    std::string reported;  // error that was logged last
   };
 
   const Tool *tool_named(std::string_view name) const noexcept {
@@ -167,7 +167,7 @@ class BuiltinFiles {
     return tool == nullptr && config_.snapshots ? find(snapshot_tools) : tool;
   }
 
-  // Null: unsupported method.
+  // Returns nullptr if the method is not supported.
   const Tool *resource_method(std::string_view name) const noexcept {
     for (const Tool &method : resource_methods) {
       if (method.name != name) continue;
@@ -265,12 +265,12 @@ class BuiltinFiles {
       job.result = before_change(job, call);
       if (job.result.empty()) job.result = job.tool.run(call);
     } catch (const std::exception &) {
-      job.result.clear();  // out of memory; done() reports it
+      job.result.clear();  // out of memory, which done() reports
     }
   }
 
-  // Takes the snapshot that is configured before changes. A nonempty result is the error: the
-  // change is not made.
+  // Takes an automatic snapshot if one is configured before changes. If the result is not empty, it
+  // is an error and the change must not be made.
   static std::string before_change(const Job &job, const Call &call) {
     if (!job.tool.changes || job.plugin.stores_.empty()) return {};
     SnapshotStore &store = store_to_change(call);
@@ -281,7 +281,7 @@ class BuiltinFiles {
         "nothing was changed, since the snapshot before the change failed: " + problem);
   }
 
-  // Thread: any.
+  // Thread-safe.
   void tell(const Job &job, double done, double total, std::string_view unit) const {
     tools_->progress(host_.ctx(), job.call, done, total, bh::str(unit));
   }
@@ -291,7 +291,7 @@ class BuiltinFiles {
                        [](const Workspace &w) { return w.writable(); });
   }
 
-  // Must be called while the call is pending: the host rejects later records.
+  // Must be called while the call is pending, because the host rejects later records.
   void record(const Job &job) const noexcept {
     const auto *events = host_.ext<bh_host_event>(BH_EXT_HOST_EVENT);
     if (events == nullptr) return;
@@ -321,7 +321,7 @@ class BuiltinFiles {
   bh::Host host_;
   const bh_host_tools *tools_ = nullptr;
   Config config_;
-  std::vector<Workspace> workspaces_;  // constant after start, since threads read it
+  std::vector<Workspace> workspaces_;  // constant after start, because threads read it
   Updates updates_;
   std::vector<std::unique_ptr<SnapshotStore>> stores_;  // one per workspace, or empty
   Automatic automatic_;

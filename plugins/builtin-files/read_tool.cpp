@@ -20,10 +20,10 @@ namespace builtin_files {
 namespace {
 
 constexpr std::size_t chunk_bytes = 256u << 10;
-// Limit for reading from the start of a file to the requested line.
+// Limit for the bytes read from the start of a file to the requested line.
 constexpr std::uint64_t max_scan_bytes = 256u << 20;
 
-// The requested lines and the current state of reading.
+// The requested lines and the current reading state.
 struct Lines {
   std::uint64_t first;
   std::uint64_t behind;  // the line after the last requested one
@@ -31,10 +31,10 @@ struct Lines {
   std::size_t line_start = 0;  // offset of `line` in text
   std::string text{};
   bool more = false;  // the file continues after text
-  bool cut = false;   // the only line exceeded the limit of an answer and is truncated
+  bool cut = false;   // the only line exceeded the limit of an answer and was truncated
 };
 
-// Processes a piece of the file. False: no more data is needed.
+// Processes a chunk of the file. Returns false if no more data is needed.
 bool take(Lines *lines, std::string_view chunk) {
   while (!chunk.empty()) {
     if (lines->line >= lines->behind) {
@@ -89,8 +89,8 @@ struct Page {
   bool line_numbers;
 };
 
-// Text content with the lines, and a second text with notes, if any: the first contains only bytes
-// of the file.
+// Returns a text content block with the lines and, if there are notes, a second block with the
+// notes. The first block contains only bytes of the file.
 std::string lines_result(const Page &page, Lines *lines) {
   if (page.line_numbers) lines->text = numbered(lines->text, lines->first);
   const std::string text = bh::json::quoted(lines->text);

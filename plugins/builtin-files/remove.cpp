@@ -25,7 +25,7 @@ class Remover {
     if (stop_()) return fail("the call was cancelled or timed out");
     if (::unlinkat(folder, name.c_str(), 0) == 0) return count();
     if (errno == ENOENT) return;
-    // For a folder, the error of unlink depends on the file system.
+    // If the entry is a folder, the error of unlinkat() depends on the file system.
     if (errno != EISDIR && errno != EPERM) return fail_at(name);
     if (level == max_levels) return fail("folders are more than 64 levels deep");
     empty(folder, name, level);
@@ -42,7 +42,7 @@ class Remover {
     const OpenDirectory dir(::fdopendir(fd.get()));
     if (!dir) return fail_at(name);
     const int inside = fd.release();
-    // An entry that is added concurrently makes the removal of the folder fail, which is reported.
+    // If an entry is added concurrently, removing the folder fails and the error is reported.
     while (const dirent *entry = ::readdir(dir.get())) {
       const std::string child = entry->d_name;
       if (child == "." || child == "..") continue;

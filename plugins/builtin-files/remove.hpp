@@ -1,4 +1,4 @@
-// Removes a folder tree. Never follows a link.
+// Removes a folder tree. Never follows symbolic links.
 #pragma once
 
 #include <cstdint>
@@ -9,11 +9,11 @@ namespace builtin_files {
 
 struct Removed {
   std::uint64_t files = 0;  // including folders and links
-  std::string problem;      // empty: everything was removed
+  std::string problem;      // empty if everything was removed
 };
 
-// Removes `name` in the open folder and everything below it, at most 64 levels. stop is polled for
-// each entry; entries removed before it returned true stay removed.
+// Removes `name` in the open folder and everything below it, up to 64 levels deep. `stop` is polled
+// for each entry; if it returns true, entries that were already removed stay removed.
 Removed remove_tree(int folder, const std::string &name, const std::function<bool()> &stop);
 
 }  // namespace builtin_files

@@ -39,8 +39,8 @@ Replacement::~Replacement() {
   }
 }
 
-// Opens the temporary file and locks it. An existing file that can be locked was left by a dead
-// writer. It may have been created by another program, so it is removed and never written to.
+// Creates the temporary file and locks it. An existing file that can be locked was left by a killed
+// writer. Another program may have created it, so it is removed and never written to.
 bool Replacement::try_begin(bool *busy) {
   const int folder = place_->folder.get();
   const char *name = temporary_.c_str();
@@ -53,7 +53,7 @@ bool Replacement::try_begin(bool *busy) {
     return false;
   }
   if (!fresh.valid()) return false;
-  // Between open and lock, another writer may have removed the file as a leftover.
+  // Between the open and the lock, another writer may have removed the file as a leftover.
   struct stat mine{};
   struct stat there{};
   const bool held =
@@ -112,13 +112,13 @@ bool put_in_place(int folder, const std::string &from, const std::string &to, Ov
   };
   if (rename(over == Over::nothing ? RENAME_NOREPLACE : 0)) return true;
   if (over == Over::nothing && (errno == EINVAL || errno == ENOSYS)) {
-    // This file system does not support the flag; link never replaces a file either.
+    // The file system does not support this flag. link() also never replaces a file.
     return ::linkat(folder, from.c_str(), folder, to.c_str(), 0) == 0 &&
            ::unlinkat(folder, from.c_str(), 0) == 0;
   }
   const bool kinds_differ = errno == EISDIR || errno == ENOTDIR || errno == ENOTEMPTY;
   if (over != Over::anything || !kinds_differ || !rename(RENAME_EXCHANGE)) return false;
-  // Remaining parts of the old folder keep the temporary name, which tools do not list.
+  // Parts of the old folder that remain keep the temporary name, which tools do not list.
   remove_tree(folder, from, [] { return false; });
   return true;
 }

@@ -1,5 +1,5 @@
-// Replaces the content of a file atomically: the new content is written to a temporary file beside
-// it and renamed. Readers, and a crash, see the old content or the new one.
+// Replaces the content of a file atomically: writes the new content to a temporary file in the same
+// folder and renames it. Readers see either the old or the new content, even after a crash.
 #pragma once
 
 #include <sys/stat.h>
@@ -11,32 +11,33 @@
 
 namespace builtin_files {
 
-// Existing objects that the new file may replace.
+// Which existing objects the new file may replace.
 enum class Over { nothing, files, anything };
 
 class Replacement {
  public:
   Replacement() noexcept = default;
-  // Removes the temporary file unless it was committed.
+  // Removes the temporary file unless commit() succeeded.
   ~Replacement();
   Replacement(const Replacement &) = delete;
   Replacement &operator=(const Replacement &) = delete;
 
-  // Creates the temporary file beside place.name, exclusively: a second writer is rejected. The
-  // temporary file of a killed writer is removed. `place` must outlive this object. False:
-  // *problem.
+  // Creates the temporary file in the folder of `place`, exclusively: a second writer is rejected.
+  // The temporary file of a killed writer is removed. `place` must outlive this object. Returns
+  // false and sets *problem on failure.
   bool begin(const Place &place, std::string *problem);
 
   int fd() const noexcept { return fd_.get(); }
 
-  // Appends bytes. False: *problem, for example because the disk is full.
+  // Appends bytes. Returns false and sets *problem on failure, for example if the disk is full.
   bool write(std::string_view bytes, std::string *problem);
 
-  // Renames the temporary file. mode: its permission bits. A folder that is replaced (`anything`)
-  // is removed afterwards. False: *problem, and nothing is changed.
+  // Renames the temporary file. `mode` contains its permission bits. If a folder is replaced
+  // (Over::anything), it is removed afterwards. On failure, returns false, sets *problem, and
+  // changes nothing.
   bool commit(mode_t mode, Over over, std::string *problem);
 
-  // Leaves fsync to the caller, for many files at once. Call before commit().
+  // Leaves fsync to the caller, which can sync many files at once. Call before commit().
   void sync_later() noexcept { sync_ = false; }
 
  private:
@@ -48,8 +49,8 @@ class Replacement {
   bool sync_ = true;
 };
 
-// Renames `from` to `to` atomically, both in the same open folder. An existing target is kept
-// (errno is EEXIST), replaced, or, if it is a folder, moved away and removed.
+// Renames `from` to `to` atomically; both are in the open folder. Depending on `over`, an existing
+// target is kept (errno is EEXIST), replaced, or, if it is a folder, moved away and removed.
 bool put_in_place(int folder, const std::string &from, const std::string &to, Over over);
 
 }  // namespace builtin_files

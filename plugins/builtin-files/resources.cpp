@@ -33,7 +33,7 @@ std::string percent_encoded(std::string_view path) {
   return out;
 }
 
-// False: a "%" without two hexadecimal digits.
+// Returns false if a "%" is not followed by two hexadecimal digits.
 bool percent_decoded(std::string_view text, std::string *out) {
   for (std::size_t i = 0; i < text.size(); ++i) {
     if (text[i] != '%') {
@@ -56,7 +56,8 @@ std::string error(bool *failed, std::string_view sentence) {
          "}";
 }
 
-// Reads the whole file, at most max_text_bytes, into *out. Returns the error; empty: none.
+// Reads the whole file, up to max_text_bytes, into *out. Returns the error, or an empty string on
+// success.
 std::string read_whole(const Located &file, std::string *out) {
   const Opened opened = file.workspace->open(file.path, O_RDONLY);
   if (!opened.fd.valid()) return opened.problem;

@@ -1,4 +1,4 @@
-// Files of the workspaces as MCP resources: file:// URIs with absolute paths.
+// Files in the workspaces as MCP resources: file:// URIs with absolute paths.
 #pragma once
 
 #include <string>
@@ -10,26 +10,26 @@
 
 namespace builtin_files {
 
-// The JSON array for resources/templates/list: one template per workspace.
+// Returns the JSON array for resources/templates/list: one template per workspace.
 std::string resource_templates(const std::vector<Workspace> &workspaces);
 
-// The file:// URI with the path percent-encoded.
+// Returns the file:// URI of a file, with the path percent-encoded.
 std::string file_uri(const Workspace &workspace, std::string_view path);
 
-// The file that a URI names. workspace null: not in a workspace.
+// The file that a URI refers to. `workspace` is null if the file is not in a workspace.
 struct Located {
   const Workspace *workspace = nullptr;
   std::string path;  // relative to the workspace
 };
 Located locate(const std::vector<Workspace> &workspaces, std::string_view uri);
 
-// The answer to resources/read: a whole file of at most 1 MiB, as text if it is UTF-8 without NUL,
-// else as base64. *failed: the answer is a JSON-RPC error object.
+// Returns the result of resources/read: a whole file of at most 1 MiB, as text if it is UTF-8
+// without NUL, otherwise as Base64. *failed is set if the result is a JSON-RPC error object.
 std::string read_resource(const std::vector<Workspace> &workspaces, std::string_view uri,
                           bool *failed);
 
-// The answer to resources/subscribe; the file, which need not exist, is watched from now on.
-// *failed: like read_resource().
+// Returns the result of resources/subscribe and starts watching the file, which need not exist.
+// *failed is set as in read_resource().
 std::string subscribe(const std::vector<Workspace> &workspaces, const std::string &uri,
                       Watcher *watcher, bool *failed);
 

@@ -21,21 +21,21 @@ namespace builtin_files {
 namespace {
 
 constexpr std::int64_t max_content_bytes = 4u << 20;  // larger files are not searched
-constexpr std::size_t max_line_bytes = 300;           // per line in the answer
+constexpr std::size_t max_line_bytes = 300;           // per line of the answer
 constexpr std::size_t max_answer_bytes = max_text_bytes;
-constexpr std::uint64_t lines_between_looks = 64;  // between checks whether the call must stop
+constexpr std::uint64_t lines_between_looks = 64;  // between checks of must_stop()
 
 struct Search {
   const Call &call;
   std::string glob;
-  std::string content;                       // lower case if case-insensitive
-  std::optional<tool_kit::Pattern> pattern;  // if content is a regular expression
+  std::string content;                       // in lower case if case-insensitive
+  std::optional<tool_kit::Pattern> pattern;  // set if content is a regular expression
   bool ignore_case;
   std::uint64_t max_matches;
 
   std::uint64_t matches = 0;
   std::uint64_t too_large = 0;
-  bool stopped = false;  // inside of a file
+  bool stopped = false;  // the call stopped within a file
   std::string reason;
   std::string text;
   std::string json;
@@ -59,7 +59,7 @@ void add_match(Search *search, const std::string &path, std::uint64_t line, std:
   search->text += '\n';
 }
 
-// The file's text; empty if the file is binary or too large.
+// Returns the file's text, or an empty string if the file is binary or too large.
 std::string read_text(Search *search, const Found &found) {
   const Fd fd = Workspace::open_below(found.folder, found.name, O_RDONLY | O_NOFOLLOW);
   struct stat s{};
@@ -79,7 +79,8 @@ std::string read_text(Search *search, const Found &found) {
   return bytes.find('\0') == bytes.npos ? bytes : std::string();
 }
 
-// The time grows with the sum of both lengths for any input (memmem), unlike string_view::find.
+// For any input, the run time grows with the sum of both lengths (memmem), unlike that of
+// string_view::find.
 std::size_t find(std::string_view where, std::string_view what, std::size_t from) noexcept {
   const void *at = ::memmem(where.data() + from, where.size() - from, what.data(), what.size());
   if (at == nullptr) return where.npos;
@@ -91,7 +92,7 @@ std::string_view without_return(std::string_view line) {
   return line;
 }
 
-// Adds the lines that match the pattern. False: the answer is full, or the call must stop.
+// Adds the lines that match the pattern. Returns false if the answer is full or the call must stop.
 bool search_by_pattern(Search *search, const Found &found) {
   const std::string bytes = read_text(search, found);
   const auto must_stop = [&] { return search->stopped = search->call.must_stop(); };
@@ -110,7 +111,7 @@ bool search_by_pattern(Search *search, const Found &found) {
   return true;
 }
 
-// Adds the lines that contain the text. False: the answer is full.
+// Adds the lines that contain the text. Returns false if the answer is full.
 bool search_lines(Search *search, const Found &found) {
   const std::string bytes = read_text(search, found);
   std::string folded;

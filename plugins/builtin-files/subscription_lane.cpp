@@ -26,7 +26,7 @@ void SubscriptionLane::start(const bh_host_tools *host_tools,
 void SubscriptionLane::stop() noexcept {
   if (stopped_.exchange(true)) return;
   host_.timer_cancel(timer_);
-  for (const Item &item : batch_) fail(item.call, stopping);  // stays valid for its thread
+  for (const Item &item : batch_) fail(item.call, stopping);  // batch_ stays valid for its thread
   for (const Item &item : waiting_) fail(item.call, stopping);
   waiting_.clear();
 }
@@ -46,7 +46,7 @@ void SubscriptionLane::follow(bh::Callback done) noexcept {
   next();
 }
 
-// Starts the next job if none is running and there is work.
+// Starts the next job if no job is running and there is work.
 void SubscriptionLane::next() noexcept {
   if (running_ || timer_ != 0 || stopped_) return;
   if (waiting_.empty() && followed_.fn == nullptr) return;
@@ -85,7 +85,7 @@ void SubscriptionLane::run() noexcept {
   }
 }
 
-// Runs on a pool thread. If it throws there is no result; ran() reports the failure.
+// Runs on a pool thread. If it throws, there is no result, and ran() reports the failure.
 void SubscriptionLane::perform(Item *item) {
   if (item->kind == Kind::subscribe) {
     item->result = subscribe(*workspaces_, item->uri, watcher_, &item->failed);
@@ -95,7 +95,7 @@ void SubscriptionLane::perform(Item *item) {
   }
 }
 
-// Called when the job has ended.
+// Called after the job has ended.
 void SubscriptionLane::ran() noexcept {
   running_ = false;
   if (stopped_) return;
@@ -127,7 +127,7 @@ void SubscriptionLane::complete(Item *item) noexcept {
   tools_->complete(host_.ctx(), item->call, &result);
 }
 
-// error: a JSON-RPC error object.
+// `error` is a JSON-RPC error object.
 void SubscriptionLane::fail(bh_call call, const char *error) noexcept {
   bh_result result{};
   result.size = sizeof result;

@@ -1,8 +1,9 @@
 // Executes resources/subscribe and resources/unsubscribe in order of arrival, in batches, with at
-// most one job of the host's pool. So the order is kept, many subscriptions do not fill the host's
-// queue, and a blocking file system blocks only one thread. Watcher::follow() runs here as well.
+// most one job in the host's pool. This keeps the order, prevents many subscriptions from filling
+// the host's queue, and limits a blocking file system to one thread. Watcher::follow() also runs
+// here.
 //
-// Owner: Updates. Thread: the reactor's, unless documented otherwise.
+// Owner: Updates. Runs on the reactor thread, unless documented otherwise.
 #pragma once
 
 #include <bulkhead/abi/ext/tools.h>
@@ -20,26 +21,28 @@ namespace builtin_files {
 
 class SubscriptionLane {
  public:
-  static constexpr std::size_t max_calls = 65'536;         // not finished
-  static constexpr std::size_t max_uri_bytes = 64u << 20;  // of all their URIs
-  static constexpr std::size_t max_batch = 256;            // limit of calls per job
-  static constexpr std::uint64_t batch_ms = 50;  // time after which a job begins no further call
+  static constexpr std::size_t max_calls = 65'536;         // unfinished calls
+  static constexpr std::size_t max_uri_bytes = 64u << 20;  // URIs of all unfinished calls
+  static constexpr std::size_t max_batch = 256;            // calls per job
+  static constexpr std::uint64_t batch_ms = 50;  // after this time, a job starts no more calls
   static constexpr std::uint64_t retry_ms = 20;  // retry interval if the host rejects a job
 
-  // Both are borrowed and must outlive the object.
+  // The arguments are borrowed and must outlive the object.
   SubscriptionLane(const bh::Host &host, Watcher *watcher) : host_(host), watcher_(watcher) {}
 
-  // Both are borrowed; threads read `workspaces` until the last job has ended.
+  // The arguments are borrowed. Threads read `workspaces` until the last job has ended.
   void start(const bh_host_tools *host_tools, const std::vector<Workspace> *workspaces) noexcept;
-  // Fails all unfinished calls, including those of a running job.
+  // Fails all unfinished calls, including those of the current job.
   void stop() noexcept;
 
   enum class Kind { subscribe, unsubscribe };
-  // True: the call is completed later, exactly once. It is executed even if the caller no longer
-  // waits, so that the host's subscription state stays correct. False: too many calls are waiting.
+  // Returns true if the call will be completed later, exactly once. It is executed even if the
+  // caller no longer waits, so that the host's subscription state stays correct. Returns false if
+  // too many calls are pending.
   bool add(bh_call call, Kind kind, std::string uri);
 
-  // Calls the watcher's follow(), then `done`, unless stop() was called before. One at a time.
+  // Calls the watcher's follow(), then `done`, unless stop() was called before. Only one may be in
+  // progress.
   void follow(bh::Callback done) noexcept;
 
  private:
@@ -47,7 +50,7 @@ class SubscriptionLane {
     const bh_call call;
     const Kind kind;
     const std::string uri;
-    std::string result{};  // written by the thread, read after the job; also the next two
+    std::string result{};  // this and the next two: written by the job's thread, read after the job
     bool failed = false;   // result is a JSON-RPC error
     bool done = false;
   };
@@ -64,7 +67,7 @@ class SubscriptionLane {
   const bh_host_tools *tools_ = nullptr;
   const std::vector<Workspace> *workspaces_ = nullptr;
   std::list<Item> waiting_;
-  std::list<Item> batch_;      // calls of the running job, used by its thread
+  std::list<Item> batch_;      // calls of the current job, used by its thread
   std::size_t uri_bytes_ = 0;  // of waiting_ and batch_
   bh::Callback followed_{};
   bool following_ = false;  // the job also calls follow()

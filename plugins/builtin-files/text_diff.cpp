@@ -9,9 +9,9 @@ constexpr std::size_t context_lines = 3;
 
 // Complete lines of the old text and their replacement.
 struct LineChange {
-  std::size_t begin, end;    // in the old text
-  std::size_t first, lines;  // line numbers of the old text, from 0
-  std::string text;          // new
+  std::size_t begin, end;    // offsets in the old text
+  std::size_t first, lines;  // line numbers in the old text, from 0
+  std::string text;          // the new text
   std::size_t new_lines;
 };
 
@@ -29,11 +29,11 @@ std::size_t line_end(std::string_view text, std::size_t at) {
   return newline == text.npos ? text.size() : newline + 1;
 }
 
-// The end of the last line that is touched by replacing [at, at + from).
+// Returns the end of the last line that replacing [at, at + from) affects.
 std::size_t touched_end(std::string_view text, std::size_t at, std::string_view from,
                         std::string_view to) {
   const std::size_t end = at + from.size();
-  // Complete lines are replaced by complete lines, or by nothing.
+  // Here, complete lines are replaced with complete lines or removed.
   const bool ends_line = from.ends_with('\n');
   const bool stays_line = to.ends_with('\n') || (to.empty() && line_begin(text, at) == at);
   return ends_line && stays_line ? end : line_end(text, end);
@@ -81,7 +81,7 @@ void append_lines(std::string *out, char sign, std::string_view text) {
   }
 }
 
-// The beginning of up to three lines before `at`.
+// Returns the start of up to three lines before `at`.
 std::size_t context_begin(std::string_view text, std::size_t at, std::size_t not_before) {
   for (std::size_t i = 0; i < context_lines && at > not_before; ++i) at = line_begin(text, at - 1);
   return std::max(at, not_before);
@@ -96,7 +96,7 @@ std::string range(std::size_t first, std::size_t lines) {
   return std::to_string(lines == 0 ? first : first + 1) + "," + std::to_string(lines);
 }
 
-// Appends one hunk: changes [i, j), whose contexts touch.
+// Appends one hunk with changes [i, j), whose contexts touch.
 void append_hunk(std::string *out, std::string_view text, const std::vector<LineChange> &changes,
                  std::size_t i, std::size_t j, std::ptrdiff_t shift) {
   const std::size_t begin = context_begin(text, changes[i].begin, i == 0 ? 0 : changes[i - 1].end);

@@ -1,5 +1,5 @@
-// The tools. Each runs on a thread of the host's pool and returns the `result` of its call as JSON
-// text; errors are results with isError.
+// The tools. Each tool runs on a thread of the host's pool and returns the `result` of its call as
+// JSON text. Errors are results with isError.
 #pragma once
 
 #include <sys/stat.h>
@@ -18,50 +18,51 @@
 
 namespace builtin_files {
 
-inline constexpr std::uint64_t max_text_bytes = 1u << 20;   // of file content in one answer
+inline constexpr std::uint64_t max_text_bytes = 1u << 20;   // file content in one answer
 inline constexpr std::size_t max_entries = 2000;            // per dir_list or dir_tree
 inline constexpr std::uint64_t max_matches = 1000;          // per file_search
-inline constexpr std::size_t max_wanted_bytes = 4096;       // of the searched text
-inline constexpr std::uint64_t max_edit_bytes = 16u << 20;  // of a file for file_edit
+inline constexpr std::size_t max_wanted_bytes = 4096;       // length of the searched text
+inline constexpr std::uint64_t max_edit_bytes = 16u << 20;  // file size for file_edit
 inline constexpr mode_t new_file_mode = 0644;
 inline constexpr std::uint64_t tool_ms = 10'000;  // limit for a call of these tools
 
 class SnapshotStore;
 
-// Progress reports of a call.
+// Progress reports for a call.
 struct Progress {
   std::function<void(double done, double total, std::string_view unit)> send;
   std::uint64_t next_ns;  // earliest time of the next report
   std::uint64_t between_ns = 500'000'000;
   double base = 0;  // sum of the finished phases
-  double last = 0;  // last value, reported or skipped
+  double last = 0;  // last value, whether reported or skipped
 };
 
-// The data of a call that a tool uses.
+// The data of a call that a tool needs.
 struct Call {
   const std::vector<Workspace> &workspaces;
   tool_kit::Arguments &arguments;
   const std::atomic<bool> &cancelled;
-  std::uint64_t deadline_ns;                            // CLOCK_MONOTONIC; 0: none
+  std::uint64_t deadline_ns;                            // CLOCK_MONOTONIC; 0 if there is none
   std::vector<std::string> *events = nullptr;           // details of BH_RECORD_FS records
   std::vector<std::string> *snapshot_events = nullptr;  // details of BH_RECORD_SNAPSHOT records
   Progress *progress = nullptr;
-  // One store per workspace; empty: snapshots are disabled.
+  // One store per workspace; empty if snapshots are disabled.
   const std::vector<std::unique_ptr<SnapshotStore>> *snapshots = nullptr;
 
-  // The workspace that the arguments name; the default is the first one.
+  // Returns the workspace named in the arguments; the default is the first one.
   const Workspace &workspace() const;
-  // Like workspace(), among the writable ones; there is at least one if such a tool is offered.
+  // Like workspace(), but only for writable workspaces. There is at least one if such a tool is
+  // offered.
   const Workspace &workspace_to_change() const;
   bool must_stop() const noexcept;
-  // The reason after must_stop() has returned true.
+  // Returns the reason why must_stop() returned true.
   std::string_view stop_reason() const noexcept;
-  // Reports progress at intervals, after the first second. total 0: unknown. unit: "files" or
-  // "bytes". Thread: the call's.
+  // Reports progress at intervals, after the first second. `total` is 0 if unknown. `unit` is
+  // "files" or "bytes". Runs on the thread of the call.
   void report(double done, double total, std::string_view unit = "files") const;
-  // Begins a new phase: report() starts at 0 again, while the reported total continues to grow.
+  // Begins a new phase: report() restarts at 0, while the reported total continues to grow.
   void next_phase() const noexcept;
-  // action: "created", "modified", "deleted", "restored".
+  // Records a change. `action` is "created", "modified", "deleted" or "restored".
   void note(std::string_view action, std::string_view path, std::uint64_t size) const;
 };
 
@@ -87,21 +88,22 @@ inline constexpr Tool tools[] = {
     {"file_edit", file_edit, true},      {"file_move", file_move, true},
     {"file_delete", file_delete, true}};
 
-// The JSON array for tools/list.
+// Returns the JSON array for tools/list.
 std::string definitions(const std::vector<Workspace> &workspaces);
 
-// The error when the workspace's write_bytes are used up.
+// Returns the error for a workspace whose write_bytes limit is exhausted.
 std::string budget_problem(const Workspace &workspace);
 
-// "file", "directory", "symlink" or "other", from st_mode.
+// Returns "file", "directory", "symlink" or "other", from st_mode.
 std::string_view type_name(std::uint32_t mode);
 
-// UTC time as text: 2025-11-25T09:30:00Z.
+// Returns UTC time as text, such as 2025-11-25T09:30:00Z.
 std::string utc_time(std::int64_t unix_seconds);
 
-// One entry of a list: {"KEY":name,"type":...,"size":...,"modified":... without the closing brace.
+// Returns one entry of a list: {"KEY":name,"type":...,"size":...,"modified":... without the closing
+// brace.
 std::string entry_json(std::string_view key, const std::string &name, const struct stat &s);
-// The entry as a line of text: "name  12 bytes  TIME".
+// Returns the entry as a line of text: "name  12 bytes  TIME".
 std::string entry_line(const std::string &name, const struct stat &s);
 
 }  // namespace builtin_files

@@ -21,11 +21,11 @@ struct Tree {
   std::string json;
 };
 
-// False: the limit for entries is reached.
+// Returns false if the limit for entries is reached.
 bool add(Tree *tree, const Found &found) {
   if (tree->count == tree->limit) return false;
   struct stat s{};
-  // Removed in the meantime.
+  // The entry was removed in the meantime.
   if (::fstatat(found.folder, found.name, &s, AT_SYMLINK_NOFOLLOW) != 0) return true;
   ++tree->count;
   tree->text.append(2 * found.level, ' ').append(bh::repaired_utf8(found.name));

@@ -23,7 +23,7 @@ void Updates::stop() noexcept {
   lane_.stop();
 }
 
-// Delayed, since a file that is being written changes repeatedly.
+// Delays the processing, because a file that is being written changes repeatedly.
 void Updates::readable() noexcept {
   host_.modify(watch_, 0);
   schedule();

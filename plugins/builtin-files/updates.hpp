@@ -1,6 +1,6 @@
-// Notifies the host of changes of subscribed files, at most once per file in coalesce_ms.
+// Notifies the host about changes of subscribed files, at most once per file in coalesce_ms.
 //
-// Owner: the plugin. Thread: the reactor's, unless documented otherwise.
+// Owner: the plugin. Runs on the reactor thread, unless documented otherwise.
 #pragma once
 
 #include <bulkhead/abi/ext/tools.h>
@@ -21,13 +21,13 @@ class Updates {
 
   explicit Updates(const bh::Host &host) : host_(host), lane_(host, &watcher_) {}
 
-  // Without resource_updated in `table` or without inotify, subscriptions are disabled; see
+  // If `table` lacks resource_updated or inotify is not available, subscriptions are disabled; see
   // offered().
   void start(const bh_host_tools *table, const std::vector<Workspace> &workspaces);
   void stop() noexcept;
   bool offered() const noexcept { return watch_ != 0; }
 
-  // All changes of subscriptions go through this object.
+  // All changes of subscriptions must go through this object.
   SubscriptionLane &lane() noexcept { return lane_; }
 
  private:

@@ -15,16 +15,15 @@ namespace {
 
 constexpr std::size_t max_ignore_bytes = 64u << 10;  // per .gitignore
 constexpr std::size_t max_visited = 200'000;
-constexpr std::size_t max_held = 200'000;  // entries of open folders that are not visited yet
-constexpr std::size_t entries_between_looks = 64;  // between checks of the clock, while reading a
-                                                   // folder
+constexpr std::size_t max_held = 200'000;  // entries of open folders that have not been visited yet
+constexpr std::size_t entries_between_looks = 64;  // Entries read between checks of must_stop().
 
 struct WalkEntry {
   std::string name;
   bool is_folder;
 };
 
-// An open folder and its entries that are still to be visited.
+// An open folder and its entries that have not been visited yet.
 struct Level {
   OpenDirectory dir;
   std::string path;  // with a trailing "/", or empty
@@ -41,7 +40,7 @@ IgnoreRules ignore_rules(int folder) {
       std::string_view(text).substr(0, n < 0 ? 0 : static_cast<std::size_t>(n)));
 }
 
-// The innermost folder with a rule for the path decides.
+// The innermost folder that has a rule for the path decides.
 bool is_ignored(const std::vector<Level> &levels, const std::string &path, bool is_folder) {
   for (auto level = levels.rbegin(); level != levels.rend(); ++level) {
     if (level->ignore.empty()) continue;
@@ -63,7 +62,7 @@ bool is_folder(int dir, const dirent &entry, bool *is_link) {
   return type == DT_DIR;
 }
 
-// Reads the folder, at most `room` entries; incomplete if the call must stop.
+// Reads up to `room` entries of the folder. The list is incomplete if the call must stop.
 bool open_level(const Call &call, Fd folder, std::string path, std::size_t room, Level *out) {
   out->dir.reset(::fdopendir(folder.get()));
   if (!out->dir) return false;

@@ -1,4 +1,4 @@
-// Walks over the files below a folder in order of names, with limits.
+// Visits the files below a folder in order of their names, with limits.
 #pragma once
 
 #include <functional>
@@ -13,19 +13,19 @@ namespace builtin_files {
 struct Found {
   const std::string &path;  // relative to the workspace
   int folder;               // the open folder that contains it
-  const char *name;         // in that folder
+  const char *name;         // name in that folder
   bool is_folder;
-  std::size_t level;  // 0: directly in the start folder
+  std::size_t level;  // 0 for entries of the start folder
 };
 
 struct WalkOptions {
   bool gitignore = false;   // skip files ignored by .gitignore files below `folder`
-  std::size_t levels = 64;  // deeper folders are reported, but not entered
+  std::size_t levels = 64;  // deeper folders are reported but not entered
 };
 
-// Calls on_entry for each file and folder below `folder` (whose path is `path`), folders before
+// Calls on_entry for each file and folder below `folder`, whose path is `path`. Folders precede
 // their contents. Symbolic links are skipped; folders named .git are not entered. Ends early if
-// on_entry returns false. Returns an empty text, or the reason why the walk is incomplete.
+// on_entry returns false. Returns an empty string, or the reason why the walk is incomplete.
 std::string walk(const Call &call, Fd folder, const std::string &path,
                  const std::function<bool(const Found &)> &on_entry,
                  const WalkOptions &options = {});

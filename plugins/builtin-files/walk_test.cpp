@@ -1,4 +1,4 @@
-// A walk that is cancelled while it reads a folder.
+// Tests a walk that is cancelled while it reads a folder.
 #include "builtin-files/walk.hpp"
 
 #include <dirent.h>
@@ -20,7 +20,8 @@ constexpr int cancelled_at = 100;
 
 }  // namespace
 
-// Overrides the C library's function: counts calls, and cancels the tool call in between.
+// Overrides the function of the C library: counts its calls and cancels the tool call at call
+// cancelled_at.
 extern "C" dirent *readdir(DIR *dir) {
   using Function = dirent *(*)(DIR *);
   static const auto next = reinterpret_cast<Function>(::dlsym(RTLD_NEXT, "readdir"));

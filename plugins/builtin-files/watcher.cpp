@@ -21,9 +21,9 @@ constexpr std::uint32_t interest =
     moves | IN_MODIFY | IN_DELETE_SELF | IN_MOVE_SELF | IN_ONLYDIR | IN_EXCL_UNLINK;
 constexpr std::size_t max_watched_names =
     4096;                      // path components, including those of followed links
-constexpr int max_reads = 16;  // of 64 KiB, before other events are processed
+constexpr int max_reads = 16;  // reads of 64 KiB before other events are processed
 
-// A path through the descriptor, so that the folder is the one that was resolved within the
+// Returns a path through the descriptor. It refers to the folder that was resolved within the
 // workspace.
 std::string path_of(const Fd &fd) {
   return "/proc/self/fd/" + std::to_string(fd.get());
@@ -37,7 +37,7 @@ std::string watch_problem(int error) {
   return std::string("cannot watch it: ") + bh::error_name(error);
 }
 
-// The components without empty ones and ".".
+// Returns the components of a path, except empty components and ".".
 std::vector<std::string> owned_components(std::string_view path) {
   std::vector<std::string> out;
   while (!path.empty()) {
@@ -53,7 +53,8 @@ bool is_not_there(int error) {
   return error == ENOENT || error == ENOTDIR;
 }
 
-// The target of a link; empty: it cannot be followed within a workspace.
+// Returns the target of a link, or an empty string if the link cannot be followed within a
+// workspace.
 std::string target_of(const Fd &link) {
   std::array<char, 4096> text{};
   const ssize_t n = ::readlinkat(link.get(), "", text.data(), text.size());
@@ -61,8 +62,8 @@ std::string target_of(const Fd &link) {
   return std::string(text.data(), static_cast<std::size_t>(n));
 }
 
-// Walks along a path name by name, like the kernel: a link is a name of its own, followed by the
-// components of its target.
+// Walks along a path name by name, like the kernel. For a link, the walk visits the name of the
+// link and then the components of its target.
 class PathWalk {
  public:
   PathWalk(const Workspace &workspace, const std::string &path)
@@ -70,7 +71,7 @@ class PathWalk {
     put_before(path);
   }
 
-  // Moves to the next name; false: the end of the path.
+  // Moves to the next name. Returns false at the end of the path.
   bool next() {
     while (folder_.valid() && !names_.empty() && names_.back() == "..") {
       names_.pop_back();
@@ -199,7 +200,7 @@ void Watcher::remove(const std::string &uri) {
   subscriptions_.erase(at);
 }
 
-// Each folder is watched before a name is looked up in it, so that no change in between is missed.
+// Watches each folder before looking up a name in it, so no change in between is missed.
 std::string Watcher::resolve_path(Subscription *subscription, std::vector<Step> *steps) {
   const Workspace &workspace = *subscription->workspace;
   PathWalk way(workspace, subscription->path);
@@ -210,7 +211,7 @@ std::string Watcher::resolve_path(Subscription *subscription, std::vector<Step> 
     if (!problem.empty()) return problem;
     way.enter();
   }
-  // The kernel decides whether the file may be watched.
+  // The kernel decides whether the file can be watched.
   const Opened file = workspace.open(subscription->path, O_PATH);
   if (!file.fd.valid()) return is_not_there(file.error) ? std::string() : file.problem;
   struct stat s{};
@@ -218,7 +219,7 @@ std::string Watcher::resolve_path(Subscription *subscription, std::vector<Step> 
   return shown(subscription->path) + " is not a regular file";
 }
 
-// If it throws, *steps has everything that leave() must undo.
+// If this function throws, *steps contains everything that leave() must undo.
 std::string Watcher::watch_step(Subscription *subscription, const Fd &folder,
                                 const std::string &name, std::vector<Step> *steps) {
   const std::lock_guard guard(lock_);
@@ -234,7 +235,7 @@ std::string Watcher::watch_step(Subscription *subscription, const Fd &folder,
   return {};
 }
 
-// Requires lock_. Registers a watch, or ends it if there are too many.
+// Requires lock_. Registers a watch. If there are too many watches, ends this watch.
 std::string Watcher::keep_folder(const Workspace &workspace, int watch) {
   if (folders_.contains(watch)) return {};
   Rollback rollback([&] { ::inotify_rm_watch(inotify_.get(), watch); });
@@ -297,7 +298,7 @@ void Watcher::changed(Folder &folder) {
 
 // Requires lock_.
 void Watcher::on_event(int watch, std::uint32_t mask, const std::string &name) {
-  if ((mask & IN_Q_OVERFLOW) != 0) {  // queue overflow: any file may have changed
+  if ((mask & IN_Q_OVERFLOW) != 0) {  // after a queue overflow, any file may have changed
     for (auto &[uri, subscription] : subscriptions_) {
       subscription.changed = subscription.moved = true;
     }
@@ -354,10 +355,10 @@ void Watcher::follow() {
       subscription->moved = false;
     }
     resolve_path(subscription,
-                 &steps);  // as far as possible: a current obstacle may be removed later
+                 &steps);  // as far as possible; a current obstacle may be removed later
     rollback.commit();
     const std::lock_guard guard(lock_);
-    // Changes in a new folder before it was watched were not seen.
+    // Changes made in a new folder before it was watched were missed.
     if (steps != subscription->steps) subscription->changed = true;
     leave(*subscription, subscription->steps);
     subscription->steps = std::move(steps);

@@ -1,13 +1,13 @@
-// Detects changes of subscribed files with inotify watches on all folders along their paths, so
-// that replacing by rename, deleting and creating a file are detected as well as writing. Symbolic
-// links on the path (within the workspace) are watched in their own folder, and so is the path to
-// their target.
+// Detects changes of subscribed files with inotify watches on all folders along their paths. It
+// detects writes as well as the renaming, deletion and creation of files. Symbolic links on the
+// path (within the workspace) are watched in their own folder, and the path to their target is
+// watched too.
 //
 // Not detected: writes through a memory map or another hard link, and changes made by other
 // machines on a network file system.
 //
-// Owner: the plugin. Thread: as documented per function. No path is resolved while holding the lock
-// that read_events() takes.
+// Owner: the plugin. Threads: see each function. No path is resolved while holding the lock that
+// read_events() takes.
 #pragma once
 
 #include <cstdint>
@@ -22,34 +22,35 @@
 
 namespace builtin_files {
 
-inline constexpr std::size_t max_subscriptions = 1024;    // per workspace
-inline constexpr std::size_t max_watched_folders = 4096;  // per workspace, along the paths of
-                                                          // subscribed files
+inline constexpr std::size_t max_subscriptions = 1024;  // per workspace
+// Limit per workspace for watched folders, which are those along the paths of subscribed files.
+inline constexpr std::size_t max_watched_folders = 4096;
 
 class Watcher {
  public:
   explicit Watcher(std::size_t max_folders = max_watched_folders) : max_folders_(max_folders) {}
 
-  // Starts watching. Returns the error; empty: none. After an error, add() must not be called.
+  // Starts watching. Returns the error, or an empty string on success. After an error, add() must
+  // not be called.
   std::string open(const std::vector<Workspace> &workspaces);
 
-  // Readable when there are events.
+  // The descriptor is readable when events are pending.
   int fd() const noexcept { return inotify_.get(); }
 
-  // Subscribes to a file of that workspace, which need not exist; `uri` identifies it in
-  // dequeue_changed(). Repeating a URI has no effect. Returns the error; empty: none. Thread: any;
-  // may block.
+  // Subscribes to a file of `workspace`, which need not exist. `uri` identifies the file in
+  // dequeue_changed(). Repeating a URI has no effect. Returns the error, or an empty string on
+  // success. Thread-safe; may block.
   std::string add(const std::string &uri, const Workspace &workspace, const std::string &path);
-  // Thread: any; may block.
+  // Thread-safe; may block.
   void remove(const std::string &uri);
 
-  // Reads pending events; after a limited amount fd() stays readable. Thread: one at a time.
+  // Reads a limited number of pending events; if more remain, fd() stays readable. Not thread-safe.
   void read_events();
-  // Returns and clears the URIs of files that may have changed, each once. Thread: any.
+  // Returns and clears the URIs of files that may have changed, each URI once. Thread-safe.
   std::vector<std::string> dequeue_changed();
-  // True if the paths to some files have changed. Thread: any.
+  // Returns true if paths to files have changed. Thread-safe.
   bool must_follow() const;
-  // Resolves those paths again. Thread: any; may block.
+  // Resolves the changed paths again. Thread-safe; may block.
   void follow();
 
  private:
@@ -84,7 +85,7 @@ class Watcher {
 
   const std::size_t max_folders_;
   Fd inotify_;
-  std::mutex order_;         // held while watches are changed; may be held for long
+  std::mutex order_;         // held while watches are changed; may be held for a long time
   mutable std::mutex lock_;  // protects all members below; held briefly
   std::map<std::string, Subscription, std::less<>> subscriptions_;  // by URI
   std::unordered_map<int, Folder> folders_;                         // by watch

@@ -28,11 +28,11 @@ struct Watched {
   void subscribe(const std::string &path) {
     REQUIRE(files.resource("resources/subscribe", uri(path)) == "{}");
   }
-  // True if a notification for the path arrived since the last call.
+  // Returns true if a notification for the path has arrived since the last call.
   bool told(const std::string &path) {
     const bool was = files.host.run_until([&] { return !files.updates.empty(); }, 10'000) &&
                      files.updates.front() == uri(path);
-    // Further notifications of the same change arrive now or in the next rounds.
+    // More notifications of the same change may arrive now or in the next rounds.
     files.host.run_for(300);
     files.updates.clear();
     return was;
@@ -147,11 +147,11 @@ TEST_CASE("each link of a chain is watched in its own folder") {
   CHECK(w.told("current/c"));
   replace("../gone");
   CHECK(w.told("current/c"));
-  fs::rename(root / "all/v3", root / "gone");  // created where the chain leads to
+  fs::rename(root / "all/v3", root / "gone");  // created at the end of the chain of links
   CHECK(w.told("current/c"));
   w.tree.file("gone/c", "two");
   CHECK(w.told("current/c"));
-  // A path that is no longer used is not watched: the next notification is for another file.
+  // A path that is no longer used is not watched; the next notification is for another file.
   w.tree.file("f", "one");
   w.subscribe("f");
   w.tree.file("all/v1/c", "three");
@@ -250,7 +250,7 @@ TEST_CASE("subscriptions end and begin in the order of the calls") {
 
 namespace {
 
-// Occupies all jobs that the host accepts, until the gate opens.
+// Occupies all jobs that the host accepts until the gate opens.
 struct Busy {
   explicit Busy(bh::testing::FakeHost &h) : fake(h), host(h.host()) {
     const auto wait = [](void *arg) { static_cast<Busy *>(arg)->gate.pass(); };
@@ -363,7 +363,7 @@ TEST_CASE("the number of watched folders is limited") {
     CHECK(said.find("100 folders of the workspace") == 0);
     ++refused;
   }
-  CHECK(refused == 1);  // 9 folders each, and the workspace itself
+  CHECK(refused == 1);  // 9 folders each, plus the workspace itself
 }
 
 TEST_CASE("after an inotify queue overflow, all files are notified") {
@@ -384,7 +384,7 @@ TEST_CASE("after an inotify queue overflow, all files are notified") {
     WARN("SKIP: overflow (fs.inotify.max_queued_events is too large)");
     return;
   }
-  // Alternating, since the kernel merges identical consecutive events.
+  // Alternates between the files, because the kernel merges identical consecutive events.
   std::ofstream one(tree.root() / "loud/one"), two(tree.root() / "loud/two");
   for (std::size_t i = 0; i <= most / 2; ++i) {
     one << 'x' << std::flush;

@@ -1,9 +1,9 @@
-// A folder that tools may read, and change if the profile permits it. Every path is resolved by the
-// kernel from the folder's descriptor (openat2 with RESOLVE_BENEATH), so that no path and no
-// symbolic link leads out of it, even if the tree changes concurrently.
+// A folder that tools may read, and may change if the profile permits it. The kernel resolves every
+// path from the folder's descriptor (openat2 with RESOLVE_BENEATH). No path or symbolic link can
+// lead out of the folder, even if the tree changes concurrently.
 //
-// Changes use a Place: an open folder and one name in it. A single name with "nofollow" is resolved
-// in that folder only.
+// Changes use a Place: an open folder and one name in it. A single name opened with "nofollow" is
+// resolved only in that folder.
 #pragma once
 
 #include <dirent.h>
@@ -43,14 +43,14 @@ struct CloseDirectory {
 };
 using OpenDirectory = std::unique_ptr<DIR, CloseDirectory>;
 
-// A descriptor, or a sentence with the reason why there is none.
+// A descriptor, or an error message.
 struct Opened {
   Fd fd;
   std::string problem;
-  int error = 0;  // errno; 0: the path is invalid and was not passed to the kernel
+  int error = 0;  // errno; 0 if the path is invalid and was not passed to the kernel
 };
 
-// The parent folder and name of a path, which need not exist.
+// The parent folder and the name of a path. The path need not exist.
 struct Place {
   Fd folder;         // open for reading
   std::string name;  // one component, neither "." nor ".."
@@ -62,27 +62,28 @@ enum class Links { follow, refuse };
 
 class Workspace {
  public:
-  // Opens the workspace folder; path: relative to the current folder or absolute. False: *problem
-  // has the reason.
+  // Opens the workspace folder. `path` is absolute or relative to the current folder. Returns false
+  // and sets *problem on failure.
   static bool open(std::string name, const std::string &path, Workspace *out, std::string *problem);
 
   const std::string &name() const noexcept { return name_; }
-  // The absolute path of the folder, without links.
+  // Returns the absolute path of the folder, with all links resolved.
   const std::string &root() const noexcept { return path_; }
 
-  // Permits writing of `bytes` in total. Call before threads use the object.
+  // Permits writing up to `bytes` in total. Must be called before threads use the object.
   void allow_writing(std::uint64_t bytes) noexcept;
   bool writable() const noexcept { return left_ != nullptr; }
-  // Deducts bytes from the write limit. False: the limit is exceeded. Thread: any.
+  // Deducts bytes from the write limit. Returns false if the limit is exceeded. Thread-safe.
   bool take(std::uint64_t bytes) const noexcept;
 
-  // Opens a tool's path: relative, without "..". Thread: any, concurrently.
+  // Opens the path of a tool, which must be relative and without "..". Thread-safe.
   Opened open(std::string_view path, int flags) const;
 
-  // Resolves a tool's path to a Place. make_folders: missing parents are created (0777 by umask).
+  // Resolves the path of a tool to a Place. If make_folders is set, missing parents are created
+  // (mode 0777 before umask).
   Place place(std::string_view path, bool make_folders = false, Links links = Links::follow) const;
 
-  // Opens one path component below an open folder. mode: for O_CREAT.
+  // Opens one path component in an open folder. `mode` is used with O_CREAT.
   static Fd open_below(int folder, const char *name, int flags, mode_t mode = 0) noexcept;
 
  private:
@@ -94,10 +95,10 @@ class Workspace {
   std::unique_ptr<std::atomic<std::uint64_t>> left_;
 };
 
-// A path for error texts: quoted and limited in length.
+// Returns a path for error messages, quoted and limited in length.
 std::string shown(std::string_view path);
 
-// Names of temporary files that this plugin writes beside others. Tools do not list them.
+// Names of temporary files that this plugin writes next to other files. Tools do not list them.
 bool is_temporary_name(std::string_view name) noexcept;
 std::string temporary_name(std::string_view name);
 

@@ -30,7 +30,7 @@ std::string error_of(Files &files, const char *tool, const std::string &argument
   return answer.text();
 }
 
-// The number of entries of a folder, including temporary files.
+// Returns the number of entries of a folder, including temporary files.
 std::size_t entries(const Tree &tree, const char *path = ".") {
   return static_cast<std::size_t>(
       std::distance(fs::directory_iterator(tree.root() / path), fs::directory_iterator()));
@@ -42,7 +42,7 @@ unsigned mode_of(const Tree &tree, const char *path) {
   return s.st_mode & 07777;
 }
 
-// Collects the recorded events.
+// Collects recorded events.
 class Recorded : public Files {
  public:
   explicit Recorded(const std::string &config) : Files(config) {
@@ -156,7 +156,7 @@ TEST_CASE("files outside of the workspace and special files are not written") {
   CHECK(tree.read("../secret.txt") == "do not read\n");
   CHECK(tree.read("in.txt") == "inside");
   CHECK(entries(tree) == 5);
-  // The names of links can be moved and deleted; their targets are unchanged.
+  // Links themselves can be moved and deleted; their targets remain unchanged.
   CHECK_FALSE(files.call("file_delete", R"({"path":"secret"})").is_error());
   CHECK_FALSE(files.call("file_delete", R"({"path":"parent","recursive":true})").is_error());
   CHECK(tree.read("../secret.txt") == "do not read\n");
@@ -172,7 +172,7 @@ TEST_CASE("the temporary file of a killed writer is removed, that of a live one 
   CHECK_FALSE(files.call("file_write", R"({"path":"f","content":"whole"})").is_error());
   CHECK(tree.read("f") == "whole");
   CHECK(entries(tree) == 2);
-  // A hard link to another file is not written through.
+  // The tool does not write through a hard link to another file.
   fs::create_hard_link(tree.root() / "other", tree.root() / name);
   CHECK_FALSE(files.call("file_write", R"({"path":"f","content":"again"})").is_error());
   CHECK(tree.read("other") == "kept");

@@ -31,7 +31,7 @@ Wanted wanted_of(const Call &call) {
           .parents = call.arguments.flag("parents", true)};
 }
 
-// Checks that the target can be replaced: a missing or regular file. *exists: the target exists.
+// Checks that the target is missing or a regular file. Sets *exists if the target exists.
 std::string replace_problem(const Place &place, const Wanted &wanted, bool *exists,
                             struct stat *old) {
   *exists = ::fstatat(place.folder.get(), place.name.c_str(), old, AT_SYMLINK_NOFOLLOW) == 0;

@@ -6,23 +6,23 @@
 
 namespace builtin_http {
 
-// False for private, loopback, link-local (cloud metadata), shared, documentation, multicast and
-// reserved addresses, for IPv6 forms that embed such an IPv4 address, and for text that is not an
-// address.
+// Returns false for private, loopback, link-local (cloud metadata), shared, documentation,
+// multicast and reserved addresses, for IPv6 addresses that embed such an IPv4 address, and for
+// text that is not an address.
 bool is_public_address(std::string_view address) noexcept;
 
-// A network or address: "10.1.0.0/16", "fd00::/8", "127.0.0.1".
+// A network or an address, such as "10.1.0.0/16", "fd00::/8" or "127.0.0.1".
 class Network {
  public:
-  // False: text is not a network, or has bits set after its prefix.
+  // Returns false if `text` is not a network or has bits set after its prefix.
   static bool parse(std::string_view text, Network *out) noexcept;
 
-  // IPv4 mapped into IPv6 (::ffff:10.1.2.3) is treated as IPv4.
+  // An IPv4 address mapped into IPv6 (::ffff:10.1.2.3) is treated as IPv4.
   bool contains(std::string_view address) const noexcept;
 
  private:
   unsigned char bytes_[16] = {};
-  unsigned bits_ = 0;  // of 128; IPv4 is mapped into IPv6
+  unsigned bits_ = 0;  // prefix length, out of 128; IPv4 is mapped into IPv6
 };
 
 struct AddressRules {

@@ -1,10 +1,10 @@
 // An in-memory cache of responses, by URL.
 //
-// Only requests without caller-supplied headers use it, since a response to a request with
-// credentials must not reach other callers. Limits: total bytes (responses of more than an eighth
-// are not stored) and max_entries; the least recently used entry is evicted.
+// Only requests without caller-supplied headers use the cache, because a response to a request with
+// credentials must not reach other callers. Limits: max_entries and the total size in bytes (a
+// response larger than an eighth of it is not stored). The least recently used entry is evicted.
 //
-// Thread: the reactor's.
+// Runs on the reactor thread.
 #pragma once
 
 #include <cstdint>
@@ -22,20 +22,20 @@ class Cache {
 
   explicit Cache(std::uint64_t bytes) : max_bytes_(bytes) {}
 
-  // True if this request may use the cache.
+  // Returns true if the request may use the cache.
   static bool is_for(const Request &request);
 
   struct Found {
     const Response *response = nullptr;  // valid until the next call of this object
-    bool is_fresh = false;               // false: must be revalidated by ETag or date
+    bool is_fresh = false;               // if false, must be revalidated by ETag or date
   };
   Found find(const Url &url, std::uint64_t now_ns);
 
-  // Stores a response to GET that was just received and replaces an older one, if caching is
-  // permitted.
+  // Stores a response to GET that was just received, if caching is permitted. Replaces an older
+  // response.
   void store(const Url &url, const Response &response, std::uint64_t now_ns, std::time_t now);
 
-  // Updates an entry after revalidation (304 with these headers).
+  // Updates an entry after revalidation (a 304 response with these headers).
   void renew(const Url &url, const Response &not_modified, std::uint64_t now_ns, std::time_t now);
 
  private:

@@ -69,7 +69,7 @@ TEST_CASE("storing, expiry and eviction") {
   cache.store(a, response({{"Cache-Control", "max-age=10"}}), 0, now);
   CHECK(cache.find(a, 9 * second).is_fresh);
   CHECK(cache.find(url("http://a.test/?x"), 0).response == nullptr);
-  CHECK(cache.find(a, 10 * second).response == nullptr);  // stale, without validator
+  CHECK(cache.find(a, 10 * second).response == nullptr);  // stale, without a validator
   cache.store(a, response({{"ETag", "\"1\""}}), 0, now);
   CHECK(cache.find(a, 0).response != nullptr);
   CHECK_FALSE(cache.find(a, 0).is_fresh);
@@ -79,12 +79,12 @@ TEST_CASE("storing, expiry and eviction") {
   cache.store(a, response({{"Cache-Control", "no-store"}}), 0, now);  // removes the older response
   CHECK(cache.find(a, 0).response == nullptr);
   cache.store(a, response({{"Cache-Control", "max-age=10"}}, std::string(10'000, 'x')), 0, now);
-  CHECK(cache.find(a, 0).response == nullptr);  // larger than an eighth
+  CHECK(cache.find(a, 0).response == nullptr);  // larger than an eighth of the cache
 
   for (int i = 0; i < 20; ++i) {
     const Response r = response({{"Cache-Control", "max-age=10"}}, std::string(6000, 'x'));
     cache.store(url("http://a.test/" + std::to_string(i)), r, 0, now);
-    CHECK(cache.find(url("http://a.test/0"), 0).is_fresh);  // used each time
+    CHECK(cache.find(url("http://a.test/0"), 0).is_fresh);  // used in each iteration
   }
   CHECK(cache.find(url("http://a.test/19"), 0).is_fresh);
   CHECK(cache.find(url("http://a.test/1"), 0).response == nullptr);
@@ -102,7 +102,7 @@ TEST_CASE("a fresh page is not requested again") {
   CHECK(web.asked.size() == 1);
   REQUIRE(web.events.size() == 3);
   CHECK(web.events[1].find("answered from the cache") != std::string::npos);
-  // Blocked URLs and rejected types are checked before the cache.
+  // Blocked URLs and rejected types are detected before the cache is used.
   web.pages["http://a.test/png"] = {
       .type = "image/png", .body = "x", .headers = {{"Cache-Control", "max-age=100"}}};
   CHECK_FALSE(web.fetch(R"("url":"http://a.test/png","format":"raw")").is_error());

@@ -1,8 +1,8 @@
-// One tool call: the request on the reactor's thread, then the conversion of the result on the
-// host's pool.
+// One tool call: the request runs on the reactor thread; then a thread of the host's pool converts
+// the result.
 //
-// A cancelled call is answered at once, even while a pool thread converts its page; the object is
-// deleted after that thread has finished.
+// A cancelled call is answered at once, even while a pool thread is converting its page. The object
+// is deleted after that thread has finished.
 #pragma once
 
 #include <bulkhead/cpp/host.hpp>
@@ -18,11 +18,11 @@ namespace builtin_http {
 
 class Call final : private Fetcher::User {
  public:
-  // Callbacks of a call, on the reactor's thread, never inside start() or cancel().
+  // Callbacks of a call. They run on the reactor thread, and never inside start() or cancel().
   class Owner {
    public:
-    virtual void answer(std::uint64_t id, std::string &&result) = 0;  // once; JSON
-    virtual void gone(std::uint64_t id) noexcept = 0;  // the Call may be deleted inside
+    virtual void answer(std::uint64_t id, std::string &&result) = 0;  // called once, with JSON
+    virtual void gone(std::uint64_t id) noexcept = 0;                 // may delete the Call
     virtual void record(std::uint64_t id, const std::string &event) = 0;
     // Called every second with increasing `done`.
     virtual void progress(std::uint64_t id, double done, double total,
@@ -45,16 +45,17 @@ class Call final : private Fetcher::User {
   Call(const Call &) = delete;
   Call &operator=(const Call &) = delete;
 
-  // deadline_ns: of the call; 0: none. The configured time-out applies as well.
+  // deadline_ns is the deadline of the call, or 0 if there is none. The configured time-out also
+  // applies.
   void start(std::uint64_t deadline_ns, bool wants_progress);
 
-  // Answers the call with an error, in this turn of the loop.
+  // Answers the call with an error in this turn of the event loop.
   void cancel();
 
   // Suppresses the answer.
   void stop() noexcept;
 
-  // True if a pool thread uses this object.
+  // Returns true if a pool thread uses this object.
   bool is_converting() const noexcept { return converting_; }
 
  private:

@@ -15,8 +15,9 @@ namespace {
 
 constexpr std::size_t looked_for_meta = 1024;  // bytes searched for <meta>, as in browsers
 
-// A label of the Encoding Standard and the name of its encoding in iconv. Only these names are
-// passed to iconv, whose converters for other encodings have had vulnerabilities (CVE-2024-2961).
+// A label of the Encoding Standard and the name of the encoding in iconv. Only these names are
+// passed to iconv, because its converters for other encodings have had vulnerabilities
+// (CVE-2024-2961).
 struct Label {
   std::string_view label;
   const char *name;
@@ -106,7 +107,7 @@ const char *iconv_name(std::string_view label) {
   return at == std::end(labels) ? nullptr : at->name;
 }
 
-// A page whose ASCII <meta> declares UTF-16 is not UTF-16.
+// A page that declares UTF-16 in an ASCII <meta> element cannot be UTF-16.
 std::string meta_charset(std::string_view body) {
   const std::string label = charset_parameter(body.substr(0, looked_for_meta));
   return label.starts_with("utf-16") ? "utf-8" : label;
@@ -127,8 +128,8 @@ bool convert(const char *from, std::string_view body, const std::atomic<bool> &c
   const Iconv converter(opened);
   out->reserve(body.size() + body.size() / 8);
   char piece[16 << 10];
-  auto *in = const_cast<char *>(body.data());  // required by iconv's type; iconv does not write to
-                                               // it
+  // iconv() requires a non-const pointer but does not write through it.
+  auto *in = const_cast<char *>(body.data());
   std::size_t left = body.size();
   while (left > 0) {
     if (cancelled.load(std::memory_order_relaxed)) {

@@ -7,12 +7,13 @@
 
 namespace builtin_http {
 
-// The character set is determined by the byte order mark, else content_type, else (HTML) the page's
-// <meta>, else it is UTF-8 if the body is valid UTF-8, else Windows-1252. Labels have the meaning
-// of the WHATWG Encoding Standard. Invalid bytes become U+FFFD.
+// The character set is determined by the first of these that is present: the byte order mark,
+// content_type, or the <meta> element of an HTML page. Otherwise, it is UTF-8 if the body is valid
+// UTF-8, else Windows-1252. Labels have the meaning defined by the WHATWG Encoding Standard.
+// Invalid bytes become U+FFFD.
 //
-// False: the character set is not supported, or the call was cancelled; *problem is a sentence.
-// Thread: any.
+// If the character set is not supported or the call was cancelled, returns false and sets *problem
+// to an error message. Thread-safe.
 bool to_utf8(std::string &&body, std::string_view content_type, const std::atomic<bool> &cancelled,
              std::string *out, std::string *problem);
 

@@ -9,8 +9,8 @@ namespace {
 
 using Value = rapidjson::Value;
 
-// Reads the optional array of strings `name` with read(text, &item) for each element. False: the
-// array or an element is invalid.
+// Reads the optional array of strings `name` with read(text, &item) for each element. Returns false
+// if the array or an element is invalid.
 template <class Item, class Read>
 bool read_list(const Value &root, const char *name, std::vector<Item> *out, Read read) {
   const auto it = root.FindMember(name);
@@ -41,7 +41,7 @@ bool read_method(std::string_view text, std::string *out) {
   return std::find(std::begin(known), std::end(known), text) != std::end(known);
 }
 
-// Returns the error; empty: none.
+// Returns the error, or an empty string on success.
 std::string read_domains(const Value &root, DomainRules *out) {
   if (!read_list(root, "allow", &out->allow, DomainPattern::parse) ||
       !read_list(root, "block", &out->block, DomainPattern::parse)) {

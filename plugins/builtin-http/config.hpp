@@ -37,16 +37,17 @@ inline constexpr std::string_view config_schema = R"({
 struct Config {
   DomainRules domains;
   AddressRules addresses;
-  std::vector<std::string> methods;  // tools to offer: http_get, http_post, ...
+  std::vector<std::string> methods;  // tools to offer: http_get, http_post and so on
   std::uint64_t max_body_bytes = 5u << 20;
-  std::uint64_t cache_bytes = 8u << 20;  // 0: no cache
+  std::uint64_t cache_bytes = 8u << 20;  // 0 disables the cache
   std::uint64_t timeout_ms = 30'000;     // per call, including redirects
 
-  // Checks the URL text against the rules. Empty: allowed; else a sentence that contains "blocked".
+  // Checks the text of the URL against the rules. Returns an empty string if the URL is allowed,
+  // otherwise a sentence that contains "blocked".
   std::string refusal(const Url &url) const;
 };
 
-// BH_E_INVALID: the error has the reason.
+// Returns BH_E_INVALID and sets *error if the configuration is invalid.
 bh_status parse_config(std::string_view json, Config *out, bh_error *error);
 
 }  // namespace builtin_http

@@ -6,17 +6,19 @@
 
 namespace builtin_http {
 
-// The media type in lower case: "text/html" for "Text/HTML; charset=x".
+// Returns the media type in lower case: "text/html" for "Text/HTML; charset=x".
 std::string media_type(std::string_view content_type);
 
-// The charset parameter, also of a <meta> element: "shift_jis" for "text/html; charset=Shift_JIS";
-// empty: none.
+// Returns the charset parameter of a header or a <meta> element: "shift_jis" for "text/html;
+// charset=Shift_JIS". Returns an empty string if there is none.
 std::string charset_parameter(std::string_view text);
 
-// The media type if it is binary, for the error text; empty: the content is text.
+// Returns the media type for the error message if the content is binary, or an empty string if it
+// is text.
 std::string binary_type(std::string_view content_type);
 
-// True if the content is HTML, by its type, or without a type by the beginning of its text.
+// Returns true if the content is HTML according to its type. Without a type, the start of the text
+// decides.
 bool is_html(std::string_view content_type, std::string_view text);
 
 }  // namespace builtin_http

@@ -31,7 +31,8 @@ bool DomainPattern::parse(std::string_view text, DomainPattern *out) {
     text = text.substr(0, colon);
   }
   HostName host;
-  // "*" elsewhere is not a valid host; accepting it would suggest a wildcard that does not match.
+  // "*" in other positions is not a valid host. Accepting it would suggest a wildcard, but it would
+  // not match.
   if (!parse_host(text, &host) || (out->below_ && host.is_address)) return false;
   out->name_ = std::move(host.name);
   return true;

@@ -13,7 +13,7 @@ namespace builtin_http {
 // One list entry: "name", "*.name" (subdomains only), or an address, each optionally with ":port".
 class DomainPattern {
  public:
-  // False: text has none of these forms.
+  // Returns false if `text` has none of these forms.
   static bool parse(std::string_view text, DomainPattern *out);
 
   bool matches(const Url &url) const;
@@ -23,14 +23,15 @@ class DomainPattern {
   std::string text_;
   std::string name_;
   bool below_ = false;      // the entry begins with "*."
-  std::uint16_t port_ = 0;  // 0: any
+  std::uint16_t port_ = 0;  // 0 for any port
 };
 
 struct DomainRules {
   std::vector<DomainPattern> block, allow;
   bool default_allow = true;
 
-  // Empty: the URL is allowed. Else a sentence with the host, "blocked" and the reason.
+  // Returns an empty string if the URL is allowed, otherwise a sentence with the host, "blocked"
+  // and the reason.
   std::string refusal(const Url &url) const;
 };
 

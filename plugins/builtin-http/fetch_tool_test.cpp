@@ -1,4 +1,5 @@
-// Tests of fetch_http and of the properties of all requests: rules, redirects, limits, records.
+// Tests of fetch_http and of the properties common to all requests: rules, redirects, limits,
+// records.
 #include <catch2/catch.hpp>
 
 #include "builtin-http/testing.hpp"
@@ -44,7 +45,7 @@ TEST_CASE("parts of a page are consecutive") {
   }
   CHECK(calls == 3);
   CHECK(read == text);
-  // A limit smaller than a character still makes progress.
+  // A limit smaller than one character still makes progress.
   const Answer tiny = web.fetch(R"("url":"http://a.test/","start_index":1,"max_length":1)");
   CHECK(chunk_of(tiny.text()) == "\xC3\xA9");
   CHECK(

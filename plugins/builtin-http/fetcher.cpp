@@ -22,7 +22,7 @@ bool has_header(const std::vector<Header> &headers, std::string_view name) {
                      [&](const Header &h) { return same_name(h.name, name); });
 }
 
-// The header for revalidating a stored response; it points into the response.
+// Returns the header for revalidating a stored response. The header points into the response.
 bh_http_header validator_of(const Response &kept) {
   const std::string_view tag = kept.header("etag");
   if (!tag.empty()) return {bh::str("if-none-match"), bh::str(tag)};
@@ -50,7 +50,7 @@ const bh_http_handler Fetcher::handler = {
     },
     [](void *user, const bh_error *error) { self(user).on_done(error); }};
 
-// ---- asking ------------------------------------------------------------------------------------
+// ---- sending requests --------------------------------------------------------------------------
 
 void Fetcher::start(Request &&request, std::uint64_t deadline_ns) {
   request_ = std::move(request);
@@ -58,7 +58,7 @@ void Fetcher::start(Request &&request, std::uint64_t deadline_ns) {
   if (judge("")) send();
 }
 
-// True: the URL is allowed. Otherwise the fetch ends with an error.
+// Returns true if the URL is allowed. Otherwise, the fetch ends with an error.
 bool Fetcher::judge(std::string_view prefix) {
   const std::string refusal = config_.refusal(request_.url);
   if (refusal.empty()) return true;
@@ -92,7 +92,7 @@ void Fetcher::send() {
   later();
 }
 
-// True: the cache has the answer. Otherwise kept_ may hold a response to revalidate.
+// Returns true if the cache has the response. Otherwise, kept_ may hold a response to revalidate.
 bool Fetcher::use_cache(std::uint64_t now) {
   kept_.reset();
   if (!Cache::is_for(request_)) return false;
@@ -114,7 +114,7 @@ void Fetcher::use_kept() {
   problem_ = refused_head();
 }
 
-// The result points into url, *headers and this object.
+// The result points into `url`, *headers and this object.
 bh_http_request Fetcher::describe(const std::string &url, std::vector<bh_http_header> *headers,
                                   std::uint64_t now) const {
   for (const Header &h : request_.headers) headers->push_back({bh::str(h.name), bh::str(h.value)});
@@ -127,8 +127,8 @@ bh_http_request Fetcher::describe(const std::string &url, std::vector<bh_http_he
   }
   bh_http_request r{};
   r.size = sizeof r;
-  // With a proxy, check_address would receive the proxy's address; the rules require a direct
-  // connection.
+  // With a proxy, check_address would receive the address of the proxy, so the rules require a
+  // direct connection.
   r.flags = BH_HTTP_DECOMPRESS | (config_.addresses.any ? 0u : std::uint32_t{BH_HTTP_NO_PROXY});
   r.method = bh::str(request_.method);
   r.url = bh::str(url);
@@ -156,7 +156,7 @@ void Fetcher::follow() {
   if (judge("a redirect is not followed: ")) send();
 }
 
-// ---- the answer --------------------------------------------------------------------------------
+// ---- handling the response ---------------------------------------------------------------------
 
 bh_status Fetcher::on_address(std::string_view host, std::string_view address) {
   if (config_.addresses.permit(address)) return BH_OK;
@@ -172,15 +172,15 @@ bh_status Fetcher::on_head(std::uint32_t status, const bh_http_header *headers, 
     response_.headers.push_back(
         {std::string(bh::view(headers[i].name)), std::string(bh::view(headers[i].value))});
   }
-  enough_ = read_redirect();  // the body of a redirect is not read; an empty one keeps the
-                              // connection usable
+  // The body of a redirect is not read; an empty body keeps the connection usable.
+  enough_ = read_redirect();
   if (enough_ || (status == 304 && kept_)) return BH_OK;
   problem_ = refused_head();
   enough_ = request_.head_only && problem_.empty();
   return problem_.empty() && (!enough_ || request_.method == "HEAD") ? BH_OK : BH_E_CANCELLED;
 }
 
-// True: the answer is a redirect to follow.
+// Returns true if the response is a redirect to follow.
 bool Fetcher::read_redirect() {
   const bool harmless = request_.method == "GET" || request_.method == "HEAD";
   if (!harmless || !is_redirect(response_.status)) return false;
@@ -188,7 +188,7 @@ bool Fetcher::read_redirect() {
   return !location_.empty();
 }
 
-// The reason to reject an answer with this head; empty: accepted.
+// Returns the reason to reject a response with this head, or an empty string if it is accepted.
 std::string Fetcher::refused_head() const {
   const bool good = response_.status >= 200 && response_.status < 300;
   if (!good && !request_.any_status) {
@@ -228,7 +228,7 @@ void Fetcher::on_done(const bh_error *error) {
   later();
 }
 
-// Stores the response in the cache, or the revalidated one.
+// Stores the response in the cache, or renews the entry that was revalidated.
 void Fetcher::keep() {
   if (!Cache::is_for(request_) || !location_.empty()) return;
   const std::uint64_t now = host_.now_ns();
@@ -247,7 +247,7 @@ std::string Fetcher::failure(const bh_error &error) const {
   return "the request failed: " + std::string(bh::text(error));
 }
 
-// ---- the end -----------------------------------------------------------------------------------
+// ---- ending the fetch --------------------------------------------------------------------------
 
 void Fetcher::note(const char *decision, std::string_view reason) {
   NetEvent event;
@@ -266,7 +266,7 @@ void Fetcher::end_later(std::string problem) {
   later();
 }
 
-// Continues outside of the HTTP client's callbacks.
+// Schedules the next step outside of the callbacks of the HTTP client.
 void Fetcher::later() {
   if (std::exchange(scheduled_, true)) return;
   host_.defer(bh::callback<&Fetcher::step>(this));

@@ -1,11 +1,11 @@
-// Performs one request with redirects, limits, and the rules, which apply to every hop.
+// Performs one request, including redirects, with limits and rules. The rules apply to every hop.
 //
-// The host of each URL is checked before it is requested, and its address before the connection
-// (bh_http_handler.check_address: the checked address is the connected one, even if DNS answers
-// change). Only GET and HEAD follow redirects: a request with side effects is only sent to the URL
-// that its caller named.
+// The host of each URL is checked before the request. Its address is checked before the connection
+// is made: bh_http_handler.check_address receives the address that is then connected to, even if
+// DNS answers change. Only GET and HEAD follow redirects, so a request with side effects is sent
+// only to the URL that its caller named.
 //
-// Thread: the reactor's.
+// Runs on the reactor thread.
 #pragma once
 
 #include <bulkhead/abi/ext/draft/http.h>
@@ -27,8 +27,8 @@ class Fetcher {
   // Receives the result and the records.
   class User {
    public:
-    // Called once, never inside start(). problem: a sentence; empty: response() is valid. The
-    // Fetcher may be deleted inside.
+    // Called once, never inside start(). `problem` is an error message, or empty if response() is
+    // valid. The callback may delete the Fetcher.
     virtual void fetched(const std::string &problem) = 0;
     // Called for each request that was sent or rejected; see net_event.hpp.
     virtual void record(const std::string &event) = 0;
@@ -45,11 +45,11 @@ class Fetcher {
   Fetcher(const Fetcher &) = delete;
   Fetcher &operator=(const Fetcher &) = delete;
 
-  // deadline_ns: CLOCK_MONOTONIC.
+  // `deadline_ns` refers to CLOCK_MONOTONIC.
   void start(Request &&request, std::uint64_t deadline_ns);
 
   // Ends the fetch without calling fetched(). The Fetcher must live until the host has run its
-  // deferred functions, before the next event.
+  // deferred functions, which is before the next event.
   void stop() noexcept;
 
   Response &response() { return response_; }
@@ -86,8 +86,8 @@ class Fetcher {
   User &user_;
 
   Request request_;
-  Response response_;             // of the last hop
-  std::optional<Response> kept_;  // stored response to revalidate
+  Response response_;             // response of the last hop
+  std::optional<Response> kept_;  // stored response to be revalidated
   std::uint64_t deadline_ns_ = 0, asked_ns_ = 0;
   unsigned redirects_ = 0;
   bh_http_id id_ = 0;

@@ -11,15 +11,15 @@
 namespace builtin_http {
 
 struct Matches {
-  std::string blocks;  // "--- Match 1 ---", numbered lines, ">>>" before the match
-  std::string json;    // of the same matches: {"line":1,"text":the line, at most 300 bytes},...
+  std::string blocks;  // "--- Match 1 ---" and numbered lines, with ">>>" before the match
+  std::string json;    // the same matches as {"line":1,"text":the line, at most 300 bytes},...
   std::size_t count = 0;
   bool more = false;  // there are more than `most` matches
 };
 
 // Finds the first `most` matching lines, each with up to `context` lines before and after. Ends
-// early if cancelled becomes true, or if the blocks exceed max_grep_bytes (then `more` is true).
-// Thread: any.
+// early if `cancelled` becomes true, or if the blocks exceed max_grep_bytes (`more` is then true).
+// Thread-safe.
 inline constexpr std::size_t max_grep_bytes = 16u << 20;
 Matches find_matches(std::string_view text, const tool_kit::Pattern &pattern, std::size_t context,
                      std::size_t most, const std::atomic<bool> &cancelled);

@@ -1,4 +1,4 @@
-// Tests of the search of grep_http.
+// Tests of the search in grep_http.
 #include "builtin-http/grep.hpp"
 
 #include <catch2/catch.hpp>

@@ -9,7 +9,7 @@ struct Reason {
   std::uint32_t status;
   std::string_view text;
 };
-// Reason phrases, since HTTP/2 has none.
+// Reason phrases, because HTTP/2 responses have none.
 constexpr Reason reasons[] = {{200, "OK"},
                               {201, "Created"},
                               {202, "Accepted"},

@@ -8,8 +8,8 @@
 
 namespace builtin_http {
 
-// The text is "URL: ...", "Status: 404 Not Found", an empty line, "Headers:" and indented lines
-// "name: value". A value that is not printable ASCII is shown as <binary>.
+// The text consists of "URL: ...", "Status: 404 Not Found", an empty line, "Headers:" and indented
+// lines "name: value". Values that are not printable ASCII are shown as <binary>.
 std::string head_text(const Response &response);
 std::string_view shown_value(const Header &header);
 

@@ -18,7 +18,7 @@ bool is_plain(char c) {
   return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '.' || c == '-' || c == '_';
 }
 
-// The xn-- form of a non-ASCII name; empty: invalid.
+// Returns the xn-- form of a non-ASCII name, or an empty string if the name is invalid.
 std::string to_ascii(std::string_view name) {
   if (name.size() > max_unicode || name.find('\0') != name.npos) return {};
   char *text = nullptr;

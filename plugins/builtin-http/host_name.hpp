@@ -1,4 +1,4 @@
-// The host of a URL or rule in canonical form.
+// The host of a URL or a rule in canonical form.
 #pragma once
 
 #include <string>
@@ -7,19 +7,19 @@
 namespace builtin_http {
 
 struct HostName {
-  std::string name;         // lower-case ASCII, without brackets and trailing dot
+  std::string name;         // lower-case ASCII, without brackets or a trailing dot
   bool is_address = false;  // an IP address, in its canonical form
 
-  // The form used in URLs: an IPv6 address in brackets.
+  // Returns the form used in URLs, with an IPv6 address in brackets.
   std::string bracketed() const {
     return name.find(':') == std::string::npos ? name : "[" + name + "]";
   }
 };
 
-// text: a name, an IPv4 address, or an IPv6 address in brackets; UTF-8. Non-ASCII names are
-// converted to their xn-- form (IDNA 2008 with the mapping of UTS 46, non-transitional). False:
-// text has none of these forms, or is a form that only some resolvers treat as an address (127.1,
-// 0x7f000001).
+// `text` is UTF-8: a name, an IPv4 address, or an IPv6 address in brackets. Non-ASCII names are
+// converted to their xn-- form (IDNA 2008 with the mapping of UTS 46, non-transitional). Returns
+// false if `text` has none of these forms, or a form that only some resolvers treat as an address
+// (127.1, 0x7f000001).
 bool parse_host(std::string_view text, HostName *out);
 
 }  // namespace builtin_http

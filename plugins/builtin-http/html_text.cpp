@@ -12,10 +12,10 @@
 namespace builtin_http {
 namespace {
 
-constexpr unsigned max_span = 1000;  // columns or rows of one cell
+constexpr unsigned max_span = 1000;  // limit for the columns or rows of one cell
 
-// Calls see(node) for each node below root in document order, until it returns false. Iterative,
-// since the nesting depth of a page is unlimited. False: see() returned false.
+// Calls see(node) for each node below root in document order until it returns false. Iterative,
+// because the nesting depth of a page is not limited. Returns false if see() returned false.
 template <class See>
 bool each_below(const GumboNode *root, See see) {
   std::vector<std::pair<const GumboNode *, unsigned>> open{{root, 0}};
@@ -32,7 +32,7 @@ bool each_below(const GumboNode *root, See see) {
   return true;
 }
 
-// The longest run of backticks in the text below root.
+// Returns the length of the longest run of backticks in the text below root.
 std::size_t longest_ticks(const GumboNode *root) {
   std::size_t longest = 0;
   each_below(root, [&](const GumboNode *node) {
@@ -47,7 +47,7 @@ std::size_t longest_ticks(const GumboNode *root) {
   return longest;
 }
 
-// True for a table of short texts; false for a layout table.
+// Returns true for a data table (short cells), and false for a layout table.
 bool is_data_table(const GumboNode *table) {
   bool several = false;  // more than one column
   const bool flat = each_below(table, [&](const GumboNode *node) {
@@ -72,7 +72,7 @@ class Page {
   Page(bool markdown, const std::atomic<bool> &cancelled)
       : markdown_(markdown), page_(markdown), cancelled_(cancelled) {}
 
-  // Iterative, like each_below. False: cancelled.
+  // Iterative, like each_below. Returns false if the call was cancelled.
   bool add(const GumboNode *root) {
     std::vector<Frame> open;
     if (!enter(root)) return true;
@@ -99,10 +99,10 @@ class Page {
     unsigned next;
   };
 
-  // The writer of the current position: a cell or the page.
+  // Returns the writer for the current position, which is a cell or the page.
   MarkupWriter &writer() { return cell_ ? *cell_ : page_; }
 
-  // True: the children follow, and then leave().
+  // Returns true if the children and then leave() must follow.
   bool enter(const GumboNode *node) {
     switch (node->type) {
       case GUMBO_NODE_TEXT:
@@ -117,7 +117,7 @@ class Page {
     }
   }
 
-  // True: text is not markup.
+  // Returns true if text is not interpreted as markup.
   bool in_code() const { return !fences_.empty() || codes_ > 0; }
 
   void add_text(const char *text) {
@@ -141,9 +141,9 @@ class Page {
   const bool markdown_;
   MarkupWriter page_;
   const std::atomic<bool> &cancelled_;
-  std::vector<std::string> fences_;  // of open <pre> elements; only the outermost is written
-  unsigned codes_ = 0;               // open <code>
-  std::vector<bool> marked_;         // for each open link, code or emphasis: true if it has a mark
+  std::vector<std::string> fences_;  // fences of open <pre> elements; only the outermost is written
+  unsigned codes_ = 0;               // number of open <code> elements
+  std::vector<bool> marked_;         // for each open link, code or emphasis: whether it has a mark
   const GumboElement *table_element_ = nullptr;
   std::unique_ptr<Table> table_;        // the open table
   std::unique_ptr<MarkupWriter> cell_;  // the open cell of the table
@@ -228,7 +228,7 @@ bool Page::begin_inline(const GumboNode *node) {
   return true;
 }
 
-// True: the element is part of a table.
+// Returns true if the element is part of a table.
 bool Page::begin_in_table(const GumboElement &e) {
   if (e.tag == GUMBO_TAG_TR) {
     table_->begin_row();
@@ -276,7 +276,7 @@ void Page::leave_inline(const GumboElement &e) {
   marked_.pop_back();
 }
 
-// True: the element is part of a table.
+// Returns true if the element is part of a table.
 bool Page::leave_in_table(const GumboElement &e) {
   if (&e == table_element_) {
     write_table();

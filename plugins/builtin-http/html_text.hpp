@@ -7,8 +7,9 @@
 
 namespace builtin_http {
 
-// html: UTF-8. Returns Markdown or plain text. False: *problem is a sentence. Ends early if
-// cancelled becomes true. Limits: html_tree.hpp. Thread: any.
+// `html` is UTF-8. *out receives Markdown or plain text. On failure, returns false and sets
+// *problem to an error message. Ends early if `cancelled` becomes true. Limits: see html_tree.hpp.
+// Thread-safe.
 bool html_to_text(std::string_view html, bool markdown, const std::atomic<bool> &cancelled,
                   std::string *out, std::string *problem);
 

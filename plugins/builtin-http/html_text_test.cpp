@@ -1,4 +1,4 @@
-// Tests of HTML as Markdown and as plain text.
+// Tests of the conversion of HTML to Markdown and plain text.
 #include "builtin-http/html_text.hpp"
 
 #include <catch2/catch.hpp>
@@ -52,7 +52,7 @@ TEST_CASE("hostile pages") {
   std::string nested;
   for (int i = 0; i < 200'000; ++i) nested += "<span>";
   CHECK(text_of(nested + "x") == "x\n");
-  // Each <p> reopens all formatting elements: the tree grows with the square of the page.
+  // Each <p> reopens all formatting elements, so the tree grows with the square of the page size.
   std::string formatting = "<p>";
   for (int i = 0; i < 3'000; ++i) formatting += "<b id=" + std::to_string(i) + ">";
   for (int i = 0; i < 3'000; ++i) formatting += "</p><p>x";

@@ -13,10 +13,10 @@ using Clock = std::chrono::steady_clock;
 
 }  // namespace
 
-// All memory of one parse, freed at once: gumbo's own cleanup recurses as deep as the page is
-// nested. Gumbo also does not handle a failed allocation and has no time limit, so the allocator
-// leaves the parse by longjmp at a limit. Between setjmp and longjmp there is only gumbo's C code,
-// which owns nothing but this memory.
+// All memory of one parse. It is freed as a whole, because gumbo's own cleanup recurses as deep as
+// the page is nested. Gumbo also does not handle failed allocations and has no time limit. If a
+// limit is reached, the allocator therefore leaves the parse with longjmp. Between setjmp and
+// longjmp there is only gumbo's C code, which owns nothing but this memory.
 class HtmlTree::Arena {
  public:
   explicit Arena(const std::atomic<bool> &cancelled)
@@ -81,7 +81,8 @@ HtmlTree::~HtmlTree() = default;
 
 namespace {
 
-// nullptr: the allocator left the parse. A separate frame without objects that have destructors.
+// Returns nullptr if the allocator left the parse. This is a separate frame that has no objects
+// with destructors.
 const GumboOutput *parse_within(std::jmp_buf *out_of_bounds, const GumboOptions &options,
                                 std::string_view html) noexcept {
   if (setjmp(*out_of_bounds) != 0) return nullptr;

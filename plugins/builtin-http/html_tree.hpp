@@ -9,7 +9,7 @@
 
 namespace builtin_http {
 
-// Limits for one page; a page beyond them has no tree.
+// Limits for one page. A page that exceeds them has no tree.
 inline constexpr std::size_t max_tree_bytes = 192u << 20;
 inline constexpr unsigned max_parse_ms = 5'000;
 
@@ -18,8 +18,8 @@ class HtmlTree {
   HtmlTree();
   ~HtmlTree();
 
-  // html: UTF-8; must outlive the tree. nullptr: a limit was reached, or cancelled. The nodes are
-  // owned by this object. Thread: any, once.
+  // `html` is UTF-8 and must outlive the tree. Returns nullptr if a limit was reached or the call
+  // was cancelled. The nodes are owned by this object. May be called once, on any thread.
   const GumboNode *parse(std::string_view html, const std::atomic<bool> &cancelled);
 
  private:
@@ -27,10 +27,10 @@ class HtmlTree {
   std::unique_ptr<Arena> arena_;
 };
 
-// The value of an attribute; empty if absent.
+// Returns the value of an attribute, or an empty string if it is absent.
 std::string_view attribute(const GumboElement &element, const char *name);
 
-// The children of an element; none for other nodes.
+// The children of an element. Other nodes have none.
 struct Children {
   const GumboVector *nodes;
   const GumboNode *operator[](unsigned i) const {

@@ -12,15 +12,15 @@ class MarkupWriter {
  public:
   explicit MarkupWriter(bool markdown) : markdown_(markdown) {}
 
-  // Text with runs of white space collapsed to one space.
+  // Writes text with runs of white space collapsed to one space.
   void text(std::string_view t);
-  // Unchanged text, including line breaks.
+  // Writes text unchanged, including line breaks.
   void verbatim(std::string_view t);
 
-  // One unchanged line, without the current emphasis.
+  // Writes one line unchanged, without the current emphasis.
   void line(std::string_view t);
 
-  // The following text begins a new line (1) or a new paragraph (2).
+  // Makes the following text start a new line (1) or a new paragraph (2).
   void block(int lines) { wanted_ = lines > wanted_ ? lines : wanted_; }
   void line_break() { wanted_ = wanted_ == 0 ? 1 : 2; }
   void rule();
@@ -35,33 +35,33 @@ class MarkupWriter {
   bool in_list() const;
   void item();
   void end_item();  // an empty item is dropped
-  // fence: at least three backticks, more than any run in the fenced text.
+  // `fence` has at least three backticks, and more than any run in the fenced text.
   void begin_fence(std::string_view fence, std::string_view language);
   void end_fence(std::string_view fence);
 
-  // Emphasis, code and links, between `begin` and `end`; properly nested. A mark without text or
-  // inside another of its kind is dropped. Emphasis is repeated in each further paragraph; a link
-  // ends with its first paragraph.
+  // Emphasis, code and links, between `begin` and `end`. Marks must be properly nested. A mark
+  // without text, or inside another mark of the same kind, is dropped. Emphasis is repeated in each
+  // additional paragraph; a link ends with its first paragraph.
   void begin_mark(std::string_view begin, std::string_view end);
   void begin_link(std::string_view target) { begin_mark("[", "](" + std::string(target) + ")"); }
   void end_mark();
 
-  // Returns the text, which ends with a line break unless it is empty.
+  // Returns the text. It ends with a line break unless it is empty.
   std::string take();
 
  private:
   enum class Kind { quote, bullets, numbers };
-  // Containers of the current line, outermost first.
+  // A container of the current line; the outermost is first.
   struct Container {
     Kind kind;
-    std::string marker;  // of an item before its first line
+    std::string marker;  // marker of an item until its first line is written
     unsigned number;
-    std::size_t width;  // of the last marker
+    std::size_t width;  // width of the last marker
   };
   struct Mark {
     std::string begin, end;
-    bool written = false;  // otherwise the mark is written with its first text
-    bool ended = false;    // a link whose end was written
+    bool written = false;  // if false, the mark is written with its first text
+    bool ended = false;    // the end of a link has been written
   };
 
   void begin_line();
@@ -78,10 +78,10 @@ class MarkupWriter {
   bool space_ = false;
   std::size_t no_space_at_ = 0;  // leading white space is dropped while out_ has this size
   std::string heading_;          // marker for the next line
-  std::string last_rest_;        // prefix for further lines of the current paragraph
+  std::string last_rest_;        // prefix for the following lines of the current paragraph
   std::vector<Container> containers_;
-  std::vector<Mark> marks_;    // open marks; each kind at most once
-  std::vector<bool> counted_;  // for each begin_mark(): true if it is in marks_
+  std::vector<Mark> marks_;    // open marks; each kind occurs at most once
+  std::vector<bool> counted_;  // for each begin_mark(): whether the mark is in marks_
 };
 
 }  // namespace builtin_http

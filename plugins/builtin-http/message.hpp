@@ -1,4 +1,4 @@
-// A request to a web server, and the response.
+// A request to a web server and its response.
 #pragma once
 
 #include <cstdint>
@@ -25,12 +25,12 @@ struct Request {
 };
 
 struct Response {
-  Url url;  // after all redirects
+  Url url;  // URL after all redirects
   std::uint32_t status = 0;
   std::vector<Header> headers;
   std::string body;  // decompressed
 
-  // The first header with this name (lower case); empty if absent.
+  // Returns the first header with this name (in lower case), or an empty string if it is absent.
   std::string_view header(std::string_view name) const;
 };
 

@@ -1,6 +1,6 @@
-// http_get, http_post, http_put, http_patch, http_delete, http_head: requests to APIs, each offered
-// only if `methods` of the profile lists it. Any status is a result, not an error, and the body is
-// returned unchanged.
+// http_get, http_post, http_put, http_patch, http_delete and http_head: requests to APIs. Each tool
+// is offered only if `methods` in the profile lists it. Any status is a result, not an error, and
+// the body is returned unchanged.
 #include "builtin-http/head_text.hpp"
 #include "builtin-http/page.hpp"
 #include "builtin-http/paging.hpp"
@@ -25,7 +25,7 @@ constexpr std::string_view headers_schema = R"("headers":{"type":"object","maxPr
 constexpr std::string_view body_schema =
     R"("body":{"type":"string","description":"Sent as it is; name its type in headers"},)";
 
-// method: the HTTP method; name: the tool.
+// `name` is the name of the tool, `method` the HTTP method.
 std::string define(std::string_view name, std::string_view method, bool has_body,
                    std::string_view hints) {
   std::string out = R"({"name":")";

@@ -6,7 +6,7 @@
 namespace builtin_http {
 namespace {
 
-// Limits such that all texts fit after escaping.
+// With these limits, all strings still fit after escaping.
 constexpr std::size_t max_domain = 253, max_path = 256, max_reason = 100;
 
 }  // namespace

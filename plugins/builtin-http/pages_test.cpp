@@ -1,5 +1,5 @@
-// Compares realistic pages (pages/*.html) with their expected text: pages/*.md as Markdown,
-// pages/*.txt as plain text. After an intended change, run
+// Compares the conversion of realistic pages (pages/*.html) with the expected text: pages/*.md for
+// Markdown, pages/*.txt for plain text. After an intended change, run
 //   builtin_http_test "[.write]"
 // and review the difference.
 #include <bulkhead/cpp/text.hpp>

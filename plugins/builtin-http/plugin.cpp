@@ -1,6 +1,6 @@
 // builtin-http: builtin MCP server for web requests.
 //
-// The HTTP client is an optional plugin; the host is queried for it at each call.
+// The HTTP client is an optional plugin, so the host is queried for it at each call.
 #include <bulkhead/abi/ext/draft/event.h>
 #include <bulkhead/cpp/host.hpp>
 #include <bulkhead/cpp/plugin.hpp>
@@ -19,8 +19,8 @@ namespace builtin_http {
 
 class BuiltinHttp final : private Call::Owner {
  public:
-  static constexpr std::size_t max_calls = 32;  // in flight; further calls fail with the request to
-                                                // try again
+  // Limit for in-flight calls. Additional calls fail with an error that asks to try again.
+  static constexpr std::size_t max_calls = 32;
 
   static constexpr bh::Info info{.id = "builtin-http",
                                  .name = "Web pages",
@@ -44,7 +44,8 @@ class BuiltinHttp final : private Call::Owner {
   bh_status start(bh_error *) { return BH_OK; }
   void drain(std::uint64_t) noexcept { draining_ = true; }
 
-  // A page that is being converted ends at its next check; the host keeps this object until then.
+  // If a page is being converted, the conversion ends at its next check. The host keeps this object
+  // until then.
   void stop() noexcept {
     for (const auto &[id, call] : calls_) call->stop();
     std::erase_if(calls_, [](const auto &entry) { return !entry.second->is_converting(); });

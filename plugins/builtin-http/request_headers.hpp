@@ -1,4 +1,4 @@
-// Parses the argument "headers" of the tools that send requests.
+// Parses the "headers" argument of the tools that send requests.
 #pragma once
 
 #include <string>
@@ -11,9 +11,10 @@ namespace builtin_http {
 
 inline constexpr std::size_t max_request_headers = 64;
 
-// arguments: a JSON object with an object "headers". False: *problem is a sentence without values,
-// which may be credentials. Names and values that are invalid in HTTP, and those that the HTTP
-// client sets itself, are rejected when the request is sent.
+// `arguments` is a JSON object with an object "headers". On failure, returns false and sets
+// *problem to an error message without header values, because these may be credentials. Names and
+// values that are invalid in HTTP, and headers that the HTTP client sets itself, are rejected when
+// the request is sent.
 bool read_headers(std::string_view arguments, std::vector<Header> *out, std::string *problem);
 
 }  // namespace builtin_http

@@ -9,16 +9,17 @@
 
 namespace builtin_http {
 
-// An outputSchema: an object with these members. required: their quoted names, separated by commas.
+// Returns an outputSchema: an object with these members. `required` has their quoted names,
+// separated by commas.
 std::string output_schema(std::string_view required, std::string_view properties);
 
-// The members "url":...,"status":...,"headers":[...] of a response, as in head_text(), and their
-// schema.
+// Returns the members "url":...,"status":...,"headers":[...] of a response, as in head_text().
+// head_properties is their schema.
 std::string head_members(const Response &response);
 extern const std::string_view head_properties;
 
-// The members "content_length":...,"start_index":...,"next_start_index":... and NAME, the part of
-// the text, and their schema.
+// Returns the members "content_length":...,"start_index":...,"next_start_index":... and NAME, which
+// contains the part of the text. part_properties() returns their schema.
 std::string part_members(std::string_view name, std::string_view text, const Part &part);
 std::string part_properties(std::string_view name);
 

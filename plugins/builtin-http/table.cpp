@@ -38,7 +38,7 @@ void Table::begin_row() {
   rows_.emplace_back();
 }
 
-// Skips the columns of cells that span rows from above.
+// Skips the columns occupied by cells that span rows from above.
 void Table::fill() {
   std::vector<std::string> &row = rows_.back();
   while (row.size() < taken_.size() && taken_[row.size()] > 0) {

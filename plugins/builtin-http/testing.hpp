@@ -1,5 +1,5 @@
-// The plugin with a fake HTTP client and fake pages on one loop; a request is answered in the next
-// turn.
+// The plugin with a fake HTTP client and fake pages in one event loop. A request is answered in the
+// next turn.
 #pragma once
 
 #include <bulkhead/abi/ext/draft/event.h>
@@ -30,7 +30,7 @@ struct Page {
   std::string location = {};
   std::vector<std::pair<std::string, std::string>> headers = {};  // additional headers
   std::string address = "93.184.216.34";
-  std::optional<bh_status> fails = {};  // fails after the body with this status
+  std::optional<bh_status> fails = {};  // if set: status of a failure after the body
 };
 
 class Web : public ToolsHost {
@@ -59,7 +59,7 @@ class Web : public ToolsHost {
   std::vector<std::string> asked;          // URLs in order
   std::string method, sent, sent_headers;  // of the last request
   std::uint32_t flags = 0;                 // of the last request
-  unsigned connections = 0;                // addresses that were accepted
+  unsigned connections = 0;                // number of accepted addresses
   bool silent = false;                     // requests are not answered
   bool stalls = false;                     // responses end after their header
   std::vector<std::string> events;         // recorded events
@@ -77,7 +77,7 @@ class Web : public ToolsHost {
     void *user;
   };
 
-  // The ToolsHost is the first base class; `user` of the fake host points to it.
+  // ToolsHost is the first base class; `user` of the fake host points to it.
   static Web &of(void *ctx) {
     return *static_cast<Web *>(static_cast<ToolsHost *>(bh::testing::FakeHost::self(ctx).user));
   }
@@ -146,14 +146,14 @@ class Web : public ToolsHost {
   std::map<bh_http_id, Request> requests_;
 };
 
-// The sentence of an error result.
+// Returns the message of an error result.
 inline std::string error_of(const Answer &answer) {
   CHECK(answer.is_error());
   CHECK(answer.text().rfind("Error: ", 0) == 0);
   return answer.text().substr(7);
 }
 
-// The text after the first empty line.
+// Returns the text after the first empty line.
 inline std::string chunk_of(const std::string &text) {
   return text.substr(text.find("\n\n") + 2);
 }

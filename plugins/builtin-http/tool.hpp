@@ -1,5 +1,6 @@
-// Interface of all tools of this plugin: a definition, a request built from the arguments, and a
-// result built from the response. One file per tool; tools.cpp lists them.
+// Interface of all tools of this plugin. A tool has a definition, builds a request from the
+// arguments, and builds a result from the response. Each tool has its own file; tools.cpp lists the
+// tools.
 #pragma once
 
 #include <atomic>
@@ -16,11 +17,11 @@ class Task {
  public:
   virtual ~Task() = default;
 
-  // The request to send; consumed before the response arrives.
+  // The request to send. It is consumed before the response arrives.
   Request request;
 
-  // Returns the result of the call as JSON. Polls cancelled at least every few milliseconds.
-  // Thread: any, once.
+  // Returns the result of the call as JSON. Polls `cancelled` at least every few milliseconds. May
+  // be called once, on any thread.
   virtual std::string result(Response &response, const std::atomic<bool> &cancelled) const = 0;
 };
 
@@ -28,7 +29,8 @@ struct Tool {
   std::string_view name;
   std::string (*definition)();  // JSON, as in tools/list
 
-  // arguments: JSON as received. nullptr: *problem is a sentence.
+  // `arguments` is JSON as received. On failure, returns nullptr and sets *problem to an error
+  // message.
   std::unique_ptr<Task> (*make)(std::string_view arguments, std::string *problem);
 };
 

@@ -9,13 +9,13 @@
 
 namespace builtin_http {
 
-// The tool of this name if the configuration offers it; else nullptr.
+// Returns the tool with this name if the configuration offers it, otherwise nullptr.
 const Tool *find_tool(const Config &config, std::string_view name);
 
-// The answer to tools/list, a JSON array; includes echo.
+// Returns the result of tools/list as a JSON array, which includes echo.
 std::string tool_definitions(const Config &config);
 
-// The result of a call to echo.
+// Returns the result of a call to echo.
 std::string echo(std::string_view arguments);
 
 }  // namespace builtin_http

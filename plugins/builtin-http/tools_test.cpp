@@ -1,4 +1,4 @@
-// Tests of the tool list and of the tools beside fetch_http.
+// Tests of the tool list and of the tools other than fetch_http.
 #include <catch2/catch.hpp>
 #include <set>
 
@@ -91,7 +91,7 @@ TEST_CASE("D03 grep_http: 60 hits, 50 shown") {
                   "(showing the first 50)\n\n--- Match 1 ---\n>>> 1: Hit 1\n    2: \n\n") == 0);
   CHECK(text.find("--- Match 50 ---") != std::string::npos);
   CHECK(text.find("--- Match 51 ---") == std::string::npos);
-  // The markup is searched only on request.
+  // The markup is searched only if requested.
   CHECK(grep(R"("pattern":"<p>")").text().find("Matches found: 0\n") != std::string::npos);
   CHECK(grep(R"("pattern":"<p>hit 60","raw":true)").text().find("Matches found: 1\n") !=
         std::string::npos);
@@ -137,7 +137,7 @@ TEST_CASE("D04 http_headers: HEAD, or GET without its body") {
   CHECK(head ==
         "URL: http://a.test/\nStatus: 404 Not Found\n\nHeaders:\n  Content-Type: image/png\n"
         "  X-One: 1\n  X-Two: <binary>\n");
-  web.stalls = true;  // the body never arrives and is not awaited
+  web.stalls = true;  // the body never arrives and must not be awaited
   CHECK(web.call("http_headers", R"({"url":"http://a.test/","method":"GET"})").text() == head);
   CHECK(web.method == "GET");
   CHECK(error_of(web.call("http_headers", R"({"url":"http://a.test/","method":"PUT"})"))
@@ -206,13 +206,13 @@ TEST_CASE("calls report progress after a second") {
   web.cancel(call);
   CHECK(error_of(web.wait(call)) == "the call was cancelled");
   CHECK(web.host.timers() == 0);
-  web.begin("fetch_http", R"({"url":"http://a.test/"})");  // without progress token
+  web.begin("fetch_http", R"({"url":"http://a.test/"})");  // without a progress token
   CHECK(web.host.timers() == 0);
 }
 
 TEST_CASE("a call cancelled during conversion is answered at once") {
   Web web;
-  std::string slow = "<p>";  // the tree grows with the square of the page
+  std::string slow = "<p>";  // the tree grows with the square of the page size
   for (int i = 0; i < 3'000; ++i) slow += "<b id=" + std::to_string(i) + ">";
   for (int i = 0; i < 3'000; ++i) slow += "</p><p>x";
   web.pages["http://a.test/"] = {.type = "text/html", .body = slow};

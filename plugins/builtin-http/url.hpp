@@ -1,5 +1,5 @@
-// Parses http and https URLs. Only URLs that all parsers interpret equally are accepted, so that
-// the checked host is the contacted host.
+// Parses http and https URLs. Only URLs that all parsers interpret in the same way are accepted, so
+// that the checked host is the host that is contacted.
 #pragma once
 
 #include <cstdint>
@@ -16,16 +16,17 @@ struct Url {
   std::uint16_t port = 0;
   std::string target;  // path and query, ASCII, at least "/"; the fragment is dropped
 
-  // Scheme, host, and a port other than the scheme's default.
+  // Returns the scheme, the host, and the port unless it is the default of the scheme.
   std::string origin() const;
   std::string text() const { return origin() + target; }
 };
 
-// text: UTF-8; non-ASCII characters are percent-encoded. False: *problem is a sentence for the
-// caller: the URL is missing, invalid, has another scheme, or has no host.
+// `text` is UTF-8; non-ASCII characters are percent-encoded. If the URL is missing, is invalid, has
+// another scheme, or has no host, returns false and sets *problem to an error message for the
+// caller.
 bool parse_url(std::string_view text, Url *out, std::string *problem);
 
-// Resolves a Location header against base (RFC 3986, 5.2).
+// Resolves a Location header against `base` (RFC 3986, 5.2).
 bool resolve_url(const Url &base, std::string_view location, Url *out, std::string *problem);
 
 }  // namespace builtin_http

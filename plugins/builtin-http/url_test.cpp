@@ -76,7 +76,7 @@ TEST_CASE("non-ASCII names and paths") {
         "https://xn--bcher-kva.example/%C3%BC?q=%C3%A9");
   CHECK(url_text("http://fa\xC3\x9F.de/") == "http://xn--fa-hia.de/");  // not fass.de
   CHECK(url_text("http://xn--bcher-kva.example/") == "http://xn--bcher-kva.example/");
-  // Full-width digits and dots are an address.
+  // Full-width digits and dots form an address.
   Url url;
   std::string problem;
   REQUIRE(

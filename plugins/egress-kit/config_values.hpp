@@ -9,14 +9,15 @@
 
 namespace egress {
 
-// A number of a plugin's own configuration, with its limits.
+// A number in a plugin's own configuration, with its limits.
 template <class Config>
 struct Number {
   std::string_view key;
   std::uint64_t Config::*place;
   std::uint64_t least, most;
 
-  // Returns the error for `value`, with the key's name; empty: it was stored in `out`.
+  // Stores `value` in `out`. Returns the error with the name of the key, or an empty string on
+  // success.
   std::string read(const rapidjson::Value &value, Config *out) const {
     const bool fits = value.IsUint64() && value.GetUint64() >= least && value.GetUint64() <= most;
     if (!fits) {
@@ -32,14 +33,15 @@ inline std::string_view text_of(const rapidjson::Value &value) {
   return {value.GetString(), value.GetStringLength()};
 }
 
-// One word of a list of two, and the flag that it sets.
+// One of the two words allowed in a list, and the flag that it sets.
 template <class Config>
 struct Word {
   std::string_view text;
   bool Config::*place;
 };
 
-// Reads a list with one or both of two words. Returns the error, with the key's name.
+// Reads a list that contains one or both of two words. Returns the error with the name of the key,
+// or an empty string on success.
 template <class Config>
 std::string read_words(std::string_view key, const Word<Config> (&words)[2],
                        const rapidjson::Value &value, Config *out) {
@@ -55,7 +57,8 @@ std::string read_words(std::string_view key, const Word<Config> (&words)[2],
   return {};
 }
 
-// Parses `json` into `root` and has each member read. Returns the error.
+// Parses `json` into `root` and calls read_key for each member. Returns the error, or an empty
+// string on success.
 template <class Config>
 std::string read_object(std::string_view json, rapidjson::Document *root, Config *out,
                         std::string (*read_key)(std::string_view key, const rapidjson::Value &,

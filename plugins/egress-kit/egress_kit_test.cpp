@@ -1,4 +1,4 @@
-// Allowed endpoints, and one POST.
+// Tests of the allowed endpoints and of a single POST.
 #include <sys/socket.h>
 #include <sys/un.h>
 #include <unistd.h>
@@ -177,7 +177,7 @@ TEST_CASE("a destroyed Post ends its request") {
 
 namespace {
 
-// A server on the other end of a socket pair, which writes `answer` once it has read the request.
+// A server on the other end of a socket pair. It writes `answer` once it has read the request.
 struct SocketWorld {
   bh::testing::FakeHost fake;
   bh::Host host{fake.host()};

@@ -1,4 +1,4 @@
-// The one server to which a plugin sends requests: HTTPS anywhere, or HTTP on this machine.
+// The single server to which a plugin sends requests: HTTPS to any host, or HTTP on this machine.
 #pragma once
 
 #include <rapidjson/document.h>
@@ -16,23 +16,24 @@ struct Endpoint {
   static constexpr std::uint64_t min_timeout_ms = 10, max_timeout_ms = 60'000;
 
   std::string url;
-  std::string socket;  // path of a Unix socket; empty: the URL's host
+  std::string socket;  // path of a Unix socket; if empty, the host of the URL is used
   std::vector<std::pair<std::string, std::string>> headers;  // may contain credentials
-  std::uint64_t timeout_ms = 2'000;                          // of one complete request
-  bool loopback = false;  // only loopback addresses may be connected to
+  std::uint64_t timeout_ms = 2'000;                          // for one complete request
+  bool loopback = false;                                     // connect only to loopback addresses
 
-  // "https://pdp.example:8443", for messages: no path, no part that might be a credential.
+  // Returns text such as "https://pdp.example:8443" for messages. It contains no path and no other
+  // part that may be a credential.
   std::string shown() const;
 };
 
-// True if read_endpoint() reads `key`.
+// Returns true if read_endpoint() reads `key`.
 bool endpoint_key(std::string_view key);
 
-// Reads "url", "socket", "headers" and "timeout_ms"; `out` may contain defaults. Returns the error,
-// with the key's name and no value; empty: none.
+// Reads "url", "socket", "headers" and "timeout_ms". `out` may contain defaults. Returns the error,
+// or an empty string on success. The error has the name of the key but no values.
 std::string read_endpoint(const rapidjson::Value &config, Endpoint *out);
 
-// Tests a literal address: 127.0.0.0/8, ::1 or ::ffff:127.0.0.0/104.
+// Returns true if `address` is a loopback address: 127.0.0.0/8, ::1 or ::ffff:127.0.0.0/104.
 bool is_loopback_address(std::string_view address);
 
 }  // namespace egress

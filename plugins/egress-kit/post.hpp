@@ -1,8 +1,8 @@
-// One POST of JSON to an Endpoint: through the HTTP client of the compartment, or over its Unix
-// socket.
+// One POST of JSON to an Endpoint, through the HTTP client of the compartment or over the
+// endpoint's Unix socket.
 //
-// Redirects are not followed and requests are not repeated: a redirect is an answer, and a retry is
-// another Post. Thread: [io].
+// Redirects are not followed and requests are not repeated: a redirect is returned as the answer,
+// and a retry needs another Post. Runs on the reactor thread.
 #pragma once
 
 #include <bulkhead/abi/ext/draft/http.h>
@@ -23,15 +23,15 @@ namespace egress {
 class Post {
  public:
   struct Answer {
-    std::uint32_t status = 0;         // 0: there was none
+    std::uint32_t status = 0;         // 0 if there was no answer
     std::string body;                 // at most max_body bytes
-    std::string problem;              // why there is no complete answer; empty: there is one
-    std::uint64_t retry_after_s = 0;  // the server's Retry-After, at most an hour; 0: none
+    std::string problem;              // why the answer is missing or incomplete; otherwise empty
+    std::uint64_t retry_after_s = 0;  // from Retry-After, at most an hour; 0 if there is none
   };
   // Called once, never inside start(); may destroy the Post.
   using Done = std::function<void(Answer &&)>;
 
-  // host and endpoint outlive the Post.
+  // host and endpoint must outlive the Post.
   Post(const bh::Host &host, const Endpoint &endpoint, std::uint64_t max_body, Done done)
       : host_(host), endpoint_(endpoint), max_body_(max_body), done_(std::move(done)) {}
   ~Post();
@@ -47,7 +47,7 @@ class Post {
   void dial();
   void request();
   void request_over(int socket);
-  // False: it has thrown, and the end is pending.
+  // Returns false if f() threw; end() is then pending.
   template <class F>
   bool guard(F &&f);
   void end_later(std::string problem);
@@ -65,15 +65,15 @@ class Post {
   const bh_host_http *http_ = nullptr;
   std::string body_;
   Answer answer_;
-  Dial *dial_ = nullptr;  // connects on a thread of the pool; it outlives the Post
+  Dial *dial_ = nullptr;  // connects on a pool thread; outlives the Post
   std::unique_ptr<SocketPost> over_socket_;
   bh_http_id id_ = 0;
   bool running_ = false;  // on_done is pending
   bh_timer timer_ = 0;    // end() is pending
 };
 
-// Announces the endpoint's Unix socket, if it has one; call it in start(). Returns an error text or
-// an empty string.
+// Announces the endpoint's Unix socket, if it has one. Must be called in start(). Returns the
+// error, or an empty string on success.
 std::string announce(const bh::Host &host, const Endpoint &endpoint);
 
 }  // namespace egress

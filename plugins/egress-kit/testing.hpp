@@ -1,4 +1,4 @@
-// An HTTP client played by the test, which answers the stored requests.
+// An HTTP client controlled by the test, which answers the stored requests.
 #pragma once
 
 #include <bulkhead/abi/ext/draft/http.h>
@@ -23,7 +23,7 @@ class FakeHttp {
     bool open = true;
   };
 
-  // `host` gets the table; its `user` becomes this object.
+  // `host` gets the table; its `user` then points to this object.
   explicit FakeHttp(bh::testing::FakeHost &host) {
     table_.size = sizeof table_;
     table_.start = [](void *ctx, const bh_http_request *r, const bh_http_handler *h, void *user,
@@ -40,7 +40,7 @@ class FakeHttp {
   }
 
   std::vector<Request> requests;
-  std::string refuses;  // start() fails with this
+  std::string refuses;  // if not empty, start() fails with this error
 
   std::size_t open() const {
     std::size_t n = 0;

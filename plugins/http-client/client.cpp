@@ -69,12 +69,12 @@ bh_status Client::cancel(bh_http_id id) {
   return BH_OK;
 }
 
-// Must not be called from inside libcurl.
+// Must not be called from within libcurl.
 void Client::release(Transfer *transfer) noexcept {
   std::erase(waiting_, transfer);
   std::erase(cancelled_, transfer);
   CURL *easy = transfer->easy();
-  curl_multi_remove_handle(multi_, easy);  // no-op if the handle was never added
+  curl_multi_remove_handle(multi_, easy);  // no effect if the handle was never added
   transfers_.erase(transfer->id);
   if (handles_.size() < handles_kept) {
     curl_easy_reset(easy);
@@ -84,7 +84,7 @@ void Client::release(Transfer *transfer) noexcept {
   }
 }
 
-// ---- the reactor -------------------------------------------------------------------------------
+// ---- reactor events ----------------------------------------------------------------------------
 
 int Client::on_socket(CURL *, curl_socket_t fd, int what, void *arg, void *) {
   auto *self = static_cast<Client *>(arg);
@@ -140,10 +140,10 @@ void Client::act(curl_socket_t fd, int events) {
   settle();
 }
 
-// Performs the starts and cancels that were deferred while libcurl was on the stack.
+// Performs the starts and cancellations that were deferred while libcurl was on the stack.
 void Client::settle() {
   for (Transfer *transfer : std::exchange(cancelled_, {})) release(transfer);
-  while (!waiting_.empty()) {  // one at a time: on_done may cancel another request
+  while (!waiting_.empty()) {  // one at a time, because on_done may cancel another request
     Transfer *transfer = waiting_.front();
     waiting_.pop_front();
     if (curl_multi_add_handle(multi_, transfer->easy()) == CURLM_OK) continue;
@@ -162,7 +162,7 @@ void Client::finish_ended() {
     char *place = nullptr;
     curl_easy_getinfo(message->easy_handle, CURLINFO_PRIVATE, &place);
     auto *transfer = reinterpret_cast<Transfer *>(place);
-    // on_done may start and cancel other requests; the id of this one is already invalid.
+    // on_done may start and cancel other requests. The id of this request is already invalid.
     auto node = transfers_.extract(transfer->id);
     curl_multi_remove_handle(multi_, transfer->easy());
     transfer->finish(result);

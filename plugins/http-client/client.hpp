@@ -1,10 +1,10 @@
-// libcurl's multi interface on the host's reactor: descriptors through bh_host_fd, one host timer,
-// no thread except libcurl's resolver.
+// libcurl's multi interface on the host's reactor: descriptors use bh_host_fd, and there is one
+// host timer. The only thread is libcurl's resolver.
 //
-// libcurl must not be called from its own callbacks, but a handler may start or cancel requests
-// there: both are deferred until libcurl has returned.
+// libcurl must not be called from its own callbacks. However, a handler may start or cancel
+// requests there, so these operations are deferred until libcurl has returned.
 //
-// Limits: requests_max requests (BH_E_LIMIT), connections_kept idle connections.
+// Limits: requests_max concurrent requests (BH_E_LIMIT) and connections_kept idle connections.
 #pragma once
 
 #include <curl/curl.h>
@@ -55,10 +55,10 @@ class Client {
   bool inside_ = false;  // libcurl is on the stack
   std::map<curl_socket_t, bh_watch> watches_;
   std::map<bh_http_id, std::unique_ptr<Transfer>> transfers_;
-  std::deque<Transfer *> waiting_;     // to be added in this order after libcurl has returned
-  std::vector<Transfer *> cancelled_;  // to be removed after libcurl has returned
+  std::deque<Transfer *> waiting_;     // to be added in this order once libcurl has returned
+  std::vector<Transfer *> cancelled_;  // to be removed once libcurl has returned
   std::vector<CURL *> handles_;
-  bh_http_id last_id_ = 0;  // ids are never reused, so that a stale id is detected
+  bh_http_id last_id_ = 0;  // ids are never reused, so stale ids are detected
 };
 
 }  // namespace http_client

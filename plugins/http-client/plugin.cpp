@@ -1,4 +1,5 @@
-// http-client: HTTP for the other plugins of a compartment. The only plugin that maps libcurl.
+// http-client: HTTP for the other plugins of a compartment. This is the only plugin that loads
+// libcurl.
 #include <curl/curl.h>
 
 #include <memory>

@@ -1,6 +1,6 @@
 // One HTTP request in libcurl: its options, and the state that its callbacks collect.
 //
-// Owner: the Client. Thread: [io].
+// Owner: the Client. Runs on the reactor thread.
 #pragma once
 
 #include <curl/curl.h>
@@ -30,9 +30,9 @@ class Transfer {
   // Copies the request and sets all options. Returns an error if the request is invalid.
   bh_status prepare(const bh_http_request &request, bh_error *error);
 
-  // Calls on_done of the handler with the result.
+  // Calls the handler's on_done with the result.
   void finish(CURLcode result);
-  // Suppresses all further callbacks.
+  // Suppresses all subsequent callbacks.
   void cancel() noexcept { cancelled_ = true; }
   bool cancelled() const noexcept { return cancelled_; }
   CURL *easy() const noexcept { return easy_; }
@@ -70,18 +70,18 @@ class Transfer {
   const bh_http_handler handler_;
   void *const user_;
   curl_slist *headers_ = nullptr;
-  std::string body_, host_;  // host_: "name:port", for error texts
+  std::string body_, host_;  // host_ is "name:port", for error messages
   std::size_t body_at_ = 0;
   std::uint64_t max_body_ = 0, received_ = 0;
-  bool follow_ = false;           // redirects
+  bool follow_ = false;           // follow redirects
   bool private_headers_ = false;  // some headers must not be sent to another origin
   bool cancelled_ = false;
   bool head_reported_ = false, in_head_ = false, any_head_ = false;
   std::uint32_t status_ = 0;
   std::size_t head_bytes_ = 0;
   std::vector<Header> head_;
-  std::string judged_;  // the address that was accepted last
-  bh_error stopped_{};  // the error if a callback stopped the transfer; else code BH_OK
+  std::string judged_;  // the last address that was accepted
+  bh_error stopped_{};  // the error if a callback stopped the transfer; otherwise its code is BH_OK
   char text_[CURL_ERROR_SIZE] = {};
 };
 

@@ -1,4 +1,4 @@
-// The decision point's answer, parsed strictly: an invalid answer rejects the call.
+// Strict parsing of the decision point's answer. An invalid answer rejects the call.
 #pragma once
 
 #include <bulkhead/abi/ext/policy.h>
@@ -14,13 +14,13 @@ namespace policy_http {
 struct Answer {
   static constexpr std::size_t max_rule = 256, max_reason = 1024;
 
-  std::uint32_t verdict = BH_VERDICT_BLOCK;  // BH_VERDICT_...
+  std::uint32_t verdict = BH_VERDICT_BLOCK;  // a BH_VERDICT_* value
   std::string rule, reason;                  // sanitized
-  std::string rewritten;                     // JSON text, with BH_VERDICT_REWRITE
-  std::uint64_t ttl_ms = 0;                  // validity for the same question
+  std::string rewritten;                     // JSON text, set with BH_VERDICT_REWRITE
+  std::uint64_t ttl_ms = 0;                  // how long the answer is valid for the same question
 };
 
-// Parses an answer. Returns the reason if it is invalid, else an empty string.
+// Parses an answer. Returns the reason if the answer is invalid, otherwise an empty string.
 std::string read_answer(Style style, const Question &question, std::string_view body, Answer *out);
 
 }  // namespace policy_http

@@ -1,4 +1,4 @@
-// An LRU cache of answers with a time to live, keyed by the digest of the question. Rewrites are
+// An LRU cache of answers with a time to live. The key is the digest of the question. Rewrites are
 // not cached.
 #pragma once
 
@@ -14,11 +14,11 @@ namespace policy_http {
 
 class Cache {
  public:
-  // max_entries 0: disabled. max_ttl_ms: limit for the time to live of an answer.
+  // If max_entries is 0, the cache is disabled. max_ttl_ms limits the time to live of an answer.
   Cache(std::size_t max_entries, std::uint64_t max_ttl_ms)
       : max_entries_(max_entries), max_ttl_ms_(max_ttl_ms) {}
 
-  // The unexpired answer, valid until the next call; null: none.
+  // Returns the unexpired answer, or nullptr if there is none. It is valid until the next call.
   const Answer *find(const std::string &key, std::uint64_t now_ns);
   void keep(const std::string &key, const Answer &answer, std::uint64_t now_ns);
   std::size_t size() const noexcept { return entries_.size(); }

@@ -10,20 +10,21 @@
 namespace policy_http {
 
 enum class Style : std::uint8_t { hook, opa };
-// Representation of arguments and results in a question: absent, digest, or the text itself.
+// How arguments and results are sent in a question: not at all, as a digest, or as text.
 enum class Send : std::uint8_t { names, hashes, preview };
 
 struct Config {
   egress::Endpoint server;
   Style style = Style::hook;
   Send send = Send::preview;
-  bool requests = true, responses = false;  // events to ask about
-  std::uint64_t preview_bytes = 16'384;     // larger texts are truncated and marked so
-  std::uint64_t cache_entries = 4'096;      // 0: answers are not cached
+  bool requests = true, responses = false;  // events to query the decision point about
+  std::uint64_t preview_bytes = 16'384;     // longer values are truncated and marked as such
+  std::uint64_t cache_entries = 4'096;      // 0 disables the cache
   std::uint64_t cache_ttl_max_ms = 60'000;  // limit for the time to live of an answer
-  std::uint64_t max_in_flight = 256;        // questions in flight; calls beyond are rejected
+  std::uint64_t max_in_flight = 256;        // in-flight questions; additional calls are rejected
 
-  // Reads the configuration. Returns the error with the key's name; empty: none.
+  // Reads the configuration. Returns the error with the name of the key, or an empty string on
+  // success.
   static std::string read(std::string_view json, Config *out);
 };
 

@@ -1,4 +1,4 @@
-// Tests of questions, answers and the cache, separately.
+// Separate tests of questions, answers and the cache.
 #include <bulkhead/cpp/basics.hpp>
 
 #include <catch2/catch.hpp>
@@ -85,7 +85,7 @@ TEST_CASE("a question describes the call and nothing else of the client") {
   CHECK((body["hashes"]["arguments"] ==
          "sha256:8976783d93a2000a234cf7e87969f49d7e5e14cc8a99fec4d2d84fd82d393887"));
   CHECK(body["audit_context"]["session_calls"].GetInt() == 3);
-  CHECK(q.body.find("secret") == std::string::npos);  // of _meta, only the trace is sent
+  CHECK(q.body.find("secret") == std::string::npos);  // from _meta, only the trace is sent
 }
 
 TEST_CASE("the profile determines the representation of arguments") {
@@ -129,7 +129,7 @@ TEST_CASE("the cache key covers all inputs of a decision, and nothing that diffe
   later.meta = {};
   later.exchange = 99;
   CHECK(key(later) == usual);
-  // The difference is after the end of the preview.
+  // The texts differ only after the end of the preview.
   CHECK(key(call(), R"({"path":"/etc/shadow"})") != usual);
   CHECK(key(call(), arguments, true) != usual);
   for (const auto member :

@@ -1,8 +1,8 @@
-// policy-http: asks an external policy decision point about each call, and about results if
-// configured. If no valid answer arrives in time, the call is rejected. An answer is reused for the
-// same question during its time to live.
+// policy-http: queries an external policy decision point about each call and, if configured, about
+// results. If no valid answer arrives in time, the call is rejected. During its time to live, an
+// answer is reused for the same question.
 //
-// Thread: [io].
+// Runs on the reactor thread.
 #include <bulkhead/abi/ext/policy.h>
 #include <bulkhead/cpp/plugin.hpp>
 #include <bulkhead/cpp/tables.hpp>
@@ -21,7 +21,7 @@
 namespace policy_http {
 
 constexpr std::uint64_t max_answer_bytes = 256 << 10;
-// The rule of rejections without a decision; the host uses the same name.
+// The rule for calls rejected without a decision. The host uses the same name.
 constexpr std::string_view failed_rule = "policy-failed", usual_rule = "policy-http";
 
 class PolicyHttp {
@@ -94,8 +94,8 @@ class PolicyHttp {
                       "too many questions are in flight to " + config_.server.shown() +
                           " (max_in_flight = " + std::to_string(config_.max_in_flight) + ")");
     }
-    // A request that is asked again under the same number (by a restarted endpoint) replaces the
-    // earlier one.
+    // If a restarted endpoint repeats a request under the same number, the new request replaces the
+    // old one.
     const std::uint64_t number = request.exchange;
     Open &open = open_[number];
     open.question = std::move(question);
@@ -134,7 +134,7 @@ class PolicyHttp {
     host_policy_->decided(host_.ctx(), number, &verdict);
   }
 
-  // Logs the first failure and the recovery, not every call.
+  // Logs the first failure and the recovery, but not every call.
   void note(const std::string &problem) {
     if (problem.empty() != failing_) return;
     failing_ = !failing_;
@@ -154,8 +154,8 @@ class PolicyHttp {
   const bh_host_policy *host_policy_ = nullptr;
   Config config_;
   std::optional<Cache> cache_;
-  std::unordered_map<std::uint64_t, Open> open_;  // by the number of the request
-  Answer answer_;                                 // its texts are borrowed until the next call
+  std::unordered_map<std::uint64_t, Open> open_;  // by request number
+  Answer answer_;                                 // its strings are borrowed until the next call
   bool failing_ = false;
 };
 

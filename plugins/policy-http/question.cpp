@@ -54,7 +54,7 @@ void put_subject(Writer &out, const bh_policy_request &r) {
   out.end_object();
 }
 
-// Members of params that are sent beside the arguments: "argument", "context", "extra".
+// Members of params that are sent in addition to the arguments: "argument", "context", "extra".
 struct Beside {
   std::string_view name, text;
 };
@@ -101,7 +101,8 @@ void put_hashes(Writer &out, const Config &config, const bh_policy_request &r,
   out.end_object();
 }
 
-// The trace parent "00-TRACE-SPAN-FLAGS" of _meta; empty if absent or malformed.
+// Returns the trace parent "00-TRACE-SPAN-FLAGS" from _meta, or an empty string if it is absent or
+// malformed.
 std::string trace_of(std::string_view meta) {
   if (meta.empty()) return {};
   rapidjson::Document root;
@@ -154,7 +155,7 @@ Question make_question(const Config &config, const bh_policy_request &request, b
   head.member("trace_id", trace_of(bh::view(request.meta)));
   put_audit(head, request);
   head.end_object();
-  body.back() = ',';  // the members of both
+  body.back() = ',';  // join the members of both objects
   body.append(std::string_view(all).substr(1));
   out.body = config.style == Style::opa ? "{\"input\":" + body + "}" : std::move(body);
   return out;

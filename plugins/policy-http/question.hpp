@@ -16,11 +16,11 @@ struct Question {
   bool response = false;
   std::string decision_id;  // random; an answer with a different id is rejected
   std::string body;
-  // Digest of all inputs of a decision: the body without the ids and audit_context.
+  // Digest of all inputs of a decision: the body without ids and audit_context.
   std::string key;
 };
 
-// `text`: the arguments, or the result if `response`. Throws std::bad_alloc only.
+// `text` contains the arguments, or the result if `response` is set. Throws only std::bad_alloc.
 Question make_question(const Config &config, const bh_policy_request &request, bool response,
                        std::string_view text);
 

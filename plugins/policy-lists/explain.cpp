@@ -11,7 +11,8 @@ namespace {
 
 using bh::json::Writer;
 
-// The text member `key`, or `usual` if it is absent; nullopt: the member is not a string.
+// Returns the text of the member `key`, or `usual` if it is absent. Returns nullopt if it is not a
+// string.
 std::optional<std::string> text_of(const rapidjson::Value &json, const char *key,
                                    std::string_view usual) {
   const auto at = json.FindMember(key);

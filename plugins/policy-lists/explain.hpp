@@ -9,7 +9,7 @@
 
 namespace bulkhead::lists {
 
-// For `call` and the answer see bh_explain. The error states what is invalid in `call`.
+// `call` and the answer have the format of bh_explain. An error states what is invalid in `call`.
 std::expected<std::string, std::string> explain(const Lists &lists, std::string_view call);
 
 }  // namespace bulkhead::lists

@@ -27,7 +27,7 @@ std::optional<Permission> permission_of(const rapidjson::Value &value) {
 
 }  // namespace
 
-// Reads one table of keys and applies it over the tables that were read before.
+// Reads one table of keys and applies it on top of the tables read before.
 struct Reader {
   Lists &lists;
   std::string at;  // "" or "corp."
@@ -75,7 +75,7 @@ struct Reader {
     const auto permission = permission_of(value);
     if (!permission || *permission == Permission::warn)
       return fail(key, "\"allow\" or \"block\" is needed");
-    // A block of one layer cannot be lifted by the other.
+    // A layer cannot lift a block set by another layer.
     lists.block_all_ = lists.block_all_ || *permission == Permission::block;
   }
 
@@ -145,8 +145,8 @@ Decision Lists::decide(std::string_view server, std::string_view tool) const {
   std::string name(server);
   name.append("__").append(tool);
   const auto at = tools_.find(name);
-  // An entry refers to the server before its first "__" and may be intended for a different server
-  // here. In that case it cannot permit more than the default.
+  // The text before the first "__" of an entry names the server that it is intended for. If this is
+  // a different server, the entry must not permit more than the default.
   const bool meant = name.find("__") == server.size();
   if (at != tools_.end() && (meant || at->second > fallback_))
     return {at->second, "tool_permissions." + name};

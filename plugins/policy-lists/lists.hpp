@@ -1,11 +1,12 @@
-// Lists of servers and tools, and their decision for one call.
+// Lists of servers and tools, which decide whether a call is allowed.
 //
-// Order: a global block; blocked servers; allowed servers, if any are listed; the permission of the
-// tool; the default. For each key, the corporation's value takes precedence over the user's.
+// Order of evaluation: the global block; blocked servers; allowed servers, if any are listed; the
+// permission of the tool; the default. For each key, the corporation's value takes precedence over
+// the user's.
 //
 // A tool is named server__tool. This is ambiguous if either name contains "__" (a server chooses
-// the names of its tools): the entry refers to the server before its first "__". For other readings
-// of the same text, the entry applies only if it is stricter than the default.
+// the names of its tools). An entry refers to the server before its first "__". To other servers
+// and tools with the same combined name, it applies only if it is stricter than the default.
 #pragma once
 
 #include <cstdint>
@@ -22,25 +23,25 @@ enum class Permission : std::uint8_t { allow, warn, block };  // in order of str
 
 struct Decision {
   Permission permission = Permission::allow;
-  std::string rule;  // the key that decided; empty: none
+  std::string rule;  // the key that decided; empty if none did
 };
 
 class Lists {
  public:
-  // Reads the plugin's configuration, one JSON object. An error names the key.
+  // Reads the plugin's configuration, which is one JSON object. An error names the key.
   static std::expected<Lists, std::string> load(std::string_view config_json);
 
-  // Decides for one call. `tool` is empty if the call is not a tool call; then tool permissions and
-  // the default do not apply.
+  // Decides one call. `tool` is empty if the call is not a tool call; tool permissions and the
+  // default then do not apply.
   Decision decide(std::string_view server, std::string_view tool) const;
-  // True if everything is allowed without warnings.
+  // Returns true if everything is allowed without warnings.
   bool empty() const;
 
  private:
   friend struct Reader;
 
   bool block_all_ = false;
-  std::vector<std::string> allowed_;  // sorted; empty: all
+  std::vector<std::string> allowed_;  // sorted; if empty, all servers are allowed
   std::map<std::string, bool, std::less<>> enabled_;
   std::map<std::string, Permission, std::less<>> tools_;  // "server__tool"
   Permission fallback_ = Permission::allow;

@@ -1,5 +1,5 @@
-// policy-lists: evaluates calls against lists of servers and tools. An alternative to policy-rules;
-// a profile names one of them.
+// policy-lists: evaluates calls against lists of servers and tools. It is an alternative to
+// policy-rules; a profile names one of the two plugins.
 #include <bulkhead/abi/ext/draft/explain.h>
 #include <bulkhead/cpp/plugin.hpp>
 #include <bulkhead/cpp/tables.hpp>
@@ -75,7 +75,7 @@ class PolicyLists {
   }
 
   Lists lists_;
-  Decision decision_;  // the rule is borrowed until the next call
+  Decision decision_;  // its rule is borrowed until the next call
 };
 
 }  // namespace

@@ -29,7 +29,7 @@ void add_host(std::string_view address, std::set<std::string> *hosts) {
 
 }  // namespace
 
-// Each address ends before the slash of the next one, so that a text is scanned once.
+// Each address ends before the slash of the next one, so each string is scanned only once.
 void collect_hosts(std::string_view text, std::set<std::string> *hosts) {
   for (std::size_t at = text.find(':'); at != std::string_view::npos; at = text.find(':', at + 1)) {
     const std::size_t slash = at + 1;
@@ -45,7 +45,7 @@ void collect_hosts(std::string_view text, std::set<std::string> *hosts) {
   add_host(text, hosts);
 }
 
-// The depth is limited by JsonText::kMaxDepth.
+// The recursion depth is limited by JsonText::kMaxDepth.
 void collect_hosts(const rapidjson::Value &value, std::set<std::string> *hosts) {
   if (value.IsString()) {
     collect_hosts(text_of(value), hosts);
@@ -76,7 +76,7 @@ void Counters::turn(Count &count, const Budget &budget, std::uint64_t now_ms) {
 std::uint64_t Counters::amount(const Count &count, std::uint64_t now_ms) {
   if (count.per_ms == 0) return count.now;
   const std::uint64_t left = count.per_ms - now_ms % count.per_ms;
-  // Rounded up, so that the count is too strict by one rather than too permissive.
+  // Rounded up: the count may be too strict by one, but never too permissive.
   const double share = static_cast<double>(left) / static_cast<double>(count.per_ms);
   const double before = static_cast<double>(count.before) * share;
   const auto whole = static_cast<std::uint64_t>(before);
@@ -113,7 +113,7 @@ bool Counters::over(const Budget &budget, const std::string &key, const Addition
   if (budget.what == Budget::What::bytes) {
     return amount(*count, now_ms) + addition.bytes > budget.most;
   }
-  // A destination of the previous window still counts in this one.
+  // Destinations of the previous window still count in this window.
   std::set<std::string> all = count->seen;
   all.insert(count->seen_before.begin(), count->seen_before.end());
   const std::size_t before = all.size();
@@ -148,7 +148,7 @@ void Counters::add_result(std::uint64_t exchange, std::uint64_t bytes, std::uint
   for (const Awaited &each : at->second) {
     add(each.budget, each.key, {bytes, nullptr}, now_ms);
   }
-  awaited_.erase(at);  // removed from awaited_order_ when it is the oldest
+  awaited_.erase(at);  // its entry in awaited_order_ is removed when it is the oldest
 }
 
 }  // namespace bulkhead::rules

@@ -1,4 +1,4 @@
-// Counters for rules with `over`. Thread: one.
+// Counters for rules with `over`. Single-threaded.
 #pragma once
 
 #include <rapidjson/document.h>
@@ -18,8 +18,9 @@ namespace bulkhead::rules {
 class Counters {
  public:
   static constexpr std::size_t kMaxCounts = 65'536;
-  static constexpr std::size_t kMaxCalls = 65'536;  // in flight, whose results are counted
-  static constexpr std::uint64_t kIdleMs = 24ull * 3'600'000;  // of a count without `per`
+  static constexpr std::size_t kMaxCalls = 65'536;  // in-flight calls whose results are counted
+  // Expiry of an unused count without `per`.
+  static constexpr std::uint64_t kIdleMs = 24ull * 3'600'000;
 
   // The amounts that one call adds.
   struct Addition {
@@ -27,21 +28,22 @@ class Counters {
     const std::set<std::string> *destinations = nullptr;
   };
 
-  // True if the call would exceed the budget, or if there is no capacity for another count. `key`:
-  // the rule and the counting keys of the call.
+  // Returns true if the call would exceed the budget, or if there is no capacity for another count.
+  // `key` combines the rule and the counting keys of the call.
   bool over(const Budget &budget, const std::string &key, const Addition &addition,
             std::uint64_t now_ms);
   void add(const Budget &budget, const std::string &key, const Addition &addition,
            std::uint64_t now_ms);
 
-  // The result of this call is counted for `key`, too.
+  // Registers that the result of this call is also counted for `key`.
   void expect_result(std::uint64_t exchange, const Budget &budget, std::string key);
   void add_result(std::uint64_t exchange, std::uint64_t bytes, std::uint64_t now_ms);
 
   std::size_t size() const { return counts_.size(); }
 
  private:
-  // Two consecutive windows: of the previous one, only the part covered by the last `per` counts.
+  // Counts of two consecutive windows. From the previous window, only the part within the last
+  // `per` counts.
   struct Count {
     std::uint64_t window = 0;  // window number since time 0
     std::uint64_t now = 0, before = 0;
@@ -64,8 +66,8 @@ class Counters {
   std::uint64_t swept_ms_ = 0;
 };
 
-// Adds the hosts of http and https URLs in a text, in lower case: of those contained in it, and of
-// the whole text if a URL parser would accept it.
+// Adds the hosts of http and https URLs in a string, in lower case. These are the URLs contained in
+// the string, and the whole string if a URL parser would accept it.
 void collect_hosts(std::string_view text, std::set<std::string> *hosts);
 // Adds the hosts of all strings of a JSON value, including member names.
 void collect_hosts(const rapidjson::Value &value, std::set<std::string> *hosts);

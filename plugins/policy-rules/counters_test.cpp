@@ -67,7 +67,7 @@ TEST_CASE("counting keys") {
   Call other = in_session(3);
   other.principal = "bert";
   CHECK(principals.decide(other) == "allow");
-  // Names whose concatenations are equal are distinct keys.
+  // Names whose concatenations are equal are still distinct keys.
   World names(limit(R"({"calls": 1, "by": ["server", "tool"]})"));
   CHECK(names.decide("a\n1:b", "c") == "allow");
   CHECK(names.decide("a", "b\n1:c") == "allow");
@@ -83,7 +83,7 @@ TEST_CASE("only calls that match and are allowed are counted") {
   CHECK(w.decide("s", "a", R"({"bad":1})") == "block never");
   CHECK(w.decide("s", "a") == "allow");
   CHECK(w.decide("s", "a") == "block many");
-  // An explanation does not count.
+  // Explaining a call does not count it.
   World looked(limit(R"({"calls": 1})"));
   std::vector<Look> looks;
   const Call c = call("s", "t");
@@ -116,7 +116,7 @@ TEST_CASE(
   CHECK(w.decide(approved(1)) == "ask look");  // counted once
   CHECK(w.decide(approved(2)) == "block cap");
   CHECK(w.decide(numbered(4)) == "block cap");
-  // Rules that did not ask counted the call when they allowed it.
+  // Rules that did not request the approval counted the call when they allowed it.
   Call other = numbered(5);
   other.again = true;
   CHECK(w.decide(other) == "ask look");
@@ -147,16 +147,16 @@ TEST_CASE("calls that waited for approval are forgotten in order") {
   c.again = c.approved = true;
   c.exchange = 2;
   CHECK(w.decide(c) == "ask look");
-  c.exchange = 1;  // counted again, which exceeds the budget
+  c.exchange = 1;  // counted again, which now exceeds the budget
   CHECK(w.decide(c) == "block cap");
 }
 
 TEST_CASE("bytes of arguments and results") {
   World w(limit(R"({"bytes": 30})"));
-  Call c = in_session(1, "t", R"({"a":"bcdef"})");  // 13
+  Call c = in_session(1, "t", R"({"a":"bcdef"})");  // 13 bytes
   c.exchange = 5;
   CHECK(w.decide(c) == "allow");
-  w.judge.observe(w.set, c, R"({"x":1})");  // 7: 20 in all
+  w.judge.observe(w.set, c, R"({"x":1})");  // 7 bytes, 20 in total
   c.exchange = 6;
   CHECK(w.decide(c) == "block r");
   CHECK(w.decide(in_session(1, "t", "{}")) == "allow");
@@ -208,7 +208,7 @@ TEST_CASE("a budget of destinations counts every host in a request, at any posit
     by_uri.name = "https://a.example/x";
     CHECK(refused(by_uri) == "allow");
   }
-  // Member names are sent to the server, too.
+  // Member names are also sent to the server.
   CHECK(refused(call("s", "t", R"({"https://b.example/":1})")) == "block r");
   CHECK(refused(call("s", "t", R"({"m":[{"https://b.example/":1}]})")) == "block r");
 }

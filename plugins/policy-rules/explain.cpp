@@ -17,7 +17,7 @@ constexpr std::string_view kReservedKeys[] = {
 // A described call that owns its texts.
 class Described {
  public:
-  // Returns the error; empty: none.
+  // Returns the error, or an empty string on success.
   std::string read(const rapidjson::Value &json) {
     if (!json.IsObject()) return "a call must be a JSON object";
     for (const auto &each : json.GetObject()) {

@@ -9,7 +9,7 @@
 
 namespace bulkhead::rules {
 
-// The error states what is invalid in the description.
+// Returns an error if the description is invalid.
 std::expected<std::string, std::string> explain(const RuleSet &set, Judge &judge,
                                                 std::string_view call_json);
 

@@ -1,4 +1,4 @@
-// Tests of events beside calls: server-initiated requests, the client's responses, notifications.
+// Tests of events other than calls: server-initiated requests, client responses, notifications.
 #include "explain.hpp"
 #include "rules_test.hpp"
 

@@ -1,5 +1,5 @@
-// RapidJSON reads strings without escapes 16 bytes at a time. Only this file enables it: all
-// parsing here is in place, in a buffer with enough bytes after its end.
+// RapidJSON can scan strings without escapes 16 bytes at a time. Only this file enables this mode,
+// because it parses in place in a buffer with enough bytes after the text.
 #ifdef __SSE2__
 #define RAPIDJSON_SSE2
 #endif
@@ -14,7 +14,7 @@ namespace bulkhead::rules {
 namespace {
 
 constexpr unsigned kFlags = rapidjson::kParseIterativeFlag | rapidjson::kParseFullPrecisionFlag;
-constexpr std::size_t kReadAhead = 32;  // zeros after the text
+constexpr std::size_t kReadAhead = 32;  // zero bytes after the text
 constexpr std::size_t kStackBytes = std::size_t{16} << 10;
 
 bool has_duplicates(const rapidjson::Value &object) {
@@ -50,8 +50,8 @@ const char *fault_of(const rapidjson::Value &value, unsigned depth) {
   return nullptr;
 }
 
-// An upper bound for the number of values of a JSON text, not counting member names: the number of
-// commas and brackets outside of strings.
+// Returns an upper bound for the number of values in a JSON document, not counting member names. It
+// is based on the number of commas and brackets outside of strings.
 std::size_t count_values(std::string_view json) noexcept {
   std::size_t count = 1;
   for (std::size_t i = 0; i < json.size(); ++i) {

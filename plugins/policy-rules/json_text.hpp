@@ -1,5 +1,5 @@
-// A JSON text of a call as a tree, parsed at most once per question into reused memory. Thread: one
-// at a time.
+// The tree of a JSON document in a call. Each document is parsed at most once per evaluation, into
+// reused memory. Not thread-safe.
 #pragma once
 
 #include <rapidjson/document.h>
@@ -15,7 +15,7 @@ namespace bulkhead::rules {
 class JsonText {
  public:
   static constexpr unsigned kMaxDepth = 128;
-  // Limit for the values of one text; while parsing, each takes up to 80 bytes.
+  // Limit for the number of values in one document. Each value takes up to 80 bytes during parsing.
   static constexpr std::size_t kMaxValues = std::size_t{8} << 20;
   static constexpr std::size_t kKeptBytes = std::size_t{64} << 10;
 
@@ -39,7 +39,7 @@ class JsonText {
   std::optional<Document> document_;
 };
 
-// The member, or nullptr; `object` may have any type.
+// Returns the member, or nullptr if it is absent. `object` may have any type.
 const rapidjson::Value *member(const rapidjson::Value &object, std::string_view name);
 std::string_view text_of(const rapidjson::Value &string);
 

@@ -12,7 +12,7 @@ const std::string kUnreadable = "the destinations of the request cannot be count
 std::string key_of(const std::string &rule_id, const Budget &budget, const Call &call,
                    std::string_view tool) {
   std::string key = rule_id;
-  // Lengths keep the parts distinct for any content.
+  // Length prefixes keep the parts distinct, whatever they contain.
   const auto part = [&](bool wanted, std::string_view text) {
     if (wanted) key.append("\n").append(std::to_string(text.size())).append(":").append(text);
   };
@@ -60,7 +60,7 @@ Match Judge::match(const Rule &rule) {
   return counts ? within(rule.id, *rule.over) : found;
 }
 
-// Evaluates everything except the count.
+// Evaluates the rule except for its budget.
 Match Judge::match_without_budget(const Rule &rule) {
   if (question_.event() != Event::request && (rule.reads & body_bits(question_.event())) != 0) {
     if (const char *fault = question_.parse_body()) {
@@ -105,8 +105,8 @@ Match Judge::within(const std::string &rule_id, const Budget &budget) {
   return Match::no;
 }
 
-// For a call that is evaluated again: true if it was counted before the approval. Budgets loaded
-// since then have not counted it.
+// Returns true if a call that is evaluated again was counted before the approval. Budgets loaded
+// since then have not counted the call.
 bool Judge::is_counted(const std::string &key) const {
   // These rules allowed the call; another policy required the approval.
   if (!question_.call().approved) return true;
@@ -175,7 +175,7 @@ Verdict Judge::act(const Rule &rule) {
   return verdict;
 }
 
-// Stores the counts of a call that waits for approval.
+// Stores the counts of a call that requires approval.
 void Judge::remember(bool asks) {
   if (!asks) {
     if (question_.call().again)
@@ -313,7 +313,7 @@ bool Judge::shows(const RuleSet &set, const Call &call) {
     const Rule &rule = rules[number];
     const Match found = match(rule);
     if (found == Match::no) return false;
-    if (found == Match::error || rule.over) {  // it may match or not
+    if (found == Match::error || rule.over) {  // the rule may or may not match
       may_pass = may_pass || rule.action != Action::block;
       return false;
     }

@@ -1,4 +1,5 @@
-// Evaluates calls and results against a set of rules. Thread: one; memory is reused between calls.
+// Evaluates calls and results against a set of rules. Single-threaded; memory is reused between
+// calls.
 #pragma once
 
 #include <deque>
@@ -23,60 +24,61 @@ inline constexpr std::string_view kEvaluationError = "security.mcp.evaluation_er
 struct Verdict {
   std::uint32_t kind = BH_VERDICT_ALLOW;
   std::string_view rule, reason;
-  std::string_view text;  // of a rewrite
+  std::string_view text;  // set for a rewrite
   bool warned = false;
 };
 
 enum class Match : std::uint8_t { no, yes, error };
 
-// The results of all conditions for one question, without counts: evaluated in advance on another
-// thread if the message is too large for the reactor thread.
+// The results of all conditions for one message, without counts. They are evaluated in advance on
+// another thread if the message is too large for the reactor thread.
 struct Findings {
   struct Of {
     Match match = Match::no;
-    std::string fault;  // of an error
+    std::string fault;  // set for an error
     std::optional<Rewritten> rewritten;
   };
   std::unordered_map<const Rule *, Of> rules;  // up to the deciding rule, ignoring budgets
-  std::set<std::string> hosts;                 // if a rule counts destinations
+  std::set<std::string> hosts;                 // filled if a rule counts destinations
 };
 
 // One evaluated rule, for explanations.
 struct Look {
   const Rule *rule = nullptr;
   enum class Found : std::uint8_t { matches, differs, within, error } found = Found::differs;
-  std::string text;  // of an error
+  std::string text;  // set for an error
 };
 
 class Judge {
  public:
-  // Limit for calls waiting for approval whose counts are stored; an older one is counted again.
+  // Limit for calls pending approval whose counts are stored. Beyond it, the oldest call is counted
+  // again when it is evaluated again.
   static constexpr std::size_t kMaxAsked = 4'096;
 
-  // Milliseconds of a monotonic clock, and Unix time.
+  // Milliseconds of a monotonic clock, and Unix time in milliseconds.
   struct Clock {
     std::function<std::uint64_t()> steady_ms, unix_ms;
   };
   explicit Judge(Clock clock) : clock_(std::move(clock)), question_(clock_.unix_ms) {}
 
-  // `looks`: receives the evaluated rules; nothing is counted then.
+  // If `looks` is given, it receives the evaluated rules and nothing is counted.
   Verdict decide(const RuleSet &set, const Call &call, std::vector<Look> *looks = nullptr);
   Verdict observe(const RuleSet &set, const Call &call, std::string_view result,
                   std::vector<Look> *looks = nullptr);
   // Evaluates an event that is neither a call nor its result; see call.event.
   Verdict judge(const RuleSet &set, const Call &call, std::vector<Look> *looks = nullptr);
 
-  // True if a rule that may match this message reads or rewrites its body. `event`: response for a
-  // result.
+  // Returns true if a rule that may match this message reads or rewrites its body. For a result,
+  // `event` is response.
   bool reads_body(const RuleSet &set, Event event, const Call &call);
-  // Evaluates all conditions in advance, without counting. May run on another thread with a
-  // separate judge.
+  // Evaluates all conditions in advance, without counting. May run on another thread with its own
+  // Judge.
   Findings study(const RuleSet &set, Event event, const Call &call, std::string_view result);
-  // decide(), observe() or judge() for a question that was studied with the same set.
+  // Equivalent to decide(), observe() or judge(), for a message that was studied with the same set.
   Verdict conclude(const RuleSet &set, Event event, const Call &call, std::string_view result,
                    const Findings &findings);
 
-  // True if a call of this target may be allowed, for any arguments, session and time.
+  // Returns true if a call to this target may be allowed for some arguments, session and time.
   bool shows(const RuleSet &set, const Call &call);
 
  private:
@@ -103,7 +105,7 @@ class Judge {
 
   const Clock clock_;
   Counters counters_;
-  // By exchange: the keys of the counts that include the call.
+  // For each exchange, the keys of the counts that include the call.
   std::unordered_map<std::uint64_t, std::vector<std::string>> asked_;
   std::deque<std::uint64_t> asked_order_;
   cel::Scratch scratch_;

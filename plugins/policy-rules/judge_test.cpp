@@ -104,7 +104,7 @@ TEST_CASE("every root has the value of the call") {
   CHECK_FALSE(by_normalized.judge.shows(by_normalized.set, read));
   read.name = "file:///{path}";
   CHECK(by_normalized.judge.shows(by_normalized.set, read));
-  CHECK(by_normalized.decide("files", "file:///a") == "allow");  // a tool
+  CHECK(by_normalized.decide("files", "file:///a") == "allow");  // the name of a tool, not a URI
 }
 
 TEST_CASE("rules that read members without has() are warned about") {
@@ -113,7 +113,7 @@ TEST_CASE("rules that read members without has() are warned about") {
                                    "\", \"decision\": \"block\", \"if\": " + condition + "}}"));
     return set.warnings;
   };
-  // What is read without a test, and what is to be added.
+  // Each row has the condition, the member read without a test, and the suggested test.
   const std::vector<std::array<std::string, 3>> unguarded = {
       {"'mcp.request.arguments.path == 1'", "mcp.request.arguments.path",
        "has(mcp.request.arguments.path)"},
@@ -168,7 +168,7 @@ TEST_CASE("rules that read members without has() are warned about") {
     INFO(condition);
     CHECK(warnings("mcp.request", json(condition)).empty());
   }
-  // Each member once; a response may have no structured content.
+  // Each member is reported once. A response may have no structured content.
   CHECK(warnings("mcp.request", json("'mcp.request.arguments.a == 1 || mcp.request.arguments.a == "
                                      "2 || mcp.request.arguments.b == 1'"))
             .size() == 2);
@@ -301,7 +301,7 @@ TEST_CASE("responses are rewritten or withheld") {
   CHECK(w.observe("s", "other", result) == "block no");
   CHECK(w.observe("s", "other", R"({"content":[{"text":"se\u0063ret"}]})") == "block no");
   CHECK(w.observe("s", "other", R"({"content":[]})") == "allow");
-  // A name beside a written one is indexed like it.
+  // Rules for responses do not affect requests.
   CHECK(w.decide("s", "other") == "allow");
 }
 
@@ -369,7 +369,7 @@ TEST_CASE("lists hide only items that can never be called") {
   CHECK_FALSE(w.judge.shows(w.set, destructive));
   destructive.definition = R"({"name":"x","annotations":{"destructiveHint":false}})";
   CHECK(w.judge.shows(w.set, destructive));
-  // Later decisions are unaffected.
+  // Later decisions are not affected.
   CHECK(w.decide("s", "risky", R"({"path":"/"})") == "block args");
   World by_uri(rules(R"j({"r": {"on": "mcp.request", "decision": "block",
       "if": "mcp.request.method == 'resources/read' && !mcp.request.uri.startsWith('file:///ok/')"}})j"));
@@ -432,7 +432,7 @@ TEST_CASE("numbers keep their value with any number of zeros") {
   }
   CHECK(said("0." + zeros + "1") == "allow");
   CHECK(said("1." + zeros) == "allow");
-  // Values beyond 64 bits, by rounding, and values beyond the range of double.
+  // Values beyond 64 bits are rounded; one value exceeds the range of double.
   World sizes(rules(R"j({"large": {"on": "mcp.request", "decision": "block",
                                    "if": "mcp.request.arguments.x > 1.0e-9"}})j"));
   const auto size_of = [&](const std::string &x) {

@@ -1,4 +1,4 @@
-// Tests of messages that are too large for the reactor thread, with the whole plugin in a fake
+// Tests of messages that are too large for the reactor thread. The whole plugin runs in a fake
 // host.
 #include <bulkhead/abi/ext/policy.h>
 #include <bulkhead/abi/plugin.h>
@@ -19,7 +19,7 @@ namespace {
 
 using bulkhead::rules::test::rules;
 
-// An object of that many bytes with the members `more`.
+// Returns an object with a string of `bytes` bytes and the additional members `more`.
 std::string large(std::string_view more = "", std::size_t bytes = 200'000) {
   return "{\"text\":\"" + std::string(bytes, 'x') + "\"" + std::string(more) + "}";
 }
@@ -72,7 +72,7 @@ struct World {
     r.arguments = bh::str(arguments);
     return r;
   }
-  // The texts are freed before a deferred answer.
+  // The strings are freed before a deferred answer arrives.
   bh_status decide(std::uint64_t exchange, std::string tool, std::string arguments,
                    std::uint32_t event = BH_EVENT_CALL, std::string extra = {}) {
     bh_policy_request r = request(exchange, tool, arguments);
@@ -237,7 +237,7 @@ TEST_CASE("messages above the limit for values are rejected") {
   REQUIRE(w.decide(1, "write", many) == BH_PENDING);
   CHECK(w.answered().verdict == BH_VERDICT_BLOCK);
   CHECK(w.answered().reason.find("more than 8,388,608 values") != std::string::npos);
-  // The same number of bytes in a string has no values.
+  // A string of the same size contains no values.
   REQUIRE(w.decide(2, "write", "{\"v\":\"" + std::string(many.size(), ',') + "\"}") == BH_PENDING);
   CHECK(w.answered(2).verdict == BH_VERDICT_BLOCK);
   CHECK(w.answered(2).reason.find("no such key") != std::string::npos);

@@ -1,4 +1,4 @@
-// Tests of errors at load and their positions, of priorities, layers, and match/action rules.
+// Tests of load errors and their positions, of priorities, layers, and match/action rules.
 #include "match_condition.hpp"
 #include "rules_test.hpp"
 
@@ -7,7 +7,8 @@ using namespace bulkhead::rules::test;
 
 namespace {
 
-// One rule of the user's file with these members; defaults for on, if and decision.
+// Returns one rule of the user's file with these members. Missing on, if and decision members get
+// defaults.
 std::string one(std::string_view members) {
   std::string all(members);
   for (const std::string_view pair :
@@ -81,7 +82,7 @@ TEST_CASE("errors name file, line, rule, key and the known alternatives") {
   has(bad("[]"), "the configuration is invalid");
   has(bad(R"({"profile_rules":1})"), "not an array of layers");
   has(bad(R"({"profile_rules":[{"layer":"x"}]})"), "has no table");
-  // All errors at once.
+  // All errors are reported at once.
   CHECK(bad(rules(R"({"a":{"on":1},"b":{"on":1}})")).find("\n") != std::string::npos);
 }
 
@@ -130,7 +131,7 @@ TEST_CASE("ranges of priorities, and rules of layers") {
   has(bad(config({rule("corp", "no", "block", 5)})), "the corporation's profile (-1000 to -1)");
   has(bad(config({rule("corp", "no", "block", -10), rule("file", "no", "allow", 1)})),
       "the corporation's profile has a rule of this name (corp.toml), which cannot be replaced");
-  // A rule of a higher layer replaces that of a lower layer completely.
+  // A rule of a higher layer completely replaces the rule of a lower layer.
   World over(config({rule("user", "x", "block", 1), rule("file", "x", "allow", 500)}));
   CHECK(over.decide("s", "t") == "allow x");
   World off(config({rule("user", "x", "block", 1),
@@ -148,7 +149,7 @@ TEST_CASE("ranges of priorities, and rules of layers") {
 TEST_CASE("a layer that repeats the corporation's default does not make it changeable") {
   const std::string corp = layer("corp", R"({"security":{"default":"block"}})");
   const std::string says = "the corporation's profile sets \"block\" (corp.toml)";
-  // Both syntaxes in one file, and one in each of two layers.
+  // Both syntaxes in one file, and in two layers.
   has(bad(config({corp, layer("file", R"({"security":{"default":"allow",
       "capabilities":{"mcp_tools":"block"}}})")})),
       says);
@@ -161,7 +162,7 @@ TEST_CASE("a layer that repeats the corporation's default does not make it chang
           {corp, same, layer("file", R"({"security":{"capabilities":{"mcp_tools":"audit"}}})")})),
       says);
   CHECK(World(config({corp, same})).decide("s", "t") == "block");
-  // Of two corporation values, the last one applies.
+  // If the corporation's profile sets two values, the last one applies.
   has(bad(config({layer("corp", R"({"security":{"default":"block",
                   "capabilities":{"mcp_tools":"allow"}}})"),
                   layer("file", R"({"security":{"default":"allow"}})")})),
@@ -187,8 +188,8 @@ TEST_CASE("match/action rules") {
   CHECK(w.observe("x", "t", R"({"content":[{"text":"it is top secret"}]})") ==
         "block profiles.rules.answers");
   CHECK(w.observe("x", "t", R"({"content":[]})") == "allow");
-  CHECK_FALSE(w.shows("x", "t") == false);  // the arguments could ask
-  // Precedes the generated default of the other syntax.
+  CHECK_FALSE(w.shows("x", "t") == false);  // with other arguments, the call may require approval
+  // Match/action rules precede the generated default of the other syntax.
   CHECK(w.set.of(Event::request).back().id == "security.rules.mcp.default");
 }
 

@@ -11,7 +11,8 @@ namespace {
 constexpr unsigned kMaxDepth = 64;
 constexpr std::size_t kMaxText = std::size_t{16} << 10;
 
-// The CEL equivalent of a field. `there`: condition for its presence; empty: always present.
+// The CEL equivalent of a field. `there` is the condition for its presence; it is empty if the
+// field is always present.
 struct Field {
   std::string_view name, cel, there;
   bool response = false;
@@ -28,7 +29,7 @@ constexpr Field kFields[] = {
     {"mcp.server.name.valid", "'true'", ""},
 };
 
-// A CEL string literal for exactly these bytes.
+// Returns a CEL string literal for exactly these bytes.
 std::string quoted(std::string_view text) {
   std::string out = "'";
   for (const char c : text) {
@@ -144,7 +145,7 @@ class Parser {
   std::string said(const Field *field, const std::string &op, const std::string &literal) const {
     if (fault_) return {};
     std::string plain = std::string(field->cel) + " " + op + " " + literal;
-    // For a call without the field the text is empty, which is equal to no other literal.
+    // If the call lacks the field, its text is empty and equals no other literal.
     if (op == "==" && literal != "''") return plain;
     return guarded(*field, plain);
   }
@@ -182,7 +183,7 @@ class Parser {
     return nullptr;
   }
 
-  // A raw string: it ends with the next quote of the same kind.
+  // Parses a raw string, which ends at the next quote of the same type.
   std::string literal() {
     space();
     const char quote = at_ < text_.size() ? text_[at_] : '\0';

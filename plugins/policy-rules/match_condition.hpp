@@ -1,8 +1,8 @@
 // Translates conditions of match/action rules to CEL.
 //
-// Their language: && and || with brackets, has(FIELD), == and != with a string,
-// FIELD.contains/startsWith/endsWith/matches("TEXT") and FIELD.contains_pii(); no negation, and
-// strings without escapes. Every test of a field that the call lacks is false, including !=.
+// The language has && and || with parentheses, has(FIELD), == and != with a string,
+// FIELD.contains/startsWith/endsWith/matches("TEXT") and FIELD.contains_pii(). It has no negation,
+// and strings have no escapes. Every test of a field that the call lacks is false, including !=.
 #pragma once
 
 #include <expected>
@@ -15,10 +15,10 @@ namespace bulkhead::rules {
 
 struct MatchCondition {
   std::string cel;
-  Event event = Event::request;  // response: the condition uses a response field
+  Event event = Event::request;  // response if the condition uses a response field
 };
 
-// The error begins with its column (from 1).
+// An error begins with its column, counted from 1.
 std::expected<MatchCondition, std::string> match_condition(std::string_view text);
 
 }  // namespace bulkhead::rules

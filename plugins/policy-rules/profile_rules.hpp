@@ -1,5 +1,5 @@
-// The rules of a profile from the host ("profile_rules" of the configuration), by layer, with the
-// positions of keys; and their errors.
+// The rules of a profile as received from the host ("profile_rules" in the configuration): by
+// layer, with the positions of keys, and with their errors.
 #pragma once
 
 #include <rapidjson/document.h>
@@ -15,22 +15,22 @@
 
 namespace bulkhead::rules {
 
-// One layer. Points into the configuration.
+// One layer of the profile. Points into the configuration.
 struct Layer {
   std::string name, file;
   const rapidjson::Value *sections = nullptr;                 // an object
   std::unordered_map<std::string_view, std::uint32_t> lines;  // by path
 
   bool is_corp() const { return name == "corp"; }
-  std::uint32_t line(std::string_view path) const;  // the nearest known line; 0: unknown
-  // "FILE:LINE", or "FILE".
+  std::uint32_t line(std::string_view path) const;  // the nearest known line; 0 if unknown
+  // Returns "FILE:LINE", or "FILE" if the line is unknown.
   std::string place(std::string_view path) const;
 };
 
-// The path "a.b"; ambiguous names are put in double quotes.
+// Returns the path "a.b". Ambiguous names are put in double quotes.
 std::string join(std::string_view path, std::string_view name);
 
-// The known word nearest to this one, or empty.
+// Returns the known word nearest to `word`, or an empty string.
 std::string_view nearest(std::string_view word, std::span<const std::string_view> known);
 
 // Collects errors of all layers, up to kMax.
@@ -39,8 +39,8 @@ class Faults {
   static constexpr std::size_t kMax = 100;
 
   void add(const Layer &layer, std::string_view path, std::string_view what);
-  void add(std::string text);  // without layer
-  // By layer and line; errors without layer last.
+  void add(std::string text);  // without a layer
+  // Sorted by layer and line. Errors without a layer are last.
   std::vector<std::string> texts() const;
   bool any() const { return !faults_.empty(); }
 
@@ -60,7 +60,8 @@ class Table {
   Table(const Layer &layer, std::string path, const rapidjson::Value &value, Faults &faults)
       : layer_(layer), path_(std::move(path)), value_(value), faults_(faults) {}
 
-  // False, with a fault: not a table. For unknown keys, the fault suggests the nearest known key.
+  // is_table() reports a fault if the value is not a table. For unknown keys, only() reports a
+  // fault that suggests the nearest known key.
   bool is_table() const;
   void only(std::span<const std::string_view> known) const;
 
@@ -68,10 +69,10 @@ class Table {
   std::optional<std::string> text(std::string_view key) const;
   std::optional<bool> flag(std::string_view key) const;
   std::optional<std::int64_t> integer(std::string_view key) const;
-  // A single string counts as a list of one.
+  // A single string is read as a list of one element.
   std::optional<std::vector<std::string>> texts(std::string_view key) const;
   Table table(std::string_view key) const;                        // find(key) must exist
-  void fault(std::string_view key, std::string_view what) const;  // empty key: the table itself
+  void fault(std::string_view key, std::string_view what) const;  // an empty key means the table
 
   const Layer &layer() const { return layer_; }
   const std::string &path() const { return path_; }
@@ -85,7 +86,7 @@ class Table {
   Faults &faults_;
 };
 
-// Returns the layers of a configuration; faults if the host's format is invalid.
+// Returns the layers of a configuration. Adds faults if the host's format is invalid.
 std::vector<Layer> layers_of(const rapidjson::Value &config, Faults *faults);
 
 }  // namespace bulkhead::rules

@@ -8,7 +8,7 @@
 
 namespace bulkhead::rules {
 
-// nullopt: invalid, and the faults of the table have the errors.
+// Returns nullopt if the table is invalid; the errors are added to its faults.
 std::optional<Budget> read_budget(const Table &table);
 
 }  // namespace bulkhead::rules

@@ -165,7 +165,8 @@ void read_match_rules(const Layer &layer, Drafts *out, Faults *faults) {
                   "[profiles.rules.ID] or [security.rules.mcp.NAME]");
     }
   }
-  // Their priorities are those of users, so they would not take precedence.
+  // These sections have the priorities of users, so the corporation's rules would not take
+  // precedence.
   for (const std::string_view users : {"profiles", "default"}) {
     if (!layer.is_corp() || member(*layer.sections, users) == nullptr) continue;
     faults->add(layer, users,

@@ -42,7 +42,7 @@ void set_fallback(const Table &table, std::string_view key, bool audit, Drafts *
                                 "\"ask\" or \"block\" is needed here");
   }
   const bool corp = table.layer().is_corp();
-  // Fixed for all layers above, also after a layer that repeats the value.
+  // The value is fixed for all higher layers, even if another layer repeats it.
   if (out->fallback_fixed && !corp) {
     if (*action == out->fallback) return;
     return table.fault(key, "the corporation's profile sets \"" +
@@ -54,7 +54,7 @@ void set_fallback(const Table &table, std::string_view key, bool audit, Drafts *
   out->fallback_fixed = out->fallback_fixed || corp;
 }
 
-// Reads the handling of messages that rules read and that are too large for the reactor thread.
+// Reads how to handle messages that rules read and that are too large for the reactor thread.
 void set_large(const Table &table, Drafts *out) {
   if (const auto number = table.integer("values_at_once")) {
     if (*number < kMinValues || *number > kMaxValuesAtOnce)
@@ -74,13 +74,13 @@ void set_large(const Table &table, Drafts *out) {
   out->refuses_large_fixed = out->refuses_large_fixed || corp;
 }
 
-// Reads one rule.
+// Reads one rule of [security.rules.mcp].
 class SecurityReader : RuleReader {
  public:
   SecurityReader(const Table &table, const Drafts &drafts)
       : RuleReader(table), legacy_(drafts.legacy) {}
 
-  // nullopt: disabled or invalid.
+  // Returns nullopt if the rule is disabled or invalid.
   std::optional<Rule> read() {
     if (refused_header_key()) return std::nullopt;
     table_.only(kRuleKeys);
@@ -264,8 +264,8 @@ void read_rules(const Table &rules, Drafts *out) {
   }
 }
 
-// A list rejects all other tools; the listed tools are evaluated by the other rules, and allowed if
-// none decides.
+// An allow list rejects all other tools. Listed tools are evaluated by the other rules, and allowed
+// if no rule decides.
 void read_server(const Table &table, std::string_view server, Drafts *out) {
   static constexpr std::string_view known[] = {"allowed_tools"};
   if (!table.is_table()) return;

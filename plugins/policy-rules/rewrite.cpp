@@ -11,8 +11,8 @@
 
 namespace bulkhead::rules {
 
-// Passes the events of a parse to a writer. A name of a path matches a member name or the index of
-// an element; "*" matches any.
+// Copies parse events to a writer and applies the rewrite. A name in a path matches a member name
+// or the index of an element; "*" matches any.
 class Rewriter {
  public:
   Rewriter(const Rewrite &rewrite, std::string *out)
@@ -65,7 +65,7 @@ class Rewriter {
   struct Level {
     bool array = false;
     std::size_t next = 0;  // index of the array element
-    std::string name;      // of the current member
+    std::string name;      // name of the current member
   };
 
   template <class F>
@@ -159,7 +159,7 @@ std::expected<std::vector<std::string>, std::string> path_of(std::string_view te
   }
 }
 
-// The searched path, below arguments or below the result.
+// Returns the path to search, relative to the arguments or the result.
 std::expected<std::vector<std::string>, std::string> field_of(Event event, std::string_view field) {
   const bool request = event == Event::request;
   const std::string_view root = request ? "arguments" : "response";

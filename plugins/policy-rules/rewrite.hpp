@@ -1,5 +1,5 @@
-// Rewrites a JSON text: replaces matches of a regular expression in strings, or removes members.
-// Unchanged parts keep their spelling, except for white space and escapes.
+// Rewrites JSON: replaces regular expression matches in strings, or removes members. Unchanged
+// parts keep their spelling, except for white space and escapes.
 #pragma once
 
 #include <re2/re2.h>
@@ -15,8 +15,8 @@
 
 namespace bulkhead::rules {
 
-// nullopt: the text is not JSON, is nested deeper than JsonText::kMaxDepth, or would exceed
-// Rewrite::kMaxOutput.
+// `text` is nullopt if the input is not JSON, is nested deeper than JsonText::kMaxDepth, or if the
+// output would exceed Rewrite::kMaxOutput.
 struct Rewritten {
   std::optional<std::string> text;
   bool changed = false;  // different from the original
@@ -29,16 +29,16 @@ class Rewrite {
   static constexpr std::size_t kMaxPath = 32;  // names
   static constexpr std::size_t kMaxOutput = std::size_t{64} << 20;
 
-  // `target`: FIELD =~ "REGEX". FIELD is arguments or arguments.PATH of a request;
-  // response.content, response.text (every string of the result) or response.PATH of a response.
-  // `value` may contain ${name} for the text of a named group. The error states what is invalid and
-  // what is allowed.
+  // `target` has the form FIELD =~ "REGEX". For a request, FIELD is arguments or arguments.PATH.
+  // For a response, FIELD is response.content, response.text (every string of the result) or
+  // response.PATH. `value` may contain ${name} for the text of a named group. An error states what
+  // is invalid and what is allowed.
   static std::expected<Rewrite, std::string> replacing(Event event, std::string_view target,
                                                        std::string_view value);
-  // `paths`: below arguments, or below the result.
+  // `paths` are relative to the arguments or the result.
   static std::expected<Rewrite, std::string> stripping(const std::vector<std::string> &paths);
 
-  // Rewrites arguments or a result. Thread: any.
+  // Rewrites arguments or a result. Thread-safe.
   Rewritten apply(std::string_view json) const;
 
  private:
@@ -47,7 +47,7 @@ class Rewrite {
 
   std::unique_ptr<const RE2> regex_;
   std::string value_;  // in RE2's syntax: \1 is a group
-  Path path_;          // the searched path; empty: everything
+  Path path_;          // the path to search; empty for everything
   std::vector<Path> strip_;
 };
 

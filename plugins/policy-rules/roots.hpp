@@ -17,7 +17,7 @@ inline constexpr std::size_t kEvents = 5;
 std::string_view to_string(Event event) noexcept;  // "mcp.request"
 std::optional<Event> event_named(std::string_view on) noexcept;
 
-// Slots of the environments. The meaning of slots from kCommon on depends on the event.
+// Slots of the environments. The meaning of slots from kCommon upwards depends on the event.
 enum Root : std::uint32_t {
   kMethod,
   kServer,
@@ -69,14 +69,14 @@ constexpr std::uint64_t bit(std::uint32_t slot) {
   return std::uint64_t{1} << slot;
 }
 inline constexpr std::uint64_t kArgumentBits = bit(kArguments) | bit(kArgumentsText);
-// Members of params beside the arguments.
+// Members of params other than the arguments.
 inline constexpr std::uint64_t kBesideBits =
     bit(kExtra) | bit(kCompletion) | bit(kCompletionContext);
 inline constexpr std::uint64_t kDefinitionBits = bit(kAnnotations) | bit(kDescription);
 inline constexpr std::uint64_t kResultBits =
     bit(kStatus) | bit(kIsError) | bit(kContent) | bit(kStructured) | bit(kText);
 
-// of the last three events
+// Body slots of the last three events.
 inline constexpr std::uint64_t kBodyBits = bit(kCommon) | bit(kCommon + 1);
 
 // The returned objects are static.

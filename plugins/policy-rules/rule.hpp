@@ -1,4 +1,4 @@
-// One rule as evaluated: compiled, checked, immutable.
+// One rule in its evaluated form: compiled, checked and immutable.
 #pragma once
 
 #include <cstdint>
@@ -21,8 +21,8 @@ std::string_view to_string(Action action) noexcept;
 struct Budget {
   enum class What : std::uint8_t { calls, bytes, destinations };
   What what = What::calls;
-  std::uint64_t most = 0;    // amounts beyond it match
-  std::uint64_t per_ms = 0;  // window; 0: no expiry
+  std::uint64_t most = 0;    // larger amounts match
+  std::uint64_t per_ms = 0;  // window; 0 if counts do not expire
   // Counting keys: one count for each combination.
   bool by_session = false, by_principal = false, by_process = false, by_server = false,
        by_tool = false;
@@ -30,21 +30,22 @@ struct Budget {
 
 struct Rule {
   std::string id;     // "security.rules.mcp.no-delete"
-  std::string place;  // empty: generated
+  std::string place;  // location in the profile; empty if generated
   std::string layer;  // layer of the profile
   Event event = Event::request;
   Action action = Action::block;
   int priority = 0;
   bool warned = false;  // the call is allowed, and the record has a warning
   std::string reason;
-  std::optional<cel::Program> condition;  // none: always matches
+  std::optional<cel::Program> condition;  // a rule without a condition always matches
   std::uint64_t reads = 0;                // bits of roots
-  // Required prefixes of the names of server and tool, checked before the condition is evaluated.
-  // The texts point into the condition.
+  // Required prefixes of the server and tool names, checked before the condition is evaluated. The
+  // strings point into the condition.
   std::vector<std::pair<Root, std::string_view>> begins;
   std::optional<Rewrite> rewrite;
   std::optional<Budget> over;
-  // The test of a generated rule: tools of this server that are (not) in the list.
+  // The test of a generated rule: it matches tools of this server that are in the list (or are not,
+  // if `listed` is false).
   bool by_list = false, listed = false;
   std::string server;
   std::vector<std::string> tools;  // sorted

@@ -1,4 +1,4 @@
-// Shared by the readers of both rule syntaxes.
+// Base class for the readers of both rule syntaxes.
 #pragma once
 
 #include <optional>
@@ -10,7 +10,7 @@
 
 namespace bulkhead::rules {
 
-// Reads one rule of a table; errors are faults of the table.
+// Reads one rule of a table. Errors are added to the faults of the table.
 class RuleReader {
  protected:
   explicit RuleReader(const Table &table) : table_(table) {
@@ -26,7 +26,7 @@ class RuleReader {
     failed_ = true;
     table_.fault(key, what);
   }
-  // Call last. nullopt: disabled or invalid.
+  // Must be called last. Returns nullopt if the rule is disabled or invalid.
   std::optional<Rule> finish() {
     rule_.reason = table_.text("reason").value_or("");
     const bool enabled = table_.flag("enabled").value_or(true);

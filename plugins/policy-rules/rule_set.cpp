@@ -11,7 +11,7 @@
 namespace bulkhead::rules {
 namespace {
 
-// Generated rules are evaluated after all others, independently of their priorities.
+// Generated rules with this priority are evaluated after all other rules.
 constexpr int kGeneratedLast = 1000;
 
 bool comes_first(const Rule &a, const Rule &b) {
@@ -57,7 +57,7 @@ std::string named(const Rule &rule) {
   return (rule.place.empty() ? "" : rule.place + ": ") + "rule " + rule.id;
 }
 
-// Warns of a rule that compares the raw spelling of a URI.
+// Warns about a rule that compares the raw spelling of a URI.
 void warn_of_raw_uri(const Rule &rule, std::vector<std::string> *out) {
   if ((rule.reads & (bit(kUri) | bit(kUriNormalized))) != bit(kUri)) return;
   out->push_back(
@@ -67,7 +67,7 @@ void warn_of_raw_uri(const Rule &rule, std::vector<std::string> *out) {
       "spelling for all of them");
 }
 
-// Warns of a rule that no normalized URI matches.
+// Warns about a rule that no normalized URI can match.
 void warn_of_other_spelling(const Rule &rule, std::vector<std::string> *out) {
   if (!rule.condition) return;
   for (const cel::Program::Demand &demand : rule.condition->demands()) {
@@ -82,7 +82,7 @@ void warn_of_other_spelling(const Rule &rule, std::vector<std::string> *out) {
   }
 }
 
-// A rule that rejects every message without a member that it reads.
+// Warns about a rule that rejects every message that lacks a member it reads.
 void warn_of_unguarded_reads(const Rule &rule, std::vector<std::string> *out) {
   if (!rule.condition) return;
   const std::uint64_t may_be_absent = rule.event == Event::response ? bit(kStructured) : 0;

@@ -16,7 +16,7 @@
 
 namespace bulkhead::rules {
 
-// Finds the rules that may match a call of a server's tool, by the comparisons with constants in
+// Finds rules that may match a call to a tool of a server, by the comparisons with constants in
 // their conditions.
 class Index {
  public:
@@ -78,14 +78,16 @@ struct RuleSet {
   std::uint64_t values_at_once = 65'536;  // limit for messages evaluated on the reactor thread
   bool refuses_large = false;             // reject larger messages that rules read
 
-  // A message of this many bytes cannot exceed values_at_once: each value takes a byte and a comma.
+  // A message of this size cannot exceed values_at_once, because each value takes a byte and a
+  // comma.
   std::size_t bytes_at_once() const { return 2 * values_at_once; }
 
   std::vector<Rule> &of(Event event) { return rules[static_cast<std::size_t>(event)]; }
   const std::vector<Rule> &of(Event event) const { return rules[static_cast<std::size_t>(event)]; }
   const Index &index_of(Event event) const { return indexes[static_cast<std::size_t>(event)]; }
 
-  // Reads the configuration of the plugin, an object. Faults are error texts, one line each.
+  // Reads the plugin's configuration, which must be an object. Faults are error messages of one
+  // line each.
   static std::expected<RuleSet, std::vector<std::string>> load(std::string_view config_json);
 };
 
@@ -104,10 +106,10 @@ struct Drafts {
   bool refuses_large = false, refuses_large_fixed = false;  // fixed: set by the corporation's layer
 };
 
-// Adds the rule, replacing one with the same id of a lower layer.
+// Adds the rule. It replaces a rule with the same id in a lower layer.
 void add_rule(const Table &table, Rule rule, Drafts *out);
-// Adds the rule that was read from the table. nullopt (disabled or invalid) removes the rule of a
-// lower layer, except the corporation's.
+// Adds the rule that was read from the table. If `rule` is nullopt (disabled or invalid), removes
+// the rule of a lower layer, unless the corporation set it.
 void put_rule(const Table &table, std::optional<Rule> rule, Drafts *out);
 
 // Readers for [security], and for [corp.rules], [profiles.rules] and [default].

@@ -1,4 +1,4 @@
-// Shared by the tests of policy-rules: rules from JSON, calls, verdicts as text.
+// Helpers for the tests of policy-rules: rules from JSON, calls, verdicts as text.
 #pragma once
 
 #include <catch2/catch.hpp>

@@ -1,5 +1,5 @@
-// tests/policy/table.json: 60 rules and 40 calls with the expected verdicts. Rules that lists can
-// express are also tested with policy-lists.
+// Runs tests/policy/table.json: 60 rules and 40 calls with the expected verdicts. Rules that lists
+// can express are also tested with policy-lists.
 #include <cstdio>
 #include <fstream>
 #include <sstream>

@@ -26,15 +26,15 @@ void append_escaped(unsigned char byte, std::string *out) {
   *out += {'%', digits[byte >> 4], digits[byte & 15]};
 }
 
-// The byte of the escape at text[at]; -1: not an escape.
+// Returns the byte of the escape at text[at], or -1 if there is no escape.
 int escape_at(std::string_view text, std::size_t at) noexcept {
   if (text[at] != '%' || text.size() - at < 3) return -1;
   const int high = bh::hex_value(text[at + 1]), low = bh::hex_value(text[at + 2]);
   return high < 0 || low < 0 ? -1 : high * 16 + low;
 }
 
-// Decodes escapes of unreserved characters and writes all others in upper case. Characters that are
-// invalid in a URI, including a % that does not begin an escape, are escaped.
+// Decodes escapes of unreserved characters and writes all other escapes in upper case. Characters
+// that are invalid in a URI are escaped, including a % that does not begin an escape.
 std::string escaped_once(std::string_view text) {
   std::string out;
   out.reserve(text.size());
@@ -53,7 +53,7 @@ std::string escaped_once(std::string_view text) {
   return out;
 }
 
-// RFC 3986, 5.2.4; a path without leading slash stays so.
+// Removes dot segments (RFC 3986, 5.2.4). A path without a leading slash stays without one.
 std::string without_dots(std::string_view path) {
   const bool rooted = path.starts_with('/');
   if (rooted) path.remove_prefix(1);
@@ -87,14 +87,15 @@ std::string_view without_blanks(std::string_view text) {
   return text;
 }
 
-// The preprocessing of URL parsers: removes blanks at both ends, and tabs and line ends anywhere.
+// Preprocesses text as URL parsers do: removes blanks at both ends, and tabs and line breaks
+// anywhere.
 std::string cleaned(std::string_view text) {
   std::string out(without_blanks(text));
   std::erase_if(out, [](char c) { return c == '\t' || c == '\r' || c == '\n'; });
   return std::string(without_blanks(out));
 }
 
-// Position of the colon after the scheme; npos: none.
+// Returns the position of the colon after the scheme, or npos if there is no scheme.
 std::size_t scheme_end(std::string_view uri) noexcept {
   if (uri.empty() || !bh::is_letter(uri[0])) return std::string_view::npos;
   for (std::size_t i = 1; i < uri.size(); ++i) {
@@ -122,7 +123,7 @@ bool is_file(const Special *special) noexcept {
   return special != nullptr && special->port.empty();
 }
 
-// The canonical form of all spellings of an IPv6 address, such as [2001:DB8:0::1].
+// Returns the canonical form of an IPv6 address, such as [2001:DB8:0::1].
 std::string ipv6_of(std::string name) {
   in6_addr address{};
   char text[INET6_ADDRSTRLEN];
@@ -133,7 +134,7 @@ std::string ipv6_of(std::string name) {
   return "[" + std::string(text) + "]";
 }
 
-// The canonical form of an IPv4 address: 2130706433, 0x7f.1 and 127.0.0.1 are equal.
+// Returns the canonical form of an IPv4 address: 2130706433, 0x7f.1 and 127.0.0.1 are equal.
 std::string ipv4_of(std::string name) {
   in_addr address{};
   char text[INET_ADDRSTRLEN];
@@ -155,7 +156,7 @@ std::string host_of(std::string_view raw, const Special *special) {
   return name == "localhost" ? std::string() : name;
 }
 
-// ":8080", or empty for the scheme's default.
+// Returns ":8080", or an empty string for the scheme's default port.
 std::string port_of(std::string_view raw, const Special *special) {
   const std::string text = escaped_once(raw);
   std::string_view digits = text;
@@ -168,8 +169,8 @@ struct Authority {
   std::string host, port;
 };
 
-// Parses user@HOST:port and drops the user. An authority without a host, which special schemes do
-// not permit, is unchanged: without its user, the path would be parsed as a host.
+// Parses user@HOST:port and drops the user. Special schemes do not permit an authority without a
+// host; it is left unchanged, because without its user, the path would be parsed as a host.
 Authority authority_of(std::string_view text, const Special *special) {
   std::string_view place = text;
   if (const auto at = place.rfind('@'); at != std::string_view::npos) place.remove_prefix(at + 1);
@@ -182,13 +183,13 @@ Authority authority_of(std::string_view text, const Special *special) {
   return out;
 }
 
-// Consumes the authority. False: the URI has none.
+// Consumes the authority. Returns false if the URI has none.
 bool consume_authority(std::string_view *rest, const Special *special, Authority *out) {
   const auto count = static_cast<std::size_t>(
       std::find_if_not(rest->begin(), rest->end(), is_slash) - rest->begin());
   std::size_t slashes = 2;
   if (special != nullptr && !is_file(special)) {
-    slashes = count;  // for special schemes, a host follows any number of slashes
+    slashes = count;  // for special schemes, any number of slashes may precede the host
   } else if (special != nullptr ? count < 2 : !rest->starts_with("//")) {
     return false;
   }
@@ -209,7 +210,7 @@ std::string path_of(std::string_view raw, const Special *special) {
   return is_file(special) ? without_doubled_slashes(std::move(path)) : path;
 }
 
-// "?x", or empty for an empty query. File URIs have no query.
+// Returns "?x", or an empty string for an empty query. File URIs have no query.
 std::string query_of(std::string_view rest, const Special *special) {
   if (rest.size() < 2 || is_file(special)) return {};
   return escaped_once(rest);
@@ -234,8 +235,7 @@ std::string normalized_uri(std::string_view uri) {
   const std::size_t end = std::min(rest.find('?'), rest.size());
   const std::string path = path_of(rest.substr(0, end), special);
   if (!has_authority && path.starts_with("//"))
-    out += "/.";  // otherwise it would be parsed as a
-                  // host
+    out += "/.";  // otherwise, the path would be parsed as a host
   if (out.empty() && scheme_end(path) != std::string::npos) out = "./";  // or as a scheme
   return out + path + query_of(rest.substr(end), special);
 }

@@ -11,7 +11,8 @@ namespace bulkhead::rules {
 // Normalizing is idempotent.
 std::string normalized_uri(std::string_view uri);
 
-// The host of an http or https URL, as in normalized_uri(); "" if the text is not such a URL.
+// Returns the host of an http or https URL, normalized as in normalized_uri(), or "" if the text is
+// not such a URL.
 std::string web_host(std::string_view url);
 
 }  // namespace bulkhead::rules

@@ -18,13 +18,13 @@ bool has_table(sqlite3 *db, std::string_view name) {
   Statement table;
   if (table.prepare(db, "SELECT 1 FROM sqlite_schema WHERE type = 'table' AND name = ?") !=
       SQLITE_OK) {
-    return true;  // the error is reported by the next read
+    return true;  // the next read reports the error
   }
   table.bind(1, name);
   return table.step() != SQLITE_DONE;
 }
 
-// True if a file of another schema version may lack the table.
+// Returns true if a file of another schema version may lack the table.
 bool may_lack(sqlite3 *db, int schema, std::string_view table) {
   return schema != schema_version && std::ranges::find(later_tables, table) != later_tables.end() &&
          !has_table(db, table);
@@ -38,7 +38,7 @@ void RowHash::begin(std::string_view table) {
   text(table);
 }
 
-// Values are encoded with their kind and, if of variable size, their length, so that no two rows
+// Each value is encoded with its type and, if its size varies, its length. No two different rows
 // have the same encoding.
 void RowHash::number(char kind, std::uint64_t value) {
   char out[9];

@@ -1,6 +1,7 @@
-// Owned SQLite connections and statements. Errors are values: SQLite's result codes and message().
+// Owning wrappers for SQLite connections and statements. Errors are returned as SQLite's result
+// codes; message() has the text.
 //
-// Thread: one at a time per connection.
+// Each connection may be used by only one thread at a time.
 #pragma once
 
 #include <sqlite3.h>
@@ -14,15 +15,16 @@ namespace record_store {
 
 class Database {
  public:
-  static constexpr int busy_ms = 2'000;  // time to wait for a lock of another connection
+  static constexpr int busy_ms = 2'000;  // time to wait for a lock held by another connection
 
-  // flags: SQLITE_OPEN_.... The connection exists even if opening failed, for message().
+  // `flags` are SQLITE_OPEN_* values. If opening fails, the connection still exists, for message().
   int open(const std::string &path, int flags);
   void close() noexcept { db_.reset(); }
   int run(const char *sql);  // one or more statements without result rows
   sqlite3 *get() const noexcept { return db_.get(); }
   std::string message() const;
-  // True if no transaction was ever committed: the creation of the file was interrupted.
+  // Returns true if no transaction was ever committed because the creation of the file was
+  // interrupted.
   bool is_empty();
 
  private:

@@ -3,8 +3,8 @@
 namespace record_store {
 namespace {
 
-// A table of the chain with its columns, the chain columns and its triggers. The triggers are part
-// of the schema that verification compares: their text cannot change.
+// A chained table with its columns, the columns of the chain and its triggers. Verification
+// compares the triggers with the schema, so their text must not change.
 #define BH_CHAINED(name, columns)                                                 \
   "CREATE TABLE " name " (\n" columns                                             \
   ",\n  seq INTEGER NOT NULL,\n  prev BLOB NOT NULL,\n  hash BLOB NOT NULL\n);\n" \
@@ -13,7 +13,7 @@ namespace {
   "CREATE TRIGGER " name "_no_delete BEFORE DELETE ON " name                      \
   " BEGIN SELECT RAISE(ABORT, 'rows on record are not deleted'); END;\n"
 
-// Since schema 3: what the client claims to be; nothing verifies it.
+// Since schema 3: the name that the client claims. It is not verified.
 #define BH_CLAIMED_NAME ",\n  claimed_name TEXT"
 
 constexpr std::string_view all_statements =

@@ -10,23 +10,25 @@ namespace record_store {
 
 inline constexpr std::int32_t application_id = 0x42484442;  // "BHDB"
 inline constexpr std::int32_t schema_version = 3;
-// Files from this version on are read and verified; only files of schema_version are written.
+// Files of this version and later are read and verified. Only files of schema_version are written.
 inline constexpr std::int32_t oldest_schema_version = 2;
 
-// A flag of mcp_calls.flags above the 16 bits of a record (BH_RECORD_...): the tool's result has
-// isError, within the recorded part.
+// A flag of mcp_calls.flags above the 16 bits of a record (BH_RECORD_...): the recorded part of the
+// tool's result has isError.
 inline constexpr std::uint32_t flag_tool_error = 1u << 16;
 
-// The SQL that creates all tables of an empty file, with comments.
+// Returns the SQL, with comments, that creates all tables of an empty file.
 std::string_view schema_sql() noexcept;
-// The same for a file of an earlier version; empty: this version does not read it.
+// Returns the same for a file of an earlier version, or an empty string if that version cannot be
+// read.
 std::string schema_sql(int version);
-// A column that files of schema 2 lack, the last one before the chain's, and its tables.
+// A column that files of schema 2 lack, and the tables that have it. It precedes the columns of the
+// chain.
 inline constexpr std::string_view later_column = "claimed_name";
 inline constexpr std::array<std::string_view, 3> tables_with_later_column{
     "mcp_calls", "call_intents", "approvals"};
 
-// The tables whose rows are chained, in schema order. Each ends with the columns seq, prev and
+// The tables whose rows are chained, in schema order. The last columns of each are seq, prev and
 // hash.
 inline constexpr std::array<std::string_view, 8> chained_tables{
     "mcp_calls",       "call_intents",    "net_events", "fs_events",

@@ -42,12 +42,13 @@ bool has_instructions() {
          __builtin_cpu_supports("sse4.1");
 }
 
-// State in the order that the instructions require.
+// The state, in the order that the instructions require.
 struct State {
   __m128i abef, cdgh;
 };
 
-// Four rounds per 16 bytes of the schedule; `m` has the last 64 bytes of the schedule.
+// Performs four rounds for each 16 bytes of the schedule. `m` has the last 64 bytes of the
+// schedule.
 __attribute__((target("sha,sse4.1"))) void hash_blocks(State *state, const char *p,
                                                        std::size_t blocks) {
   const __m128i big_endian = _mm_set_epi64x(0x0c0d0e0f08090a0b, 0x0405060700010203);
@@ -85,7 +86,7 @@ Hash by_instructions(std::string_view bytes) {
               _mm_set_epi32(0x3c6ef372, static_cast<int>(0xa54ff53a), 0x1f83d9ab, 0x5be0cd19)};
   const std::size_t whole = bytes.size() / block_bytes;
   hash_blocks(&state, bytes.data(), whole);
-  // The rest, a 1 bit, and the length in bits at the end of a block.
+  // The remaining bytes, a 1 bit, and the length in bits at the end of a block.
   char last[2 * block_bytes] = {};
   const std::string_view rest = bytes.substr(whole * block_bytes);
   rest.copy(last, rest.size());

@@ -23,12 +23,12 @@ struct Checkpoint {
   std::uint64_t signed_at = 0;
 };
 
-// Reads one table row by row.
+// Reads one table, row by row.
 struct Cursor {
   std::string table;
   Statement rows;
   int columns = 0;
-  std::uint64_t seq = 0;  // of the current row; 0: end of the table
+  std::uint64_t seq = 0;  // seq of the current row; 0 at the end of the table
   std::int64_t id = 0;
 };
 
@@ -63,7 +63,7 @@ class Walk {
     const Bound bound;
     if (db.open(file.path, SQLITE_OPEN_READONLY) != SQLITE_OK || !trust_nothing(db, bound) ||
         db.run("BEGIN; SELECT count(*) FROM sqlite_schema") != SQLITE_OK) {
-      // A new file has a rollback journal until it is switched to WAL mode.
+      // A new file has a rollback journal until it switches to WAL mode.
       const bool journal = ::access((file.path + "-journal").c_str(), F_OK) == 0;
       if (last && options_.whole_chain && journal &&
           (sqlite3_extended_errcode(db.get()) & 0xff) == SQLITE_READONLY) {
@@ -81,9 +81,9 @@ class Walk {
     if (!read_schema(db, &schema)) return false;
     if (!schema.tables.empty()) return broken(schema.tables);
     if (!begin(db, file) || !read_checkpoints(db) || !open_cursors(db)) return false;
-    if (!check_checkpoints())
-      return false;  // those of the row before the file, signed after the
-                     // file was created
+    // Checks the checkpoints for the row before this file that were signed after the file was
+    // created.
+    if (!check_checkpoints()) return false;
     while (Cursor *row = next()) {
       if (!check(*row) || !advance(row)) return false;
     }
@@ -93,7 +93,7 @@ class Walk {
                     std::to_string(head_.seq));
     }
     cursors_.clear();
-    // A changed row is the more specific report.
+    // An error about a changed row is more specific.
     if (!schema.others.empty() && later_.empty()) later_ = name_ + ": " + schema.others;
     return check_pages(db);
   }
@@ -117,15 +117,15 @@ class Walk {
            sqlite3_db_config(db.get(), SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0, nullptr) == SQLITE_OK;
   }
 
-  // Differences from the schema_sql() of the file's version; empty: none.
+  // Differences from the schema_sql() of the file's version; empty if there are none.
   struct Schema {
-    std::string tables, others;  // others: indexes and triggers, which the rows do not depend on
+    std::string tables, others;  // others: indexes and triggers; rows do not depend on them
   };
   using Objects = std::map<std::string, std::string>;  // type and name -> table and SQL
 
   static int read_objects(sqlite3 *db, Objects *out) {
     Statement rows;
-    // Tables of ANALYZE have no recorded rows.
+    // The tables of ANALYZE contain no recorded rows.
     int result = rows.prepare(db,
                               "SELECT type || ' ' || name, tbl_name || ': ' || coalesce(sql, '') "
                               "FROM sqlite_schema WHERE name NOT GLOB 'sqlite_stat[0-9]'");
@@ -177,7 +177,7 @@ class Walk {
     return true;
   }
 
-  // An incomplete index hides rows from queries.
+  // An incomplete index would hide rows from queries.
   bool check_pages(Database &db) {
     Statement check;
     if (check.prepare(db.get(), "PRAGMA integrity_check(1)") != SQLITE_OK ||
@@ -345,7 +345,7 @@ class Walk {
          std::string(row.rows.text(3)));
   }
 
-  // Verifies the checkpoints of this file for the row that was just checked.
+  // Verifies the checkpoints in this file for the row that was just checked.
   bool check_checkpoints() {
     for (; checkpoint_ < checkpoints_.size() && checkpoints_[checkpoint_].seq <= head_.seq;
          ++checkpoint_) {
@@ -375,7 +375,7 @@ class Walk {
     return true;
   }
 
-  // Compares with the supervisor's list of signed checkpoints.
+  // Compares the head with the supervisor's list of signed checkpoints.
   void check_known(const Head &head) {
     if (options_.known.empty()) return;
     const auto [first, last] = std::equal_range(
@@ -402,9 +402,9 @@ class Walk {
   std::string name_;
   std::uint32_t chain_ = 0;
   std::optional<std::uint32_t> last_number_;
-  std::string later_;                       // reported only if no other error is found
-  std::string dropped_file_, dropped_end_;  // that a mark must name; empty: none is required, or it
-                                            // was found
+  std::string later_;  // reported only if no other error is found
+  // A mark must contain these strings; empty if no mark is required or the mark was found.
+  std::string dropped_file_, dropped_end_;
   Head head_;
   RowHash hash_;
   std::uint64_t signed_seq_ = 0;

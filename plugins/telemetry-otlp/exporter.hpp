@@ -1,7 +1,7 @@
-// Exports spans: a limited queue, one request at a time, and retries with exponential back-off for
-// a limited time.
+// Exports spans through a limited queue, one request at a time. Failed requests are retried with
+// exponential back-off for a limited time.
 //
-// Thread: [io].
+// Runs on the reactor thread.
 #pragma once
 
 #include <bulkhead/cpp/host.hpp>
@@ -19,7 +19,8 @@ namespace otlp {
 
 class Exporter {
  public:
-  // dropped(n): n spans were dropped, because the queue was full or the retries were exhausted.
+  // dropped(n) is called when n spans were dropped because the queue was full or the retries were
+  // exhausted.
   Exporter(const bh::Host &host, const Config &config, std::function<void(std::uint64_t)> dropped)
       : host_(host), config_(config), dropped_(std::move(dropped)) {}
   ~Exporter() { host_.timer_cancel(timer_); }
@@ -41,15 +42,14 @@ class Exporter {
   const Config &config_;
   const std::function<void(std::uint64_t)> dropped_;
   std::deque<std::string> spans_;
-  std::size_t batch_ = 0;  // number of spans, from the front, that are in the current request or
-                           // retry
+  std::size_t batch_ = 0;  // number of spans at the front that are being sent or retried
   std::unique_ptr<egress::Post> post_;
   bh_timer timer_ = 0;
-  std::uint64_t first_try_ns_ = 0, backoff_ms_ = 0;  // of the batch; 0: not sent yet
+  std::uint64_t first_try_ns_ = 0, backoff_ms_ = 0;  // of the batch; 0 if not sent yet
   bool failing_ = false;
 };
 
-// True if the request is to be retried after this HTTP status, according to the OTLP specification.
+// Returns true if the OTLP specification requires a retry after this HTTP status.
 bool retryable(std::uint32_t status) noexcept;
 
 }  // namespace otlp

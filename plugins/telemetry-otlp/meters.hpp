@@ -1,5 +1,5 @@
-// Counters for metrics, computed from records since the plugin's start, by method, server and
-// outcome.
+// Counters for metrics by method, server and outcome. They are computed from the records received
+// since the plugin started.
 #pragma once
 
 #include <bulkhead/abi/ext/telemetry.h>
@@ -15,8 +15,8 @@ namespace otlp {
 
 class Meters {
  public:
-  // Limit for combinations of method, server and outcome; further ones are counted as method and
-  // server "other".
+  // Limit for combinations of method, server and outcome. Additional combinations are counted under
+  // method and server "other".
   static constexpr std::size_t max_series = 512;
   // Upper bounds of the duration buckets, in seconds.
   static constexpr std::array<double, 12> bounds = {0.001, 0.002, 0.005, 0.01, 0.025, 0.05,
@@ -27,7 +27,7 @@ class Meters {
   std::uint64_t dropped() const noexcept { return dropped_; }
   std::size_t series() const noexcept { return series_.size(); }
 
-  // The body of a report; empty if there is nothing to report.
+  // Returns the body of a report, or an empty string if there is nothing to report.
   std::string body(std::string_view service_name, std::uint64_t start_unix_ns,
                    std::uint64_t now_unix_ns) const;
 

@@ -1,4 +1,4 @@
-// Tests of spans, metrics and configuration, separately.
+// Separate tests of spans, metrics and configuration.
 #include <bulkhead/abi/ext/policy.h>
 #include <bulkhead/cpp/basics.hpp>
 
@@ -45,7 +45,7 @@ std::string text_at(const rapidjson::Value &object, const char *name) {
   REQUIRE(object[name].IsString());
   return object[name].GetString();
 }
-// The value of an attribute; empty if absent.
+// Returns the value of an attribute, or an empty string if it is absent.
 std::string attribute(const rapidjson::Value &owner, const std::string &key) {
   for (const auto &each : owner["attributes"].GetArray()) {
     if (text_at(each, "key") != key) continue;

@@ -1,7 +1,7 @@
 // telemetry-otlp: exports every record as a span, and counters as metrics, to an OpenTelemetry
 // collector. It never delays calls: if its queue is full, spans are dropped and counted.
 //
-// Thread: [io].
+// Runs on the reactor thread.
 #include <bulkhead/abi/ext/draft/mask.h>
 #include <bulkhead/abi/ext/telemetry.h>
 #include <bulkhead/cpp/clock.hpp>
@@ -72,8 +72,7 @@ class TelemetryOtlp {
     return bh::is(id, BH_EXT_TELEMETRY) ? bh::telemetry_table<TelemetryOtlp>() : nullptr;
   }
 
-  // Always accepts the whole batch, since the host's record queue is shared by all telemetry
-  // plugins.
+  // Always accepts the whole batch, because all telemetry plugins share the host's record queue.
   std::uint32_t batch(const bh_record *const *records, std::uint32_t n) {
     for (std::uint32_t i = 0; i < n; ++i) {
       if (config_.send_metrics) meters_.add(*records[i]);
@@ -82,7 +81,7 @@ class TelemetryOtlp {
     if (metrics_ != nullptr) metrics_->add(host_.ctx(), sent_counter_, n);
     return n;
   }
-  std::uint32_t needs() const noexcept { return 0; }  // no texts are needed
+  std::uint32_t needs() const noexcept { return 0; }  // message texts are not needed
 
  private:
   void drop(std::uint64_t n) {
@@ -104,13 +103,14 @@ class TelemetryOtlp {
                                    return BH_OK;
                                  });
                                  if (made == BH_OK) return;
-                                 self.report_.reset();  // out of memory: counters are cumulative,
-                                                        // the next report includes this one
+                                 // Out of memory. Counters are cumulative, so the next report
+                                 // includes this one.
+                                 self.report_.reset();
                                  self.report_later();
                                }));
   }
 
-  // Counters are cumulative, so a lost report is made up for by the next one.
+  // Counters are cumulative, so the next report makes up for a lost one.
   void report() {
     std::string body = meters_.body(config_.service_name, start_unix_ns_, bh::unix_ns());
     if (body.empty()) return report_later();

@@ -1,4 +1,4 @@
-// Writes attributes in OTLP's JSON. Texts are cut at max_text.
+// Writes attributes in the JSON format of OTLP. Values are truncated at max_text bytes.
 #pragma once
 
 #include <bulkhead/cpp/json_writer.hpp>

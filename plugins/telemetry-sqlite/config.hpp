@@ -9,16 +9,16 @@
 namespace telemetry_sqlite {
 
 struct Config {
-  bool full = false;   // mode "full": nothing is sent or answered before its record is committed
-  bool block = false;  // on_failure "block": reject calls when records cannot be stored
+  bool full = false;   // mode "full": a message is sent only after its record is committed
+  bool block = false;  // on_failure "block": calls are rejected while records cannot be stored
   bool texts = true;   // record requests and responses
-  bool rejected_arguments = false;  // also the arguments of rejected calls
+  bool rejected_arguments = false;  // also record the arguments of rejected calls
   std::uint64_t flush_ms = 250;
   std::uint64_t checkpoint_rows = 1'000;
   std::uint64_t segment_bytes = 256u << 20;
   std::uint64_t max_bytes = 2ull << 30;   // per chain
-  std::uint64_t retention_days = 0;       // 0: limited by max_bytes only
-  std::uint64_t spill_bytes = 16u << 20;  // reserved on disk at start
+  std::uint64_t retention_days = 0;       // 0: only max_bytes applies
+  std::uint64_t spill_bytes = 16u << 20;  // reserved on the disk at start
 };
 
 inline constexpr std::string_view config_schema = R"json({
@@ -34,8 +34,8 @@ inline constexpr std::string_view config_schema = R"json({
     "retention_days":{"type":"integer","minimum":0,"maximum":36500},
     "spill_bytes":{"type":"integer","minimum":65536,"maximum":1073741824}}})json";
 
-// Parses the configuration. The host has validated the schema; the remaining constraints are
-// checked here.
+// Parses the configuration. The host has already validated it against the schema; the remaining
+// constraints are checked here.
 bh_status parse_config(std::string_view json, Config *out, bh_error *error);
 
 }  // namespace telemetry_sqlite

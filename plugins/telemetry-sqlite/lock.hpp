@@ -1,4 +1,4 @@
-// Selects and locks the chain that this gateway writes: the first chain that is not locked.
+// Selects and locks the chain that this gateway writes: the first chain that is not locked yet.
 #pragma once
 
 #include <cstdint>
@@ -15,7 +15,8 @@ class ChainLock {
   ChainLock(const ChainLock &) = delete;
   ChainLock &operator=(const ChainLock &) = delete;
 
-  // Returns the error text. Empty: chain() is locked until this object or the process ends.
+  // Returns an empty string if chain() is now locked, until this object is destroyed or the process
+  // exits. Otherwise, returns the error.
   std::string take(const std::string &folder);
   std::uint32_t chain() const noexcept { return chain_; }
 

@@ -20,11 +20,11 @@ namespace {
 using bh::Decoded;
 
 constexpr std::string_view mask = "***";
-// Limits for nested escapes and for decoded bytes per text; texts beyond are hostile.
+// Limits for nested escapes and decoded bytes in one text. Only hostile input exceeds them.
 constexpr unsigned max_layers = 8;
 constexpr std::size_t decoded_per_byte = 16, decoded_at_least = 64u << 10;
 
-// Characters of tokens; a backslash ends a token in JSON text.
+// Returns true for characters of tokens. A backslash ends a token in JSON text.
 bool is_token_char(char c) noexcept {
   return bh::is_letter_or_digit(c) || c == '_' || c == '-' || c == '.' || c == '=' || c == '/' ||
          c == '+' || c == '~';
@@ -35,7 +35,7 @@ std::size_t token_length(std::string_view text) noexcept {
   return static_cast<std::size_t>(end - text.begin());
 }
 
-// A token with this prefix and at least this total length.
+// A token that has this prefix and at least this total length.
 struct Shape {
   std::string_view prefix;
   std::size_t least;
@@ -51,7 +51,7 @@ constexpr std::string_view schemes[] = {"Bearer ", "bearer ", "BEARER ", "Basic 
 constexpr std::string_view key_begin = "-----BEGIN ", key_end = "-----END ";
 constexpr std::string_view url_begin = "://", escaped_url_begin = R"(:\/\/)";
 
-// The first two bytes of each prefix.
+// The prefixes. The first two bytes of each are used for the first check.
 constexpr auto beginnings = [] {
   std::array<std::string_view, std::size(shapes) + std::size(schemes) + 3> out;
   std::size_t n = 0;
@@ -63,7 +63,7 @@ constexpr auto beginnings = [] {
   return out;
 }();
 
-// The set of these byte pairs. Nearly no position of a text passes this first check.
+// The set of these byte pairs. Nearly all positions of a text fail this first check.
 class Pairs {
  public:
   constexpr Pairs() {
@@ -87,7 +87,7 @@ constexpr Pairs pairs;
 
 #if defined(__x86_64__)
 
-// The same check for 16 positions at once, with some false positives: nibbles of both bytes are
+// The same check for 16 positions at once, with some false positives: the nibbles of both bytes are
 // looked up in eight groups of pairs.
 struct Halves {
   alignas(16) std::array<unsigned char, 16> low1{}, high1{}, low2{}, high2{};
@@ -105,7 +105,7 @@ struct Halves {
 };
 constexpr Halves halves;
 
-// Checks 16 positions at a time and returns the first that may match; at least 17 bytes must
+// Checks 16 positions at a time and returns the first that may match. At least 17 bytes must
 // remain.
 __attribute__((target("ssse3"))) std::size_t skip_harmless(const char *text, std::size_t from,
                                                            std::size_t end) noexcept {
@@ -133,7 +133,7 @@ __attribute__((target("ssse3"))) std::size_t skip_harmless(const char *text, std
 
 #endif
 
-// The first position in text[from, end) where a credential may begin, else `end`.
+// Returns the first position in text[from, end) where a credential may begin, or `end`.
 std::size_t next_suspect(std::string_view text, std::size_t from, std::size_t end) noexcept {
 #if defined(__x86_64__)
   static const bool wide = __builtin_cpu_supports("ssse3");
@@ -148,14 +148,15 @@ std::size_t next_suspect(std::string_view text, std::size_t from, std::size_t en
   return end;
 }
 
-// A JWT has three parts; other base64-encoded JSON is content.
+// A JWT has three parts. Other base64-encoded JSON is ordinary content.
 bool is_jwt(std::string_view token) noexcept {
   return std::count(token.begin(), token.end(), '.') >= 2;
 }
 
-// Length of the credential at the front of the text, and of its prefix that is not masked; 0: none.
-// `*no_jwt`: number of bytes known to be in a token that is not a JWT, so that no JWT begins in
-// them. It is kept between calls, so that the token is not scanned again from each position.
+// Returns the length of the credential at the start of the text, or 0 if there is none. *stays is
+// the length of its prefix that is not masked. *no_jwt is the number of bytes known to be in a
+// token that is not a JWT, so no JWT begins in them. It is kept between calls, so that the token is
+// not scanned again from each position.
 std::size_t credential(std::string_view text, std::size_t *stays, std::size_t *no_jwt) noexcept {
   *stays = 0;
   for (const std::string_view scheme : schemes) {
@@ -183,7 +184,7 @@ std::size_t credential(std::string_view text, std::size_t *stays, std::size_t *n
   return 0;
 }
 
-// "://user:password@": the password. Some programs escape slashes as `\/` in JSON.
+// Finds the password in "://user:password@". Some programs escape slashes as `\/` in JSON.
 std::size_t password_of_url(std::string_view text, std::size_t *stays) noexcept {
   const bool escaped = text.starts_with(escaped_url_begin);
   if (!escaped && !text.starts_with(url_begin)) return 0;
@@ -203,15 +204,15 @@ struct Edit {
   std::size_t order;  // order of insertion
 };
 
-// A text and its replacements; copied only if something is masked.
+// A text and its replacements. The text is copied only if something is masked.
 class Masked {
  public:
   explicit Masked(std::string_view text) : text_(text) {}
   std::string_view text() const noexcept { return text_; }
   const std::vector<Edit> &edits() const noexcept { return edits_; }
 
-  // Replacements may be added in any order. Of overlapping ones, the text of the first replaces
-  // all.
+  // Adds a replacement, in any order. Overlapping replacements are merged into one with the text of
+  // the first.
   void replace(std::size_t begin, std::size_t end, std::string_view with) {
     edits_.push_back({begin, end, std::string(with), edits_.size()});
   }
@@ -222,7 +223,7 @@ class Masked {
       return a.begin != b.begin ? a.begin < b.begin : a.order < b.order;
     });
     std::string out;
-    std::size_t from = 0;  // the text before this offset is in `out` or masked
+    std::size_t from = 0;  // the text before this offset has been copied to `out` or masked
     std::uint64_t count = 0;
     for (const Edit &edit : edits_) {
       if (count == 0 || edit.begin >= from) {
@@ -241,22 +242,22 @@ class Masked {
   std::vector<Edit> edits_;
 };
 
-// True for an escape such as \u003c.
+// Returns true for an escape such as \u003c.
 bool is_escaped_unit(std::string_view text) noexcept {
   return text.starts_with("\\u") &&
          std::all_of(text.begin() + 2, text.end(), [](char c) { return bh::hex_value(c) >= 0; });
 }
 
-// A token does not begin within a word; letters of an escape (
-// , \u003c) are not part of a word.
+// A token does not begin within a word. The letters of an escape such as \u003c are not part of a
+// word.
 bool begins_token(std::string_view text, std::size_t begin, std::size_t at) noexcept {
   if (at == begin || !bh::is_letter_or_digit(text[at - 1])) return true;
   return (at >= begin + 2 && text[at - 2] == '\\') ||
          (at >= begin + 6 && is_escaped_unit(text.substr(at - 6, 6)));
 }
 
-// "password=hunter2": the range of the value after the equals sign, without quotes. Empty: the name
-// is not secret.
+// Returns the range of the value after the equals sign in "password=hunter2", without quotes. The
+// range is empty if the name is not secret.
 struct Range {
   std::size_t begin = 0, end = 0;
   bool empty() const noexcept { return begin >= end; }
@@ -314,7 +315,8 @@ void mask_part(std::string_view text, std::size_t begin, std::size_t end, Masked
   }
 }
 
-// Position of the closing quote of the string that begins at `from`, or the end of the text.
+// Returns the position of the closing quote of the string that begins at `from`, or the end of the
+// text.
 std::size_t string_end(std::string_view json, std::size_t from) noexcept {
   std::size_t at = from;
   while ((at = json.find('"', at)) != json.npos) {
@@ -331,7 +333,7 @@ bool is_key(std::string_view json, std::size_t behind) noexcept {
   return next != json.npos && json[next] == ':';
 }
 
-// text: letters and digits in lower case, at least 6.
+// `text` must consist of at least 6 letters and digits, in lower case.
 bool begins_secret_word(std::string_view text) noexcept {
   const auto is = [text](std::string_view word) { return text.starts_with(word); };
   switch (text[0]) {
@@ -378,7 +380,7 @@ class Belonging {
  public:
   // Called for the name of a member.
   void name(std::string_view name) {
-    // In a tool's schema, the members are parameter names; their definitions are not secret.
+    // In the schema of a tool, the members are parameter names; their definitions are not secret.
     const bool schema = !properties_.empty() && properties_.back() == depth_;
     named_ = is_secret_name(name);
     schema_ = named_ && schema;
@@ -404,24 +406,24 @@ class Belonging {
   bool text() const { return number() || list_ != 0; }
 
  private:
-  // "tokens" may be a count, or a list of ids.
+  // A member "tokens" may be a count or a list of ids.
   static bool is_plural(std::string_view name) {
     return name.ends_with("tokens") || name.ends_with("Tokens") || name.ends_with("TOKENS");
   }
   void forget() { named_ = schema_ = texts_ = properties_follow_ = false; }
 
-  std::size_t depth_ = 0, all_ = 0, list_ = 0;  // depth at which the value of a secret name was
-                                                // opened; 0: none
+  // all_ and list_ are the depth at which the value of a secret name was opened, or 0.
+  std::size_t depth_ = 0, all_ = 0, list_ = 0;
   std::vector<std::size_t> properties_;
   bool named_ = false, schema_ = false, texts_ = false, properties_follow_ = false;
 };
 
-// Masks one text: the text itself and its decoded escapes, layer by layer.
+// Masks one text, including its decoded escapes, layer by layer.
 class Look {
  public:
   explicit Look(std::size_t bytes) : left_(decoded_at_least + decoded_per_byte * bytes) {}
 
-  // Masks JSON from `from` on; the JSON may be truncated.
+  // Masks JSON, starting at `from`. The JSON may be truncated.
   void json(std::size_t from, unsigned layer, Masked *out) {
     const std::string_view json = out->text();
     Belonging belonging;
@@ -457,18 +459,18 @@ class Look {
     }
   }
 
-  // Masks any text; JSON in it is treated as JSON.
+  // Masks any text. JSON in the text is masked as JSON.
   void text(unsigned layer, Masked *out) {
     const std::string_view text = out->text();
     mask_part(text, 0, text.size(), out);
     const std::size_t document = document_begin(text);
     if (document < text.size()) json(document, layer, out);
-    // In a JSON text, escapes are only in its strings.
+    // In a JSON text, only strings contain escapes.
     if (text.find_first_not_of(" \t\r\n") != document) decoded(0, text.size(), layer, out);
   }
 
  private:
-  // Position of the likely beginning of JSON: {" or [" or [{ or [[.
+  // Returns the likely start of JSON: {" or [" or [{ or [[.
   static std::size_t document_begin(std::string_view text) noexcept {
     for (std::size_t i = 0; i + 1 < text.size(); ++i) {
       if (text[i] != '{' && text[i] != '[') continue;
@@ -480,8 +482,8 @@ class Look {
     return text.size();
   }
 
-  // Masks the decoded escapes in [begin, end). Percent escapes are decoded separately: an encoded
-  // quote must not change the structure of the surrounding JSON.
+  // Masks the decoded escapes in [begin, end). Percent escapes are decoded separately, because an
+  // encoded quote must not change the structure of the surrounding JSON.
   void decoded(std::size_t begin, std::size_t end, unsigned layer, Masked *out) {
     if (layer == max_layers) return;
     for (const auto kind : {Decoded::Layer::json, Decoded::Layer::percent}) {
@@ -512,7 +514,7 @@ class Look {
     return out;
   }
 
-  std::size_t left_;  // limit of bytes to decode
+  std::size_t left_;  // limit for the bytes still to be decoded
 };
 
 }  // namespace
@@ -531,7 +533,7 @@ void mask_text(std::string *text, std::uint64_t *count) {
 
 namespace {
 
-// Length of a truncated escape at the end of the text; 0: none.
+// Returns the length of a truncated escape at the end of the text, or 0 if there is none.
 std::size_t half_escape(std::string_view text) noexcept {
   for (std::size_t n = 1; n <= std::min<std::size_t>(text.size(), 5); ++n) {
     const std::string_view end = text.substr(text.size() - n);
@@ -549,7 +551,7 @@ std::size_t half_escape(std::string_view text) noexcept {
   return 0;
 }
 
-// Position of the last word of the text.
+// Returns the position of the last word of the text.
 std::size_t last_word(std::string_view text) noexcept {
   constexpr std::size_t most = 512;
   std::size_t n = 0;
@@ -560,7 +562,7 @@ std::size_t last_word(std::string_view text) noexcept {
 }  // namespace
 
 void mask_cut_end(std::string *text, std::uint64_t *count) {
-  constexpr std::size_t looked_at = 4096;  // a word may be longer because of escapes
+  constexpr std::size_t looked_at = 4096;  // escapes can make a word longer
   const std::size_t half = half_escape(*text), end = text->size() - half;
   const std::size_t from = end - std::min(end, looked_at);
   const std::string_view window = std::string_view(*text).substr(from, end - from);

@@ -1,9 +1,9 @@
-// Masks credentials in recorded texts. The telemetry compartment has no credentials, so it cannot
-// find them by value: a value is masked by the name of its member ("password") or by its shape
-// ("ghp_...", "Bearer ..."). Names and values are compared in decoded form: JSON and URL escapes,
-// and JSON inside of JSON strings, up to 8 layers.
+// Masks credentials in recorded text. The telemetry compartment has no credentials, so it cannot
+// find them by value. Instead, a value is masked because of its member name ("password") or its
+// format ("ghp_...", "Bearer ..."). Names and values are compared in decoded form, through up to 8
+// layers of JSON escapes, URL escapes, and JSON inside JSON strings.
 //
-// Thread: any.
+// Thread-safe.
 #pragma once
 
 #include <cstdint>
@@ -12,14 +12,14 @@
 
 namespace telemetry_sqlite {
 
-// Masks JSON text, which may be truncated. Masked values become "***"; *count is increased by their
-// number. Unchanged text is not copied.
+// Masks JSON text, which may be truncated. Masked values become "***"; their number is added to
+// *count. Unchanged text is not copied.
 void mask_json(std::string *json, std::uint64_t *count);
 
-// Masks any text by shape.
+// Masks credentials in any text by their format.
 void mask_text(std::string *text, std::uint64_t *count);
 
-// Masks the last word of a truncated text, at most 512 bytes, since part of a credential cannot be
+// Masks the last word of a truncated text, up to 512 bytes, because a partial credential cannot be
 // recognized.
 void mask_cut_end(std::string *text, std::uint64_t *count);
 

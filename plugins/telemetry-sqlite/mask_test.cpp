@@ -130,7 +130,7 @@ std::string repeated(std::string_view one, std::size_t bytes) {
 
 }  // namespace
 
-// Without the no_jwt optimization, one such text takes half a minute.
+// Without the no_jwt optimization, one of these texts takes half a minute.
 TEST_CASE("large texts that consist of prefixes only") {
   constexpr std::size_t large = 256u << 10;
   for (const std::string_view one :
@@ -144,11 +144,11 @@ TEST_CASE("large texts that consist of prefixes only") {
   }
   const std::string many = repeated("eyJ-", large), jwt = "eyJ" + std::string(40, 'a') + ".b.c";
   CHECK(text(repeated("sk-", large)) == "***");
-  // The dots of a JWT may be at its end; then the whole text is one token.
+  // If the two dots of a JWT are at its end, the whole text is one token.
   CHECK(text(many + ".a") == many + ".a");
   CHECK(text(many + ".a.b") == "***");
   CHECK(text("." + many + ".a") == "." + many + ".a");
-  // no_jwt of one token applies neither to another token nor to another shape.
+  // no_jwt of one token must not apply to another token or another format.
   CHECK(text(many + " " + jwt) == many + " ***");
   CHECK(text(many + " " + jwt + " " + many + " " + jwt) == many + " *** " + many + " ***");
   CHECK(text(many + "ghp_" + std::string(36, 'a')) == many + "***");
@@ -225,7 +225,7 @@ TEST_CASE("JSON inside of a JSON string is masked") {
   CHECK(json(R"({"u":"{\"url\":\"a%22b\",\"password\":\"hunter2\"}"})") ==
         R"({"u":"{\"url\":\"a%22b\",\"password\":\"***\"}"})");
   CHECK(text(R"(failed: {"password":"hunter2"} at 12)") == R"(failed: {"password":"***"} at 12)");
-  // Truncated at any position, no part of the value remains.
+  // Wherever the text is truncated, no part of the value remains.
   const std::string whole =
       R"({"text":"{\"user\":\"u\",\"p\\u0061ssword\":\"hunter2 is it\",\"n\":1}"})";
   for (std::size_t n = 0; n <= whole.size(); ++n) {

@@ -18,14 +18,14 @@
 
 namespace telemetry_sqlite {
 
-// Limits for texts, since a compromised gateway process may send longer texts than documented, and
-// rows above the limit of verification would break the chain. Masking at most triples the size
-// (`1,` becomes `"***",`).
+// Limits for the strings of a record. They are needed because a compromised gateway process may
+// send longer strings than documented, and rows above the limit of verification would break the
+// chain. Masking at most triples the size (`1,` becomes `"***",`).
 constexpr std::size_t short_texts = 12;
 static_assert(3 * (2 * BH_RECORD_TEXT_BYTES + BH_EVENT_BYTES + short_texts * max_short_text) <
               record_store::VerifyOptions::max_value_bytes / 2);
 
-// Copies at most `most` bytes, cut between characters.
+// Copies at most `most` bytes, truncated at a character boundary.
 std::string bounded(bh_str s, std::size_t most, bool *is_cut = nullptr) {
   const std::string_view text = bh::view(s);
   if (text.size() <= most) return std::string(text);
@@ -121,7 +121,7 @@ class TelemetrySqlite {
       try {
         if (!writer_->put(row_of(*records[i]))) return i;
       } catch (const std::exception &) {
-        return i;  // out of memory; the host offers the record again
+        return i;  // out of memory; the host will offer the record again
       }
     }
     return n;
@@ -158,7 +158,7 @@ class TelemetrySqlite {
       row.intent = r.intent;
       row.detail = bounded(r.detail, BH_EVENT_BYTES);
     }
-    if (!BH_HAS(bh_record, &r, trace_id)) return row;  // record of an older host
+    if (!BH_HAS(bh_record, &r, trace_id)) return row;  // the record is from an older host
     row.action = r.action;
     row.flags = r.flags;
     row.params_bytes = r.params_bytes;
@@ -174,7 +174,7 @@ class TelemetrySqlite {
     return row;
   }
 
-  // Masks the gateway's own credentials. Writer's thread.
+  // Masks the gateway's own credentials. Runs on the writer thread.
   std::uint64_t mask_own(std::string *text) const {
     bh_buf out{};
     const std::uint64_t n = mask_ == nullptr ? 0 : mask_->mask(host_.ctx(), bh::str(*text), &out);

@@ -75,7 +75,7 @@ TEST_CASE("texts above the record limit are cut, and the chain can be verified")
   REQUIRE(m.plugin->start(m.plugin->self, &m.error) == BH_OK);
   std::string numbers = R"({"password":[1)";
   while (numbers.size() < (8u << 20)) numbers += ",1";
-  std::string accents = "a";  // places the limit inside of a character
+  std::string accents = "a";  // places the limit inside a character
   while (accents.size() < 300'000) accents += "\u00e9";
   bh_record record{};
   record.size = sizeof record;
@@ -94,7 +94,7 @@ TEST_CASE("texts above the record limit are cut, and the chain can be verified")
   CHECK(one(m.file(), "SELECT flags" + of) == "12");
   CHECK(one(m.file(),
             "SELECT length(CAST(request_preview AS BLOB)) BETWEEN 262144 AND 786432" + of) == "1");
-  // The end of a truncated text is removed, since it may be part of a credential.
+  // The end of a truncated text is removed, because it may be part of a credential.
   CHECK(one(m.file(),
             "SELECT length(CAST(response_preview AS BLOB)) BETWEEN 261000 AND 262144" + of) == "1");
   CHECK(one(m.file(), "SELECT length(CAST(method AS BLOB))" + of) == "1023");
@@ -115,8 +115,8 @@ TEST_CASE("the needs reported to the host follow the configuration") {
 
 TEST_CASE("an invalid configuration is rejected with the action to take") {
   Made m;
-  CHECK(m.configure(R"({"mode":"full"})") == BH_E_UNSUPPORTED);  // this host does not wait for
-                                                                 // records
+  // This host does not wait for records.
+  CHECK(m.configure(R"({"mode":"full"})") == BH_E_UNSUPPORTED);
   CHECK(bh::text(m.error).find("does not wait for records") != std::string::npos);
   CHECK(m.configure(R"({"mode":"full","on_failure":"spill"})") == BH_E_INVALID);
   CHECK(bh::text(m.error).find("remove on_failure") != std::string::npos);

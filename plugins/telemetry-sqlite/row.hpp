@@ -1,4 +1,4 @@
-// A copied record for the writer's thread.
+// A copy of a record for the writer thread.
 #pragma once
 
 #include <cstddef>
@@ -7,15 +7,15 @@
 
 namespace telemetry_sqlite {
 
-// Limit for short texts of a record: name, rule, reason, error, request id and similar. For other
-// texts see BH_RECORD_TEXT_BYTES and BH_EVENT_BYTES.
+// Limit for the short strings of a record: name, rule, reason, error, request id and so on. For
+// other strings, see BH_RECORD_TEXT_BYTES and BH_EVENT_BYTES.
 inline constexpr std::size_t max_short_text = 1024;
 
 struct Row {
-  std::uint32_t outcome = 0, action = 0, flags = 0, kind = 0;  // kind: BH_RECORD_CALL and so on
+  std::uint32_t outcome = 0, action = 0, flags = 0, kind = 0;  // kind is a BH_RECORD_* value
   std::uint64_t number = 0, session = 0, start_unix_ns = 0, duration_ns = 0, params_bytes = 0,
                 result_bytes = 0, intent = 0;
-  bool masked = false;  // all texts are masked
+  bool masked = false;  // all strings have been masked
   std::string transport, peer, principal, process_name, method, server, name, rule, error,
       request_id, request, response, reason, trace_id, detail, claimed_name;
 

@@ -15,9 +15,9 @@
 namespace telemetry_sqlite {
 namespace {
 
-// File format: magic, the offset of the first record that is not stored elsewhere yet, the number
-// of lost records; then records with length and checksum, up to a length of 0 or a checksum
-// mismatch.
+// File format: magic, the offset of the first record that is not stored elsewhere yet, and the
+// number of lost records. Then follow the records, each with length and checksum. A length of 0 or
+// a wrong checksum ends the list.
 constexpr std::string_view magic = "BHSPILL3";
 constexpr std::uint64_t first_record = 24;
 constexpr std::size_t sum_bytes = crypto_shorthash_BYTES;
@@ -87,7 +87,7 @@ std::string read_at(int fd, std::uint64_t at, std::size_t n) {
   return out;
 }
 
-// Reads the record at `at`; empty: none.
+// Reads the record at `at`. Returns an empty string if there is none.
 std::string record_at(int fd, std::uint64_t at, std::uint64_t capacity) {
   const std::string head = read_at(fd, at, head_bytes);
   if (head.size() < head_bytes) return {};
@@ -166,7 +166,7 @@ void Spill::set_lost(std::uint64_t count) {
 
 bool Spill::put(const Row &row) {
   const std::string body = encode(row);
-  // A length of 0 terminates the records.
+  // A length of 0 ends the records.
   if (fd_ < 0 || end_ + head_bytes + body.size() + 4 > capacity_) return false;
   std::string bytes;
   append(&bytes, static_cast<std::uint32_t>(body.size()));
@@ -185,7 +185,7 @@ std::vector<Row> Spill::peek(std::size_t n) {
     const std::string body = record_at(fd_, peeked_, capacity_);
     Row row;
     if (body.empty()) {
-      end_ = peeked_;  // the file was damaged in the meantime
+      end_ = peeked_;  // the file has been damaged in the meantime
       break;
     }
     peeked_ += head_bytes + body.size();

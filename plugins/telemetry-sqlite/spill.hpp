@@ -1,8 +1,8 @@
-// Stores records while the database cannot be written, for example because the disk is full: a file
-// whose blocks are reserved in advance. Records that do not fit are rejected. Records found at the
+// A file that stores records while the database cannot be written, for example because the disk is
+// full. Its blocks are reserved in advance. Records that do not fit are rejected. Records found at
 // start are from the previous process.
 //
-// Owner: the Writer. Thread: one at a time.
+// Owner: the Writer. Not thread-safe.
 #pragma once
 
 #include <cstdint>
@@ -20,19 +20,21 @@ class Spill {
   Spill(const Spill &) = delete;
   Spill &operator=(const Spill &) = delete;
 
-  // Creates and reserves the file, or opens an existing one. A larger file is truncated to `bytes`
-  // once its records are stored elsewhere. Returns the error text.
+  // Creates and reserves the file, or opens an existing one. A file larger than `bytes` is
+  // truncated once its records are stored elsewhere. Returns the error, or an empty string on
+  // success.
   std::string open(const std::string &path, std::uint64_t bytes);
   bool empty() const noexcept { return begin_ == end_; }
-  // False: the file is full.
+  // Returns false if the file is full.
   bool put(const Row &row);
-  // Returns the oldest records, at most n. They stay in the file until taken().
+  // Returns the oldest records, at most n. They stay in the file until taken() is called.
   std::vector<Row> peek(std::size_t n);
   void taken();
-  // Number of records that did not fit and have no `lost` mark yet; persistent.
+  // Returns the number of records that did not fit and have no `lost` mark yet. The number is
+  // persistent.
   std::uint64_t lost() const noexcept { return lost_; }
   void set_lost(std::uint64_t count);
-  // Writes the file to the disk (fdatasync).
+  // Flushes the file to the disk (fdatasync).
   void flush();
 
  private:

@@ -31,8 +31,8 @@ TEST_CASE("spilled rows are returned unchanged, oldest first, until taken() remo
   for (std::uint64_t i = 1; i <= 5; ++i) REQUIRE(spill.put(row(i)));
   CHECK_FALSE(spill.empty());
   CHECK(numbers(spill, 3) == std::vector<std::uint64_t>{1, 2, 3});
-  CHECK(numbers(spill, 3) == std::vector<std::uint64_t>{1, 2, 3});  // without taken(), the same
-                                                                    // rows are returned
+  // Without taken(), the same rows are returned.
+  CHECK(numbers(spill, 3) == std::vector<std::uint64_t>{1, 2, 3});
   spill.taken();
   const auto rest = spill.peek(9);
   REQUIRE(rest.size() == 2);
@@ -55,7 +55,7 @@ TEST_CASE("a row of a version without the client's claimed name is read") {
     spill.taken();
     REQUIRE(spill.put(row(2)));
   }
-  // Length, checksum and body of the row, whose last text is the empty name.
+  // The row has a length, a checksum and a body. Its last string is the empty name.
   constexpr std::size_t at = 24, sum_at = at + 4, body_at = sum_at + crypto_shorthash_BYTES;
   std::string text(bytes, '\0');
   const int fd = ::open(path.c_str(), O_RDWR);

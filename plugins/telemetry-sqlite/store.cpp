@@ -21,11 +21,12 @@ using record_store::Head;
 using record_store::SegmentFile;
 using record_store::Statement;
 
-// Tables whose rows have the number of their record.
+// Tables whose rows have a record number.
 constexpr std::string_view numbered_tables[] = {"mcp_calls",  "call_intents", "approvals",
                                                 "net_events", "fs_events",    "snapshot_events"};
 
-// In open_code_, beside SQLite's codes: the file is readable, but has another schema version.
+// Additional value of open_code_ besides SQLite's codes: the file is readable, but has another
+// schema version.
 constexpr int another_schema = -1;
 
 bool is_empty(sqlite3 *db) {
@@ -34,20 +35,20 @@ bool is_empty(sqlite3 *db) {
          tables.step() == SQLITE_DONE;
 }
 
-// code: the result of preparing or running a statement.
+// `code` is the result of preparing or running a statement.
 bool is_page_damage(int code) {
   const int kind = code & 0xff;
   return kind == SQLITE_CORRUPT || kind == SQLITE_NOTADB;
 }
 
-// code: the result of opening. SQLITE_ERROR: a table is missing.
+// `code` is the result of opening a file. SQLITE_ERROR means that a table is missing.
 bool is_damage(int code) {
   return is_page_damage(code) || (code & 0xff) == SQLITE_ERROR;
 }
 
-// Rows with texts are a few kilobytes: large pages halve the number of writes. But each commit
-// rewrites a page of each table and index, which matters if each row has its own commit, and small
-// files would consist mostly of unused pages.
+// Rows with recorded messages take a few kilobytes, so large pages halve the number of writes.
+// However, each commit rewrites a page of each table and index. This matters if each row has its
+// own commit. Small files would also consist mostly of unused pages.
 std::uint64_t wanted_page_bytes(const Config &config) {
   constexpr std::uint64_t large_file = 16u << 20;
   if (config.segment_bytes < large_file) return 4'096;
@@ -55,10 +56,11 @@ std::uint64_t wanted_page_bytes(const Config &config) {
 }
 
 // SQLite creates files with the permissions that the umask allows, and the WAL with those of its
-// file. Call this before the file is opened: closing a descriptor would drop SQLite's locks.
+// database file. Must be called before the file is opened, because closing a descriptor releases
+// SQLite's locks.
 void keep_private(const std::string &path) {
   const int fd = ::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
-  if (fd < 0) return;  // SQLite reports the error
+  if (fd < 0) return;  // SQLite will report the error
   static_cast<void>(::fchmod(fd, 0600));
   ::close(fd);
 }
@@ -102,8 +104,8 @@ std::string Store::open() {
   ended_before_ = false;
   damage_.clear();
   carried_.clear();
-  // A process that was killed while it created a file leaves an empty file: recording continues
-  // from the file before.
+  // If a process is killed while creating a file, an empty file remains. Recording then continues
+  // from the previous file.
   const bool follows = last > 1;
   if (follows) {
     if (std::string problem = read_predecessor(last - 1); !problem.empty()) return problem;
@@ -129,13 +131,13 @@ std::string Store::open() {
   return {};
 }
 
-// Reads the head and the last rows of an earlier file. If it is damaged, uses the file before it,
-// and seq leaps. Returns the error text of a failure that may pass.
+// Reads the head and the last rows of an earlier file. If the file is damaged, uses the file before
+// it, and seq skips ahead. Returns the error message if the failure may be temporary.
 std::string Store::read_predecessor(std::uint32_t number) {
   Database db;
   const std::string path = folder_ + "/" + record_store::segment_name(chain_, number);
   int result = ::access(path.c_str(), F_OK) == 0 ? db.open(path, SQLITE_OPEN_READWRITE) : SQLITE_OK;
-  if (db.get() == nullptr) return {};  // the file was removed
+  if (db.get() == nullptr) return {};  // the file has been removed
   if (result == SQLITE_OK) result = record_store::read_head(db.get(), &head_);
   if (result == SQLITE_OK) {
     remember_rows(db.get());
@@ -165,7 +167,7 @@ void Store::close() {
   db_.close();
 }
 
-// Opens or creates the file of this number; a new file follows head_.
+// Opens or creates the file with this number. A new file continues from head_.
 std::string Store::open_file(std::uint32_t number, const std::string &previous_file) {
   close();
   number_ = number;
@@ -173,7 +175,7 @@ std::string Store::open_file(std::uint32_t number, const std::string &previous_f
   keep_private(path_);
   const auto failed = [&] { return open_failure(db_.message()); };
   const std::string page_size = "PRAGMA page_size = " + std::to_string(wanted_page_bytes(config_));
-  // In mode "full", each commit is written to the disk. The cache holds a batch.
+  // In mode "full", each commit is flushed to the disk. The cache holds a whole batch.
   if (db_.open(path_, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE) != SQLITE_OK ||
       db_.run(page_size.c_str()) != SQLITE_OK ||
       db_.run("PRAGMA cache_size = -8192; PRAGMA journal_mode = WAL; "
@@ -202,8 +204,8 @@ std::string Store::open_file(std::uint32_t number, const std::string &previous_f
   return {};
 }
 
-// A row with this version's schema in a file of another version would have a hash that cannot be
-// verified.
+// If a row with this version's schema were written to a file of another version, its hash could not
+// be verified.
 std::string Store::leave(int schema) {
   remember_rows(db_.get());
   unclean_ = !ended_regularly(db_.get(), number_ == 1 || ended_before_);
@@ -262,7 +264,7 @@ std::string Store::prepare() {
     page_bytes_ = static_cast<std::uint64_t>(size.integer(0));
   }
   size = {};
-  // SQLite counts pages of the WAL, independently of their size.
+  // SQLite counts the pages of the WAL, regardless of their size.
   const std::string bounds =
       "PRAGMA wal_autocheckpoint = " + std::to_string(log_bytes / page_bytes_) +
       "; PRAGMA journal_size_limit = " + std::to_string(log_bytes);
@@ -281,7 +283,7 @@ void Store::remember_rows(sqlite3 *db) {
     if (rows.prepare(db, "SELECT record_number, timestamp FROM " + std::string(table) +
                              " ORDER BY id DESC LIMIT " + std::to_string(remembered_rows)) !=
         SQLITE_OK) {
-      continue;  // a file of another schema may lack it
+      continue;  // a file with another schema may lack the table
     }
     while (rows.step() == SQLITE_ROW) {
       const auto number = static_cast<std::uint64_t>(rows.integer(0));
@@ -297,9 +299,9 @@ void Store::remember(const std::vector<Row> &rows) {
   while (remembered_.size() > most) remembered_.erase(remembered_.begin());
 }
 
-// True if the previous writer ended regularly. without: the result for a file without such a mark.
-// The first row of a file is such a mark, unless its writer failed before writing it and continued
-// in the file before.
+// Returns true if the previous writer shut down cleanly. If the file has no mark about it, returns
+// `without`. The first row of a file is such a mark, unless its writer failed before writing it and
+// continued in the previous file.
 bool Store::ended_regularly(sqlite3 *db, bool without) {
   Statement last;
   if (last.prepare(db,
@@ -314,13 +316,13 @@ bool Store::ended_regularly(sqlite3 *db, bool without) {
 
 bool Store::begin() {
   if (is_damaged() && !leave_damaged().empty()) return false;
-  // Opening it again may have failed after the next file could not be created.
+  // After the next file could not be created, reopening the current file may also have failed.
   if (!is_open() && !open_file(number_, {}).empty()) return false;
   before_ = head_;
   return noted(db_.run("BEGIN IMMEDIATE") == SQLITE_OK) && begin_carried();
 }
 
-// Writes the first rows of a file that replaced a damaged one.
+// Writes the first rows of a file that replaces a damaged one.
 bool Store::begin_carried() {
   if (carried_.empty()) return true;
   return mark("carried", carried_) &&
@@ -344,8 +346,8 @@ bool Store::noted(bool done) {
 }
 
 // Continues in the next file after the last committed row. If a later row was signed, the last rows
-// are unknown, and seq leaps. Returns the error text; on failure, the state is unchanged for the
-// next try.
+// are unknown and seq skips ahead. Returns the error message; after a failure, the state is
+// unchanged for the next attempt.
 std::string Store::leave_damaged() {
   const auto now = std::chrono::steady_clock::now();
   if (!carried_.empty() && now < leave_not_before_) return damage_;
@@ -356,11 +358,11 @@ std::string Store::leave_damaged() {
   if (signed_seq_ > head_.seq) head_.seq += damage_leap;
   const Head followed = head_;
   std::string problem = open_file(number_ + 1, name);
-  // Only an empty file or one created for the same head may exist there.
+  // If the next file already exists, it must be empty or created for the same head.
   const bool fits = head_.seq == followed.seq && head_.hash == followed.hash;
   if (!problem.empty() || !fits) {
     close();
-    // A file with another predecessor is left in place, too.
+    // A file with another predecessor is also left in place.
     if (problem.empty())
       problem = path_ + " already exists and follows another row";
     else
@@ -393,7 +395,7 @@ bool Store::put(const Row &row, bool *known) {
 }
 
 bool Store::is_remembered(const Row &row) const {
-  // Numbers grow: nearly every row is beyond all remembered ones.
+  // Numbers increase, so nearly every row has a higher number than all remembered rows.
   if (remembered_.empty() || row.number > remembered_.rbegin()->first) return false;
   const auto at = remembered_.find(row.number);
   return at != remembered_.end() && at->second == time_text(row.start_unix_ns);
@@ -408,8 +410,8 @@ bool Store::mark(std::string_view kind, std::string_view detail) {
 bool Store::checkpoint(const Sign &sign) {
   if (!is_open()) return false;
   if (unsigned_rows() == 0) return true;
-  // A power failure must not lose signed rows: rows copied by the checkpoint are synced with the
-  // file; rows that readers or another checkpoint keep in the WAL are synced with the WAL.
+  // A power failure must not lose signed rows. Rows copied by the checkpoint are synced with the
+  // database file. Rows that readers or another checkpoint keep in the WAL are synced with the WAL.
   sqlite3_wal_checkpoint_v2(db_.get(), nullptr, SQLITE_CHECKPOINT_PASSIVE, nullptr, nullptr);
   if (!flush_log(db_.get())) return false;
   bh_signature made{};
@@ -454,7 +456,7 @@ std::string Store::rotate() {
   const bool unclean_before = unclean_;
   std::string problem = open_file(number_ + 1, previous);
   if (!problem.empty()) {
-    // Recording continues in the file before.
+    // Recording continues in the previous file.
     const std::string again = open_file(number_ - 1, {});
     return again.empty() ? problem : again;
   }
@@ -477,13 +479,14 @@ void Store::drop_old() {
   for (const SegmentFile &file : own) {
     const bool large = bytes > config_.max_bytes;
     const bool old = days_ns != 0 && static_cast<std::uint64_t>(file.changed_ns) + days_ns < now;
-    if (!large && !old) return;  // ordered from the oldest
+    if (!large && !old) return;  // the oldest files come first
     if (!drop(file, large ? "max_bytes" : "retention_days")) return;
     bytes -= std::min(bytes, file.bytes);
   }
 }
 
-// The last row of the file; for a damaged file, the predecessor stored in the next one.
+// Returns the last row of the file. If the file is damaged, uses the predecessor stored in the next
+// file.
 Head Store::last_of(const SegmentFile &file) const {
   Head last;
   Database db, next;
@@ -511,7 +514,7 @@ bool Store::drop(const SegmentFile &file, std::string_view why) {
     rollback();
     return false;
   }
-  // A power failure must not remove the file without its mark.
+  // After a power failure, the file must not be missing without its mark.
   if (!flush_log(db_.get())) return false;
   if (::unlink(file.path.c_str()) != 0) return false;
   for (const char *end : {"-wal", "-shm"}) ::unlink((file.path + end).c_str());

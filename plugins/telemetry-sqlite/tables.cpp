@@ -40,7 +40,7 @@ std::string_view decision_text(const Row &row) {
   return row.outcome == BH_OUTCOME_OK ? "allowed" : "error";
 }
 
-// The server that answered; empty for lists and for answers of the gateway itself.
+// Returns the server that answered, "*" for lists, or "gateway" for answers of the gateway itself.
 std::string_view server_text(const Row &row) {
   if (!row.server.empty()) return row.server;
   return row.method.ends_with("/list") ? "*" : "gateway";
@@ -54,9 +54,9 @@ std::string session_text(const Row &row) {
   return row.session == 0 ? "" : std::to_string(row.session);
 }
 
-// True if a tool's result has "isError": true beside its content.
+// Returns true if a tool's result has "isError": true next to its content.
 bool says_error(std::string_view result) {
-  return result.find("\"isError\"") != result.npos &&  // rules out nearly all
+  return result.find("\"isError\"") != result.npos &&  // rules out nearly all results
          bh::json::member(result, "isError") == "true";
 }
 
@@ -65,7 +65,7 @@ std::uint32_t flags_of(const Row &row) {
   return row.flags | (error ? record_store::flag_tool_error : 0);
 }
 
-// True if a policy failed to decide.
+// Returns true if a policy failed to decide.
 bool is_failure(std::string_view rule) {
   return rule == "policy-failed" || rule == "policy-timeout";
 }
@@ -74,7 +74,7 @@ bool is_one_of(std::string_view value, std::initializer_list<std::string_view> l
   return std::find(list.begin(), list.end(), value) != list.end();
 }
 
-// Reads the detail of a record with its own kind.
+// Reads the detail of a record that is not a call.
 class Detail {
  public:
   explicit Detail(const std::string &json) {
@@ -221,8 +221,8 @@ bool Tables::call(const Row &row, Head *head) {
   return true;
 }
 
-// Records decisions of rules and all rejections, but not calls allowed without a rule, for which
-// policy-rules reports a rule "default".
+// Records decisions of rules and all rejections. Calls allowed without a rule are not recorded; for
+// these, policy-rules reports a rule "default".
 bool Tables::decision(const Row &row, Head *head) {
   const bool by_rule = !row.rule.empty() && !row.rule.ends_with(".default");
   if (row.action == 0 || (row.action == BH_VERDICT_ALLOW && !by_rule)) return true;
@@ -363,7 +363,7 @@ bool Tables::snapshot(const Row &row, Head *head) {
   return i.finish(head) == SQLITE_DONE;
 }
 
-// The identity may change, so this table is not part of the chain.
+// The identity may change, so its table is not part of the chain.
 bool Tables::identity(const Row &row, Head *head) {
   const Detail detail(row.detail);
   if (!detail.readable()) return unreadable(row, head);

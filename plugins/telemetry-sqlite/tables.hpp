@@ -1,6 +1,6 @@
 // Converts records to rows of the tables.
 //
-// Owner: the Store. Thread: the writer's.
+// Owner: the Store. Used on the writer thread.
 #pragma once
 
 #include <cstdint>
@@ -14,12 +14,13 @@ namespace telemetry_sqlite {
 
 class Tables {
  public:
-  // Returns SQLite's result code. The statements are valid until close() or the next prepare().
+  // Returns SQLite's result code. The statements are valid until close() or the next call of
+  // prepare().
   int prepare(sqlite3 *db);
   void close() { *this = Tables(); }
 
-  // False: SQLite has the error, and *head is invalid. A record of an unknown kind is ignored; one
-  // with an invalid detail leaves a mark.
+  // Returns false if SQLite reports an error; *head is then invalid. A record of an unknown kind is
+  // ignored. A record with invalid detail is replaced with a mark.
   bool put(const Row &row, record_store::Head *head);
   bool mark(std::string_view kind, std::string_view detail, record_store::Head *head);
 

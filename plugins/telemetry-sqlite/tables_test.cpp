@@ -149,7 +149,7 @@ TEST_CASE("the identity is one row, the latest, in each file") {
     rows.back().response = std::string(40'000, 'r');
   }
   w.write(std::move(rows));
-  w.write({row(24)});  // the file was full
+  w.write({row(24)});  // the file is full
   w.write({row(25)});
   const auto files = record_store::segment_files(w.folder.path);
   REQUIRE(files.size() > 1);
@@ -238,7 +238,7 @@ TEST_CASE("full: records reported as committed are in the file after any crash")
     ::usleep(static_cast<useconds_t>(std::rand() % 5'000));
     ::kill(child, SIGKILL);
     ::waitpid(child, nullptr, 0);
-    // All reports until the end.
+    // Reads all reports until the end.
     for (std::uint64_t more; ::read(tell[0], &more, sizeof more) == sizeof more;) said = more;
     ::close(tell[0]);
     INFO("round " << round);

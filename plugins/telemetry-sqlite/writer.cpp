@@ -17,7 +17,8 @@ std::chrono::milliseconds ms(std::uint64_t n) {
 }
 
 void mask_row(Row *row, std::atomic<std::uint64_t> *masked) {
-  constexpr std::size_t short_text = 1'024 - 3;  // the host's limit is 1024, cut between characters
+  // The host truncates at 1024, at a character boundary.
+  constexpr std::size_t short_text = 1'024 - 3;
   std::uint64_t count = 0;
   if ((row->flags & BH_RECORD_REQUEST_CUT) != 0) mask_cut_end(&row->request, &count);
   if ((row->flags & BH_RECORD_RESPONSE_CUT) != 0) mask_cut_end(&row->response, &count);
@@ -26,7 +27,7 @@ void mask_row(Row *row, std::atomic<std::uint64_t> *masked) {
   }
   for (std::string *json : {&row->request, &row->response, &row->detail}) mask_json(json, &count);
   for (std::string *text : {&row->error, &row->reason, &row->name}) {
-    // A server's error may be JSON or contain JSON.
+    // A server's error may be JSON or may contain JSON.
     text->starts_with('{') ? mask_json(text, &count) : mask_text(text, &count);
   }
   if (count != 0) *masked += count;
@@ -69,8 +70,8 @@ std::string Writer::start(const std::string &folder) {
   return {};
 }
 
-// Opens the files and writes the `start` mark; called again until both have succeeded. Returns the
-// error text.
+// Opens the files and writes the `start` mark. Called again until both have succeeded. Returns the
+// error, or an empty string on success.
 std::string Writer::begin_record() {
   if (begun_) return {};
   if (!store_->is_open()) {
@@ -79,14 +80,14 @@ std::string Writer::begin_record() {
     }
   }
   begun_ = write_begin();
-  if (!begun_ && store_->is_damaged()) {  // the next file replaces it
+  if (!begun_ && store_->is_damaged()) {  // the next file replaces the damaged file
     store_->rollback();
     begun_ = write_begin();
   }
   if (!begun_) {
     return "the session database cannot be written (" + store_->path() + "): " + store_->error();
   }
-  // Records that the previous process accepted and did not write are a gap in the numbers.
+  // Records that the previous process accepted but did not write appear as a gap in the numbers.
   if (store_->was_unclean() && store_->last_number() != 0) {
     next_number_ = std::max(next_number_, store_->last_number() + 1);
   }
@@ -119,7 +120,7 @@ bool Writer::put(Row &&row) {
   {
     const std::lock_guard lock(mutex_);
     if (held_rows_ >= max_rows || held_bytes_ + bytes > max_bytes) return false;
-    queue_.push_back(std::move(row));  // may throw; then no row is held
+    queue_.push_back(std::move(row));  // if this throws, no row is counted
     held_bytes_ += bytes;
     ++held_rows_;
     wake = queue_.size() == 1 || queue_.size() == batch_rows ||
@@ -132,14 +133,14 @@ bool Writer::put(Row &&row) {
 // ---- the thread ------------------------------------------------------------------------------
 
 void Writer::run() {
-  write_batch();  // records that the previous process spilled
+  write_batch();  // write records that the previous process spilled
   std::unique_lock lock(mutex_);
   while (true) {
     const auto ready = [&] { return stopping_ || !queue_.empty(); };
     if (batch_.empty()) {
       wake_.wait_for(lock, ms(failing_ ? retry_ms : idle_checkpoint_ms / 4), ready);
-      // Waits up to flush_ms for more rows, so that they share a transaction. In mode "full" a call
-      // waits.
+      // Waits up to flush_ms for more rows to share the transaction. In mode "full", there is no
+      // delay, because calls wait for their records.
       if (!queue_.empty() && !config_.full) {
         wake_.wait_for(lock, ms(config_.flush_ms), [&] { return stopping_ || is_much(); });
       }
@@ -154,7 +155,7 @@ void Writer::run() {
     lock.lock();
     if (ending && (!written || (queue_.empty() && batch_.empty()))) break;
   }
-  // Rows that cannot be written go to the spill file, up to its size.
+  // Rows that cannot be written go to the spill file, up to its size limit.
   while (!queue_.empty() || !batch_.empty()) {
     if (batch_.empty()) dequeue_batch(lock);
     lock.unlock();
@@ -165,7 +166,7 @@ void Writer::run() {
   end();
 }
 
-// True if the queue is large enough to be written at once; mutex_ is held.
+// Returns true if the queue is large enough to be written immediately. mutex_ must be held.
 bool Writer::is_much() const noexcept {
   return queue_.size() >= batch_rows || held_bytes_ > max_bytes / 2;
 }
@@ -189,7 +190,7 @@ void Writer::mask(Row *row) {
   mask_row(row, &counters_.masked);
 }
 
-// True: no row is waiting for a retry.
+// Returns true if no row is waiting for a retry.
 bool Writer::write_batch() {
   if (failing_ && Clock::now() < retry_at_ && !config_.block) {
     spill_batch();
@@ -220,8 +221,8 @@ bool Writer::write_batch() {
   return true;
 }
 
-// Writes the rows in one transaction. If it fails because of a damaged page, the transaction is
-// repeated in the next file.
+// Writes the rows in one transaction. If it fails because of a damaged page, it is repeated in the
+// next file.
 bool Writer::write_rows(std::vector<Row> *rows, bool replayed) {
   if (try_rows(rows, replayed)) return true;
   if (!store_->is_damaged()) return false;
@@ -236,7 +237,7 @@ bool Writer::try_rows(std::vector<Row> *rows, bool replayed) {
   for (Row &row : *rows) {
     bool known = false;
     if (!done) break;
-    mask(&row);  // masked here, since the row is read next anyway
+    mask(&row);  // masked here, because the row is read next anyway
     done = note_gap(row, replayed) && store_->put(row, &known);
     ++(known ? known_rows : written);
   }
@@ -252,9 +253,9 @@ bool Writer::try_rows(std::vector<Row> *rows, bool replayed) {
   return false;
 }
 
-// Numbers are consecutive while the gateway process runs and drops no record.
+// Numbers are consecutive while the gateway process runs and drops no records.
 bool Writer::note_gap(const Row &row, bool replayed) {
-  // A new gateway process numbers from its clock, in microseconds.
+  // A new gateway process starts its numbers from the clock, in microseconds.
   constexpr std::uint64_t another_process = 1'000'000;
   const std::uint64_t expected = std::exchange(next_number_, row.number + 1);
   if (expected == 0 || row.number <= expected) {
@@ -288,7 +289,7 @@ bool Writer::write_marks() {
       "lost", std::to_string(lost) + " records could not be written, and the spill file was full");
 }
 
-// Writes the spilled rows before all others. False: the database cannot be written now.
+// Writes the spilled rows before all others. Returns false if the database cannot be written now.
 bool Writer::replay() {
   while (!spill_.empty()) {
     std::vector<Row> rows = spill_.peek(batch_rows);
@@ -313,7 +314,7 @@ void Writer::failed(std::string why) {
                                           : "; records go to the spill file"));
 }
 
-// Moves the batch to the spill file; rows that do not fit are lost and counted.
+// Moves the batch to the spill file. Rows that do not fit are lost and counted.
 void Writer::spill_batch() {
   std::uint64_t lost = 0;
   for (Row &row : batch_) {
@@ -322,8 +323,8 @@ void Writer::spill_batch() {
       ++counters_.spilled;
     } else {
       ++lost;
-      next_number_ = std::max(next_number_, row.number + 1);  // recorded by a `lost` mark, not by a
-                                                              // `gap` mark
+      // These records get a `lost` mark, not a `gap` mark.
+      next_number_ = std::max(next_number_, row.number + 1);
     }
   }
   if (lost > 0 && counters_.lost == 0) {
@@ -344,10 +345,10 @@ void Writer::drop_batch() {
   batch_bytes_ = 0;
 }
 
-// Signs checkpoints, begins the next file and removes old ones.
+// Signs checkpoints, starts the next file and removes old files.
 void Writer::maintain(bool ending) {
-  // Not open: the next file could not be created, and the file before could not be opened again
-  // yet.
+  // The store is not open if the next file could not be created and the previous file could not be
+  // reopened yet.
   if (failing_ || ending || !store_->is_open()) return;
   const auto now = Clock::now();
   const bool due = store_->unsigned_rows() >= config_.checkpoint_rows ||

@@ -44,7 +44,7 @@ struct World {
       while (!writer->put(row(i))) std::this_thread::sleep_for(std::chrono::milliseconds(1));
     }
   }
-  // Rows put before a failure is detected must fit into the queue.
+  // Rows that are put before a failure is detected must fit into the queue.
   void put_slowly(std::uint64_t number) {
     put(number, 1);
     std::this_thread::sleep_for(std::chrono::microseconds(300));
@@ -59,7 +59,8 @@ struct World {
   std::string file(std::uint32_t number = 1) {
     return folder / record_store::segment_name(1, number);
   }
-  // Size of the largest file, which a FullDisk must exceed so that rows fit for a while.
+  // Returns the size of the largest file. The limit of a FullDisk must exceed it so that some rows
+  // still fit.
   std::uint64_t bytes() {
     std::uint64_t most = 0;
     for (const auto &one : std::filesystem::directory_iterator(folder.path)) {
@@ -74,7 +75,7 @@ struct World {
   record_store::VerifyReport check() { return verify(folder, &signer); }
 };
 
-// Limits the size of files of this process.
+// Simulates a full disk: limits the size of files that this process writes.
 struct FullDisk {
   rlimit before{};
   explicit FullDisk(std::uint64_t bytes) {
@@ -146,7 +147,7 @@ TEST_CASE("records that are offered again are not written again") {
   w.stop();
   w.start();
   w.put(6, 10);
-  // The same number at another time is a different record: the clock went back.
+  // The same number at another time is a different record, because the clock went back.
   Row other = row(3);
   other.start_unix_ns += 1'000'000'000;
   REQUIRE(w.writer->put(std::move(other)));
@@ -178,7 +179,7 @@ TEST_CASE("numbers that went back are recorded as a gap, and counting continues 
             .find("its clock went back: numbers continue at 1000000000 ") != std::string::npos);
   CHECK(one(w.file(), "SELECT detail FROM audit_marks WHERE kind = 'gap' ORDER BY id DESC")
             .starts_with("records 1000000005 to 1000000504 are missing"));
-  // Rows that exist already are not a gap.
+  // Rows that already exist are not a gap.
   w.start();
   w.put(2'000'000'005, 1);
   w.put(1'000'000'000, 5);
@@ -568,8 +569,8 @@ TEST_CASE("a damaged file is left in place, and the next one continues after the
 
 namespace {
 
-// Overwrites the first page of a table or an index, or only part of it (`at`, `bytes`). The file
-// must not be open.
+// Overwrites the first page of a table or an index, or only `bytes` at offset `at` of the page. The
+// file must not be open.
 void damage(const std::string &path, const std::string &what, std::uint64_t at = 0,
             std::string bytes = {}) {
   const auto page =
@@ -588,7 +589,7 @@ TEST_CASE("a file damaged in pages that only writes read is left in place, and n
   w.put(1, 300);
   w.stop();
   const std::uint64_t before = std::stoull(one(w.file(), "SELECT max(seq) FROM audit_marks"));
-  std::string kinds;  // of the next file
+  std::string kinds;  // marks of the next file
   SECTION("in mcp_calls") {
     damage(w.file(), "mcp_calls_server_name");
     kinds = "carried,end";
@@ -617,7 +618,7 @@ TEST_CASE("a file damaged in pages that only writes read is left in place, and n
   if (!kinds.empty()) {
     CHECK(one(last, "SELECT group_concat(kind) FROM audit_marks") == kinds);
     CHECK(one(last, "SELECT count(*) FROM mcp_calls") == "100");
-    // The start of this process is the last row of the damaged file.
+    // The start mark of this process is the last row of the damaged file.
     CHECK(std::stoull(one(last, "SELECT previous_seq FROM audit_segment")) == before + 1);
   }
   CHECK(w.check().broken.find("calls-1-000001.db") != std::string::npos);
@@ -660,8 +661,8 @@ TEST_CASE("a process starts even if no mark can be written to its damaged file")
   w.start();
   w.put(1, 300);
   w.stop();
-  damage(w.file(), "audit_marks", 1, "\xff\xff");  // damages the free space of the page, which
-                                                   // reads do not check
+  // Damages the free space of the page, which reads do not check.
+  damage(w.file(), "audit_marks", 1, "\xff\xff");
   const std::string before = one(w.file(), "SELECT max(seq) FROM audit_marks");
   w.start();
   w.put(301, 10);
@@ -688,7 +689,7 @@ TEST_CASE("a file of another schema version is left unchanged, and the next one 
   run("PRAGMA user_version = 1");
   SECTION("after its last row") {
     w.start();
-    w.put(6, 10);  // five of them exist already
+    w.put(6, 10);  // five of these rows already exist
     w.stop();
     CHECK(one(w.file(1), "SELECT count(*) FROM mcp_calls") == "10");
     CHECK(one(w.file(1), "SELECT count(*) FROM audit_marks") == "2");
@@ -785,7 +786,7 @@ TEST_CASE("signed rows are on the disk, also while another process prevents copy
   w.start();
   w.put(1, 1);
   REQUIRE(w.until([&] { return w.writer->counters().written == 1; }));
-  // The lock of another process's checkpoint.
+  // Holds the lock of another process's checkpoint.
   int tell[2], end[2];
   REQUIRE(::pipe(tell) == 0);
   REQUIRE(::pipe(end) == 0);

@@ -10,14 +10,14 @@
 namespace tool_kit {
 namespace {
 
-// Numbers are kept as text, so that none is too long or rounded.
+// Numbers are kept as text, so no number is too long or gets rounded.
 constexpr unsigned parse_flags = rapidjson::kParseIterativeFlag |
                                  rapidjson::kParseValidateEncodingFlag |
                                  rapidjson::kParseNumbersAsStringsFlag;
 constexpr std::size_t max_number = 64;
-constexpr std::size_t max_shown = 100;  // bytes of a name in a message
+constexpr std::size_t max_shown = 100;  // limit for a name in an error message, in bytes
 
-// A SAX handler that collects scalars and arrays of strings of the outermost object. (In a DOM,
+// A SAX handler that collects the scalars and string arrays of the outermost object. (In a DOM,
 // numbers kept as text could not be distinguished from strings.)
 template <class Add>
 class Collector : public rapidjson::BaseReaderHandler<rapidjson::UTF8<>, Collector<Add>> {
@@ -61,12 +61,12 @@ class Collector : public rapidjson::BaseReaderHandler<rapidjson::UTF8<>, Collect
   std::string name_;
   unsigned depth_ = 0;
   bool is_object_ = false;
-  bool only_texts_ = false;  // the current value is an array of strings only
+  bool only_texts_ = false;  // the current value is an array that contains only strings
   std::vector<std::string> texts_;
 };
 
-// Parses a number without fraction, including forms such as 5.0 or 5e1. False: not an integer, or
-// too large.
+// Parses a number without a fraction, including forms such as 5.0 or 5e1. Returns false if the
+// number is not an integer or is too large.
 bool whole_number(std::string_view text, std::uint64_t *out) {
   const char *end = text.data() + text.size();
   const auto whole = std::from_chars(text.data(), end, *out);

@@ -1,8 +1,8 @@
 // Parses the `arguments` of a tool call (or a flat configuration): named scalars and arrays of
-// strings, with type and range checks. The first error is kept as a sentence for the caller of the
+// strings, with type and range checks. The first error is stored as a message for the caller of the
 // tool.
 //
-// Thread: any, one at a time. Exceptions: std::bad_alloc only.
+// Not thread-safe; may be used on any thread. Throws only std::bad_alloc.
 #pragma once
 
 #include <cstdint>
@@ -15,7 +15,8 @@ namespace tool_kit {
 
 class Arguments {
  public:
-  // json: an object, or empty for no arguments. Untrusted; its size is limited by the message.
+  // `json` is an object, or empty if there are no arguments. It is untrusted; its size is limited
+  // by the maximum message size.
   explicit Arguments(std::string_view json);
 
   // Each getter returns the fallback if the argument is absent or null, and records an error if it
@@ -24,13 +25,14 @@ class Arguments {
   std::uint64_t whole(std::string_view name, std::uint64_t fallback, std::uint64_t min,
                       std::uint64_t max);
   bool flag(std::string_view name, bool fallback);
-  // One of the choices; the first is the fallback.
+  // Returns one of the choices; the first is the fallback.
   std::string choice(std::string_view name, const std::vector<std::string_view> &choices);
-  // An array of strings; empty if it is absent.
+  // Returns an array of strings, which is empty if the argument is absent.
   std::vector<std::string> texts(std::string_view name);
   bool has(std::string_view name);
 
-  // Call after all getters: arguments that were not read are unknown and an error. Empty: no error.
+  // Must be called after all getters, because arguments that were not read count as unknown.
+  // Returns the first error, or an empty string.
   const std::string &problem();
 
  private:
@@ -38,7 +40,7 @@ class Arguments {
   struct Argument {
     std::string name;
     Type type;
-    std::string text;  // of a number: its source text; of a flag: "true" or "false"
+    std::string text;  // numbers: source text; flags: "true" or "false"
     std::vector<std::string> texts{};
   };
 

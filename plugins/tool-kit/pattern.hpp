@@ -1,5 +1,5 @@
-// An untrusted regular expression that is searched within lines. RE2: the time is linear in the
-// text for every pattern.
+// An untrusted regular expression that is searched for within lines. RE2 takes linear time in the
+// length of the text for every pattern.
 #pragma once
 
 #include <functional>
@@ -22,13 +22,14 @@ class Pattern {
   Pattern(Pattern &&) noexcept;
   Pattern &operator=(Pattern &&) noexcept;
 
-  // Compiles a pattern of at most 4096 bytes into at most 4 MiB. False: *problem is a sentence that
-  // names the argument.
+  // Compiles a pattern of at most 4096 bytes to at most 4 MiB. On failure, returns false and sets
+  // *problem to an error message that names the argument.
   bool parse(std::string_view argument, std::string_view text, Case letters, std::string *problem);
 
-  // True if the line has a match. must_stop is polled at least every few tens of milliseconds; if
-  // it returns true, the search ends with false. In a line that takes longer than that, only
-  // matches of at most 4 KiB (1 MiB for small patterns) are found. Thread: any.
+  // Returns true if the line has a match. must_stop is polled at least every few tens of
+  // milliseconds; if it returns true, the search ends and false is returned. In a line that takes
+  // longer to search, only matches of at most 4 KiB (1 MiB for small patterns) are found.
+  // Thread-safe.
   bool finds(std::string_view line, const std::function<bool()> &must_stop) const;
   const std::string &text() const { return text_; }
 

@@ -17,14 +17,14 @@ Pattern parsed(std::string_view text, Case letters = Case::counts) {
   return pattern;
 }
 
-// The error for a pattern; empty: the pattern is valid.
+// Returns the error of a pattern, or an empty string if the pattern is valid.
 std::string problem_of(std::string_view text) {
   Pattern pattern;
   std::string problem;
   return pattern.parse("p", text, Case::counts, &problem) ? std::string() : problem;
 }
 
-// A pattern with the maximum number of steps for each byte.
+// A pattern that takes the maximum number of steps for each byte.
 constexpr const char *laborious = "[a-q][^u-z]{500}x";
 
 }  // namespace

@@ -1,6 +1,6 @@
 // Writes the `result` of a tools/call as JSON text.
 //
-// Thread: any. Exceptions: std::bad_alloc only.
+// Thread-safe. Throws only std::bad_alloc.
 #pragma once
 
 #include <string>
@@ -8,11 +8,12 @@
 
 namespace tool_kit {
 
-// {"content":[{"type":"text","text":...}]}; structured: the JSON text of structuredContent, or
-// empty.
+// Returns {"content":[{"type":"text","text":...}]}. `structured` is the JSON text of
+// structuredContent, or empty.
 std::string text_result(std::string_view text, std::string_view structured = {});
 
-// Like text_result, with isError and "Error: " before the sentence, which the model reads.
+// Like text_result, but with isError, and "Error: " before the sentence. The model reads the
+// sentence.
 std::string error_result(std::string_view sentence);
 
 }  // namespace tool_kit

@@ -1,4 +1,4 @@
-// Drives a tools plugin in a test, with a fake host that stores the results of calls.
+// Runs a tools plugin in a test, with a fake host that stores the results of calls.
 #pragma once
 
 #include <rapidjson/document.h>
@@ -26,7 +26,7 @@ class Answer {
 
   const rapidjson::Document &json() const { return document_; }
   bool is_error() const { return document_.HasMember("isError") && document_["isError"].IsTrue(); }
-  // The text of content[i]; empty if absent.
+  // Returns the text of content[i], or an empty string if it is absent.
   std::string text(unsigned i = 0) const {
     const auto &content = document_["content"];
     if (content.Size() <= i || !content[i].HasMember("text")) return {};
@@ -40,7 +40,8 @@ class Answer {
 
 class ToolsHost {
  public:
-  // Creates, configures and starts the plugin. Throws an exception with its error text.
+  // Creates, configures and starts the plugin. On failure, throws an exception with the plugin's
+  // error message.
   ToolsHost(const bh_entry *entry, const char *id, std::string_view config) {
     table_.size = sizeof table_;
     table_.complete = [](void *ctx, bh_call call, const bh_result *result) -> bh_status {
@@ -107,19 +108,19 @@ class ToolsHost {
   void stop() {
     if (std::exchange(stopped_, true)) return;
     plugin_->stop(plugin_->self);
-    host.run_until([this] { return host.blocking() == 0; }, 20'000);  // the host keeps the plugin
-                                                                      // until blocking work has
-                                                                      // ended
+    // The host keeps the plugin until blocking work has ended.
+    host.run_until([this] { return host.blocking() == 0; }, 20'000);
     host.forget();
   }
   void drain() { plugin_->drain(plugin_->self, 0); }
 
-  // BH_TOOLS_... flags.
+  // Returns the BH_TOOLS_* flags of the plugin.
   std::uint32_t features() const {
     const bool more = BH_HAS(bh_tools, tools_, features) && tools_->features != nullptr;
     return more ? tools_->features(plugin_->self) : 0;
   }
-  // The result or error object of a resource method; empty: rejected, see error_text.
+  // Returns the result or error object of a resource method. If the call is rejected, returns an
+  // empty string; error_text then has the error.
   std::string resource(std::string_view method, std::string_view uri) {
     const bh_call call = begin(uri, {}, 0, method);
     if (status < 0) return {};
@@ -138,7 +139,7 @@ class ToolsHost {
   }
 
   bh::testing::FakeHost host;
-  bh_status status = BH_OK;  // of the last begin() or list()
+  bh_status status = BH_OK;  // status of the last begin() or list()
   std::string error_text;
   std::vector<std::string> updates;  // URIs of resources
   std::vector<double> progress;      // progress values reported by calls

@@ -1,6 +1,6 @@
-// Measures cancellation latency for each tool: milliseconds from cancel() to the answer, on a tree
-// of FILES files in FOLDER (both arguments; the folder is created and removed). Calls that ended
-// before their cancellation are counted separately.
+// Measures the cancellation latency of each tool: milliseconds from cancel() to the answer, on a
+// tree of FILES files in FOLDER. FOLDER and FILES are arguments; the folder is created and removed.
+// Calls that complete before their cancellation are counted separately.
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>

@@ -43,7 +43,7 @@ void add(Changes *out, const Change &change, const Head &head) {
                (is_link ? " (link)" : "") + "  since " + checkpoint + "\n";
 }
 
-// Compares the workspace with the snapshots, newest first; each path is reported once.
+// Compares the workspace with the snapshots, starting with the newest. Each path is reported once.
 Changes changes_of(const Call &call, const SnapshotStore &store) {
   Changes out;
   const Scan now = scan(call, store.workspace(), ".");
@@ -70,7 +70,7 @@ Changes changes_of(const Call &call, const SnapshotStore &store) {
 
 // ---- snapshots_history -----------------------------------------------------------------------
 
-// A path in one snapshot; entry: null if the snapshot does not have it.
+// The state of a path in one snapshot.
 struct Version {
   Head head;
   bool there = false;
@@ -88,7 +88,8 @@ std::vector<Version> versions_of(const SnapshotStore &store, const std::string &
   return out;
 }
 
-// Status compared with the next older snapshot. Empty: in neither.
+// Returns the status compared with the next older snapshot. The status is empty if neither has the
+// path.
 std::string status_of(const Version &v, const Version *older) {
   const bool before = older != nullptr && older->there;
   if (!v.there) return before ? "deleted" : "";
@@ -110,7 +111,7 @@ bool holds(const Manifest &snapshot, const std::string &path) {
   return path == "." || find_entry(snapshot.entries, path) != nullptr;
 }
 
-// The snapshot to restore: the named one, or the newest that has the path.
+// Returns the snapshot to restore: the named one, or the newest that has the path.
 Outcome<Manifest> chosen(const SnapshotStore &store, const std::string &checkpoint,
                          const std::string &path) {
   const auto wanted = checkpoint_slot(checkpoint);
@@ -200,7 +201,7 @@ std::string snapshots_revert(const Call &call) {
   const std::string checkpoint = call.arguments.text("checkpoint");
   if (const std::string &p = call.arguments.problem(); !p.empty()) return error_result(p);
   if (given.empty()) return error_result("give \"path\"; \".\" is the whole workspace");
-  // Reuses the error texts for invalid paths: "..", absolute, NUL.
+  // Reuse the error messages for invalid paths: "..", absolute, NUL.
   const std::string path = plain_path(given);
   if (given.front() == '/') return error_result(store.workspace().open(given, 0).problem);
   if (path != ".") {

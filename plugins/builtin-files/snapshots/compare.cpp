@@ -62,7 +62,7 @@ bool LiveCompare::same(const Entry &live, const Entry &kept) {
   return hash != nullptr && *hash == kept.hash;
 }
 
-// Null: the file cannot be read.
+// Returns nullptr if the file cannot be read or the call must stop.
 const Hash *LiveCompare::hash_of_live(const Entry &live) {
   const auto known = hashes_.find(&live);
   if (known != hashes_.end()) return &known->second;

@@ -1,4 +1,5 @@
-// SIGKILL at any moment of write, edit, revert and compact: the state afterwards is old or new.
+// Sends SIGKILL at any moment of write, edit, revert and compact. Afterwards, the state must be the
+// old or the new one.
 #include <fcntl.h>
 #include <signal.h>
 #include <sys/wait.h>
@@ -33,8 +34,8 @@ std::string member(const char *name, const std::string &value) {
   return std::string("{\"") + name + "\":\"" + value + "\"}";
 }
 
-// Writes, takes, compacts and reverts in a loop until killed; writes a byte to `begun` before each
-// call. Every call must succeed.
+// Writes, creates snapshots, compacts and reverts in a loop until killed. Writes a byte to `begun`
+// before each call. Every call must succeed.
 [[noreturn]] void work(const Tree &tree, int round, int begun) {
   Files files(config(tree));
   files.host.blocking_inline = true;
@@ -73,8 +74,8 @@ std::string member(const char *name, const std::string &value) {
   }
 }
 
-// The call of work() to interrupt, and the delay within it. Half of the time it is one of the last
-// four calls of a round, which revert, compact and delete.
+// Which call of work() to interrupt, and the delay after its start. In half of the cases, it is one
+// of the last four calls of a round, which revert, compact and delete.
 struct Strike {
   int call;
   long microseconds;
@@ -96,15 +97,15 @@ void kill_at(pid_t child, int begun, const Strike &strike) {
   ::kill(child, SIGKILL);
   int status = 0;
   REQUIRE(::waitpid(child, &status, 0) == child);
-  REQUIRE(WIFSIGNALED(status));  // and did not exit itself
+  REQUIRE(WIFSIGNALED(status));  // the process did not exit by itself
 }
 
 bool is_whole(const std::string &content) {
   return content.size() == file_bytes && content.find_first_not_of(content[0]) == content.npos;
 }
 
-// Each file has one complete content; the workspace has no other entries except names that tools
-// hide.
+// Each file must have one complete content. The workspace must have no other entries except names
+// that tools hide.
 void check_files(const Tree &tree) {
   std::set<std::string> left;
   for (const auto &entry : fs::recursive_directory_iterator(tree.root())) {
@@ -120,7 +121,8 @@ void check_files(const Tree &tree) {
   CHECK(left.size() <= many_files + 1);
 }
 
-// A compacted snapshot and its sources never exist together, and each restores complete files.
+// A compacted snapshot and its sources must never exist together, and each snapshot must restore
+// complete files.
 void check_snapshots(const Tree &tree) {
   Files files(config(tree));
   files.host.blocking_inline = true;
@@ -166,7 +168,7 @@ TEST_CASE("killed at any moment, 200 times: files and snapshots are old or new, 
     check_files(tree);
     check_snapshots(tree);
   }
-  // After the next calls there are no leftovers.
+  // The next calls remove all leftovers.
   Files files(config(tree));
   for (int i = 0; i < many_files; ++i) {
     files.call("file_write", R"({"path":"d/)" + std::to_string(i) + R"(","content":""})");

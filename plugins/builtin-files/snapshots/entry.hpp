@@ -1,4 +1,4 @@
-// One path of a workspace, current or in a snapshot.
+// One path of a workspace: in its current state or in a snapshot.
 #pragma once
 
 #include <sys/stat.h>
@@ -14,7 +14,7 @@ namespace builtin_files {
 
 enum class Kind : std::uint8_t { file = 1, folder = 2, link = 3 };
 
-// Fields of stat(2) that change with the content. Programs cannot set ctime.
+// Fields of stat(2) that change when the content changes. Programs cannot set ctime.
 struct Signature {
   std::uint64_t inode = 0;
   std::uint64_t size = 0;
@@ -26,12 +26,12 @@ struct Signature {
 struct Entry {
   std::string path;  // relative to the workspace
   Kind kind = Kind::file;
-  bool stored = false;   // the content of the file is in the store under `hash`
-  bool settled = false;  // the signature was old enough at the scan to be reliable
+  bool stored = false;   // the store has the content of the file under `hash`
+  bool settled = false;  // at the scan, the signature was old enough to be reliable
   std::uint32_t mode = 0, uid = 0, gid = 0;
   Signature signature;
-  Hash hash{};         // of a file, if `stored`
-  std::string target;  // of a link
+  Hash hash{};         // set for files if `stored` is true
+  std::string target;  // set for links
 };
 
 using Entries = std::vector<Entry>;  // in the order of path_less()
@@ -39,14 +39,15 @@ using Entries = std::vector<Entry>;  // in the order of path_less()
 // Traversal order: a folder, then its contents, then its siblings.
 bool path_less(std::string_view a, std::string_view b) noexcept;
 
-// True if path is the folder or below it; always true for "" and ".".
+// Returns true if `path` is the folder itself or below it; always true if `folder` is "" or ".".
 bool is_within(std::string_view path, std::string_view folder) noexcept;
 
 const Entry *find_entry(const Entries &entries, std::string_view path) noexcept;
 
 Signature signature_of(const struct stat &s) noexcept;
 
-// The permission bits that snapshots compare and restore, without set-user-ID and set-group-ID.
+// Returns the permission bits that snapshots compare and restore, without set-user-ID and
+// set-group-ID.
 constexpr std::uint32_t kept_mode(std::uint32_t mode) noexcept {
   return mode & 0777;
 }

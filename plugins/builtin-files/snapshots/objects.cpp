@@ -19,10 +19,10 @@ namespace builtin_files {
 namespace {
 
 constexpr std::size_t object_chunk_bytes = 1u << 20;
-constexpr std::size_t max_single_syncs = 64;  // above this number of new files, the whole file
-                                              // system is synced
+// With more new files, the whole file system is synced instead.
+constexpr std::size_t max_single_syncs = 64;
 
-// Path of an object: "ab/cdef...", in 256 folders, so that each stays small.
+// Returns the path of an object: "ab/cdef...". The 256 folders keep each folder small.
 std::string path_of(const Hash &hash) {
   std::string path = hex(hash);
   path.insert(2, "/");
@@ -42,7 +42,8 @@ std::string store_problem(int error) {
   return "cannot write the snapshots: " + bh::error_name(error);
 }
 
-// Reads one chunk, shorter only at the end of the file. -1: errno has the reason.
+// Reads one chunk, which is shorter only at the end of the file. Returns -1 and sets errno on
+// failure.
 ssize_t read_chunk(int file, char *chunk, std::size_t size) {
   std::size_t got = 0;
   while (got < size) {
@@ -65,14 +66,14 @@ bool write_all(int fd, std::string_view bytes) {
   return true;
 }
 
-// Zeros are written as a hole, so that sparse files stay sparse.
+// Writes zeros as a hole, so sparse files stay sparse.
 bool write_or_skip(int fd, std::string_view bytes) {
   const bool zeros = bytes.find_first_not_of('\0') == bytes.npos;
   if (!zeros) return write_all(fd, bytes);
   return ::lseek(fd, static_cast<off_t>(bytes.size()), SEEK_CUR) >= 0;
 }
 
-// Calls each(chunk) until the end of the file. Returns the error; empty: none.
+// Calls each(chunk) until the end of the file. Returns the error, or an empty string on success.
 std::string for_each_chunk(int file, const std::function<bool()> &stop,
                            const std::function<std::string(std::string_view)> &each) {
   struct stat s{};
@@ -173,7 +174,7 @@ Objects::Put Objects::put_large(int file, std::uint64_t max_bytes,
   const bool cloned = clone(file, fd.get());
   Hasher hasher;
   std::uint64_t size = 0;
-  // A clone is immutable, so it is hashed instead of the live file.
+  // If the file was cloned, the clone is hashed, because the live file may change.
   out.problem = for_each_chunk(cloned ? fd.get() : file, stop, [&](std::string_view chunk) {
     size += chunk.size();
     if (size > max_bytes) return std::string("a file has grown too large");

@@ -1,8 +1,8 @@
-// Content store: file contents named by their hash, each stored once for all snapshots. A content
-// shares blocks with the live file if the file system supports it (FICLONE), and is a copy
-// otherwise; it never shares an inode with a live file.
+// Content store: file contents are stored as objects, once for all snapshots, under the name of
+// their hash. An object is a reflink copy of the live file if the file system supports it
+// (FICLONE), otherwise a full copy. It never shares an inode with a live file.
 //
-// Thread: any, one at a time.
+// Not thread-safe; may be used on any thread.
 #pragma once
 
 #include <cstdint>
@@ -20,7 +20,8 @@ inline constexpr std::string_view stopped = "the call was cancelled or timed out
 
 class Objects {
  public:
-  // folder: the open folder of the store, in which "objects" is created. False: *problem.
+  // `folder` is the open folder of the store, in which "objects" is created. Returns false and sets
+  // *problem on failure.
   bool open(int folder, std::string *problem);
 
   struct Put {
@@ -28,24 +29,28 @@ class Objects {
     std::uint64_t added = 0;  // growth of the store in bytes
     std::string problem;
   };
-  // Stores the content of an open file from its start; more than max_bytes is an error.
+  // Stores the content of an open file, read from its start. If it exceeds max_bytes, an error is
+  // returned.
   Put put(int file, std::uint64_t max_bytes, const std::function<bool()> &stop);
 
-  // Hashes an open file's content from its start. False: unreadable, or stopped.
+  // Hashes the content of an open file, read from its start. Returns false if the file is
+  // unreadable or `stop` returned true.
   static bool hash_file(int file, const std::function<bool()> &stop, Hash *out);
 
-  // Copies a content into the empty file `to` and verifies it. False: *problem.
+  // Copies an object into the empty file `to` and verifies it. Returns false and sets *problem on
+  // failure.
   bool copy_to(const Hash &hash, int to, const std::function<bool()> &stop, std::string *problem);
 
-  // The size of a content; 0 if it does not exist. remove() also removes it.
+  // Returns the size of an object, or 0 if it does not exist. remove() also removes the object.
   std::uint64_t size_of(const Hash &hash) const;
   std::uint64_t remove(const Hash &hash);
 
-  // Removes contents for which `keep` returns false, and leftovers of killed processes. Returns the
-  // remaining bytes.
+  // Removes objects for which `keep` returns false, and leftovers of killed processes. Returns the
+  // size of the remaining objects in bytes.
   std::uint64_t sweep(const std::function<bool(const Hash &)> &keep);
 
-  // Syncs the contents stored since the last call to the disk. False: *problem.
+  // Syncs objects stored since the last call to the disk. Returns false and sets *problem on
+  // failure.
   bool sync(std::string *problem);
 
  private:
@@ -57,8 +62,8 @@ class Objects {
 
   Fd folder_;
   std::uint64_t next_temporary_ = 0;
-  bool may_clone_ = true;         // false after the file system has rejected a clone
-  std::vector<std::string> new_;  // possibly not on the disk yet
+  bool may_clone_ = true;         // set to false once the file system rejects a clone
+  std::vector<std::string> new_;  // may not be on the disk yet
 };
 
 }  // namespace builtin_files

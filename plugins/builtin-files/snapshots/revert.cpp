@@ -49,7 +49,7 @@ class Reverter {
     }
   }
 
-  // Removes a path that is not in the snapshot. Folders are removed once they are empty.
+  // Removes a path that is not in the snapshot. Folders are removed after their contents.
   void remove(const Entry &live) {
     if (must_end()) return;
     const Place place = workspace_.place(live.path, false, Links::refuse);
@@ -77,7 +77,7 @@ class Reverter {
       fail(shown(kept.path) + ": " + problem);
       return false;
     }
-    // Only root can change the owner of files; for other users the owner stays.
+    // Only root can change the owner of a file; for other users, the owner remains unchanged.
     struct stat s{};
     const bool is_ours =
         ::fstat(file.fd(), &s) == 0 && s.st_uid == kept.uid && s.st_gid == kept.gid;
@@ -107,7 +107,7 @@ class Reverter {
     }
     const Fd fd = Workspace::open_below(place.folder.get(), place.name.c_str(),
                                         O_RDONLY | O_DIRECTORY | O_NOFOLLOW);
-    // An unwritable folder gets its final mode after its contents are restored.
+    // An unwritable folder gets its final mode after its contents have been restored.
     return fd.valid() && ::fchmod(fd.get(), kept_mode(kept.mode) | 0700) == 0;
   }
 
@@ -140,7 +140,7 @@ class Reverter {
   Reverted out_;
 };
 
-// The entries of the snapshot at or below `path`.
+// Returns the entries of the snapshot at or below `path`.
 std::vector<const Entry *> wanted_of(const Manifest &snapshot, const std::string &path) {
   std::vector<const Entry *> out;
   for (const Entry &e : snapshot.entries) {
@@ -149,7 +149,7 @@ std::vector<const Entry *> wanted_of(const Manifest &snapshot, const std::string
   return out;
 }
 
-// Sets the modes of unwritable folders after their contents are restored.
+// Sets the modes of unwritable folders after their contents have been restored.
 void close_folders(const Workspace &workspace, const std::vector<const Entry *> &wanted) {
   for (auto e = wanted.rbegin(); e != wanted.rend(); ++e) {
     if ((*e)->kind != Kind::folder || ((*e)->mode & 0700) == 0700) continue;

@@ -10,12 +10,12 @@ namespace builtin_files {
 
 struct Reverted {
   std::uint64_t restored = 0, deleted = 0, unchanged = 0;
-  std::string problem;  // the error if it ended early; restored paths stay restored
+  std::string problem;  // error that ended the revert early; paths already restored stay restored
 };
 
-// path: a file, link or folder of the snapshot, or "." for everything. Paths at or below it that
-// are not in the snapshot are deleted; equal paths, and contents that the snapshot could not store,
-// are left unchanged. The caller holds the lock of the store.
+// `path` is a file, link or folder of the snapshot, or "." for everything. Paths at or below it
+// that are not in the snapshot are deleted. Equal paths, and files whose content the snapshot could
+// not store, are left unchanged. The caller must hold the lock of the store.
 Reverted revert(const Call &call, SnapshotStore *store, const Manifest &snapshot,
                 const std::string &path);
 

@@ -17,9 +17,10 @@ namespace builtin_files {
 namespace {
 
 constexpr int max_scan_levels = 128;
-constexpr std::size_t names_between_looks = 1024;  // while reading a folder
-// Time stamps have a granularity of up to some milliseconds: a file that was changed a moment ago
-// may be changed again without a different time stamp.
+// Entries between checks of must_stop() while reading a folder.
+constexpr std::size_t names_between_looks = 1024;
+// Time stamps have a granularity of up to some milliseconds. A file that was changed a moment ago
+// may be changed again without getting a different time stamp.
 constexpr std::int64_t settling_ns = 50'000'000;
 
 std::string link_target(int folder, const char *name) {
@@ -28,7 +29,7 @@ std::string link_target(int folder, const char *name) {
   return n < 0 ? std::string() : std::string(target, static_cast<std::size_t>(n));
 }
 
-// False: not a kind of file that snapshots contain.
+// Returns false if snapshots do not contain files of this type.
 bool fill(int folder, const char *name, const struct stat &s, std::int64_t started, Entry *out) {
   if (S_ISREG(s.st_mode)) {
     out->kind = Kind::file;
@@ -53,7 +54,7 @@ class Scanner {
   Scanner(const Call &call, Scan *out)
       : call_(call), out_(out), started_(static_cast<std::int64_t>(bh::unix_ns())) {}
 
-  // Scans one folder; path: its path with a trailing "/", or empty.
+  // Scans one folder. `path` is its path with a trailing "/", or empty.
   void folder(Fd fd, const std::string &path, int level) {
     const OpenDirectory dir(::fdopendir(fd.get()));
     if (!dir) return fail("cannot read a folder: " + bh::error_name(errno));
@@ -65,7 +66,7 @@ class Scanner {
   }
 
  private:
-  // Returns only part of the names if the call must stop.
+  // Returns only some of the names if the call must stop.
   static std::vector<std::string> names_of(const Call &call, DIR *dir) {
     std::vector<std::string> names;
     while (const dirent *e = ::readdir(dir)) {
@@ -87,7 +88,7 @@ class Scanner {
       return fail("the workspace has more than 1,000,000 files, the limit for snapshots");
     }
     struct stat s{};
-    // removed in the meantime
+    // The entry was removed in the meantime.
     if (::fstatat(folder_fd, name.c_str(), &s, AT_SYMLINK_NOFOLLOW) != 0) return;
     Entry e;
     if (!fill(folder_fd, name.c_str(), s, started_, &e)) {
@@ -133,7 +134,7 @@ Scan scan_one(const Workspace &workspace, const std::string &path) {
   Scan out;
   const Place place = workspace.place(path, false, Links::refuse);
   struct stat s{};
-  // A missing parent folder is a valid result as well.
+  // A missing parent folder is also a valid result.
   if (!place.folder.valid()) return out;
   if (::fstatat(place.folder.get(), place.name.c_str(), &s, AT_SYMLINK_NOFOLLOW) != 0) return out;
   Entry e;

@@ -9,19 +9,19 @@
 
 namespace builtin_files {
 
-inline constexpr std::size_t max_scanned = 1'000'000;  // limit for the entries of a workspace with
-                                                       // snapshots
+// Limit for the entries of a workspace with snapshots.
+inline constexpr std::size_t max_scanned = 1'000'000;
 
 struct Scan {
   Entries entries;            // files without hash, links with their targets
   std::uint64_t skipped = 0;  // special files, and folders that cannot be read
-  std::string problem;        // the error; empty: there is a result
+  std::string problem;        // the error; empty if the scan succeeded
 };
 
-// Scans `path` (a folder; "." for all) recursively. Links are not followed.
+// Scans `path` (a folder, or "." for the whole workspace) recursively. Links are not followed.
 Scan scan(const Call &call, const Workspace &workspace, const std::string &path);
 
-// Scans one path; no entry if it does not exist.
+// Scans one path. There is no entry if the path does not exist.
 Scan scan_one(const Workspace &workspace, const std::string &path);
 
 }  // namespace builtin_files

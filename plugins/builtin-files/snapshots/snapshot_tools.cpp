@@ -17,7 +17,7 @@ namespace {
 using tool_kit::error_result;
 
 constexpr std::uint64_t default_versions = 5000, max_versions = 1u << 20;
-constexpr std::size_t max_listed_changes = 1000;  // of one snapshot, with include_changes
+constexpr std::size_t max_listed_changes = 1000;  // per snapshot, with include_changes
 
 SnapshotStore &store_for(const Call &call, const Workspace &workspace) {
   return **std::find_if(call.snapshots->begin(), call.snapshots->end(),
@@ -45,7 +45,7 @@ std::size_t manual_available(const SnapshotStore &store) {
 
 // ---- snapshots_list --------------------------------------------------------------------------
 
-// Changes of a snapshot compared with the one before it.
+// Changes of a snapshot compared with the previous snapshot.
 struct Summary {
   std::uint64_t created = 0, edited = 0, deleted = 0;
   std::string changes;  // JSON, at most max_listed_changes entries
@@ -101,8 +101,8 @@ Listing list_all(const Call &call, const SnapshotStore &store, bool with_changes
   Listing out;
   const std::vector<Head> there = store.heads();
   Entries before;
-  for (auto head = there.rbegin(); head != there.rend(); ++head) {  // each compared with the one
-                                                                    // before
+  // Each snapshot is compared with the previous one.
+  for (auto head = there.rbegin(); head != there.rend(); ++head) {
     if (call.must_stop()) return {{}, {}, "the call was cancelled or timed out"};
     auto snapshot = store.load(head->slot);
     const Summary s = snapshot ? summary_of(*snapshot, before) : Summary();

@@ -29,28 +29,28 @@ inline constexpr Tool snapshot_tools[] = {{"snapshots_create", snapshots_create,
                                           {"snapshots_history", snapshots_history, false},
                                           {"snapshots_revert", snapshots_revert, true}};
 
-// Definitions for tools/list, like definitions(): objects separated by commas.
+// Returns the definitions for tools/list as objects separated by commas, like definitions().
 std::string snapshot_definitions(const std::vector<Workspace> &workspaces);
 
 // ---- shared helpers --------------------------------------------------------------------------
 
-// The store of the workspace that the call names.
+// Returns the store of the workspace that the call names.
 SnapshotStore &store_of(const Call &call);
 SnapshotStore &store_to_change(const Call &call);
 
-// True for 1 to 64 letters, digits, "_" and "-".
+// Returns true for 1 to 64 letters, digits, "_" and "-".
 bool is_snapshot_name(std::string_view name) noexcept;
 
-// Age as text: "just now", "1 min ago", "5 min ago", "2 hr ago".
+// Returns the age as text: "just now", "1 min ago", "5 min ago", "2 hr ago".
 std::string age_of(const Head &head);
 
-// Normalizes a path of a tool: without "./", "//" and trailing "/".
+// Normalizes the path of a tool: removes "./", "//" and a trailing "/".
 std::string plain_path(std::string_view path);
 
-// A part of a long text, followed by a line with the start_index of the next part.
+// Returns a part of a long text, followed by a line with the start_index of the next part.
 std::string page_of(std::string_view text, std::uint64_t start, std::uint64_t length);
 
-// Takes an automatic snapshot. Returns the error; empty: none.
+// Takes an automatic snapshot. Returns the error, or an empty string on success.
 std::string take_automatic(const Call &call, SnapshotStore *store);
 
 }  // namespace builtin_files

@@ -19,7 +19,7 @@ bool has(const std::string &text, std::string_view what) {
   return text.find(what) != std::string::npos;
 }
 
-// A writable workspace with a snapshot folder beside it; no automatic snapshots.
+// A writable workspace with a snapshot folder next to it. Automatic snapshots are disabled.
 class Snapshots : public builtin_files::testing::Files {
  public:
   explicit Snapshots(Tree &tree, const std::string &more = ",\"interval_s\":0")
@@ -39,7 +39,7 @@ class Snapshots : public builtin_files::testing::Files {
   }
   static fs::path folder(const Tree &tree) { return tree.outside() / "snapshots" / "work"; }
 
-  // The tool's JSON text; throws with the text of an error.
+  // Parses the JSON text of the result. If the tool fails, throws its error message.
   Answer json(const std::string &tool, const std::string &arguments = "{}") {
     Answer answer = call("snapshots_" + tool, arguments);
     if (answer.is_error()) throw std::runtime_error(answer.text());
@@ -53,7 +53,7 @@ class Snapshots : public builtin_files::testing::Files {
     CHECK(answer.is_error());
     return answer.text();
   }
-  // All changes as text: "created a, modified b, ...".
+  // Returns all changes as text: "created a, modified b, ...".
   std::string changes() {
     const Answer list = json("changes", R"({"format":"json"})");
     std::string out;
@@ -83,7 +83,7 @@ unsigned mode_of(const Tree &tree, const char *path) {
   return s.st_mode & 07777;
 }
 
-// Writes the same number of bytes and restores the modification time: only ctime and content
+// Writes the same number of bytes and restores the modification time, so only ctime and content
 // differ.
 void edit_unseen(const Tree &tree, const char *path, std::string_view bytes) {
   const auto time = fs::last_write_time(tree.root() / path);
@@ -168,7 +168,7 @@ TEST_CASE("D11 changes are found by content, and the text is plain JSON") {
   CHECK(list.json()[1]["checkpoint_name"] == "one");
   CHECK(list.json()[1]["size"].GetInt() == 5);
   CHECK(list.json()[1]["checkpoint_age"] == "just now");
-  // Each path is reported once, with the newest snapshot that it differs from.
+  // Each path is reported once, for the newest snapshot from which it differs.
   files.create("two");
   tree.file("new", "m");
   const Answer again = files.json("changes", R"({"format":"json"})");
@@ -375,7 +375,7 @@ TEST_CASE("D15 automatic snapshots are a ring, and none is taken without changes
   CHECK(list.json()["snapshots"][0]["checkpoint"] == "cp-2");
   CHECK(contents(tree) == 10);
   CHECK(has(files.error("delete", R"({"checkpoint":"cp-2"})"), "is an automatic snapshot"));
-  // The content before the last write is available; the oldest contents were removed.
+  // The content before the last write is available; the oldest objects have been removed.
   files.json("revert", R"({"path":"f","checkpoint":"cp-2"})");
   CHECK(tree.read("f") == "12");
   const auto newest = [&] {
@@ -496,7 +496,8 @@ TEST_CASE("taking a snapshot reports progress and can be cancelled") {
   tool_kit::Arguments arguments("");
   std::atomic<bool> cancelled{false};
   std::vector<std::pair<double, double>> told;
-  // Cancelled from the first progress report about contents; the twenty files were counted before.
+  // The first progress report about file contents cancels the call; the twenty files were counted
+  // before.
   const auto tell = [&](double done, double total, std::string_view unit) {
     CHECK(unit == "files");
     CHECK((told.empty() || done >= told.back().first));
@@ -549,7 +550,7 @@ TEST_CASE("a cancelled comparison or revert ends at once") {
   };
   REQUIRE_FALSE(run(builtin_files::snapshots_create, R"({"name":"one"})").is_error());
   for (int i = 0; i < 20; ++i) tree.file("f" + std::to_string(i), "changed");
-  // Twenty files are found, then twenty are compared or restored.
+  // First twenty files are found, then they are compared or restored.
   stop_at = 25;
   const Answer changes = run(builtin_files::snapshots_changes, R"({"format":"json"})");
   CHECK(changes.is_error());

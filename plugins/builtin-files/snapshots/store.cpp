@@ -19,8 +19,8 @@ namespace builtin_files {
 namespace {
 
 constexpr std::size_t max_manifest_bytes = 1u << 30;
-constexpr auto between_looks = std::chrono::milliseconds(20);  // interval for polling the call
-                                                               // while waiting
+// Interval for checking the call while waiting for the lock.
+constexpr auto between_looks = std::chrono::milliseconds(20);
 
 std::string read_file(int folder, const std::string &name, std::size_t max_bytes) {
   const Fd fd = Workspace::open_below(folder, name.c_str(), O_RDONLY | O_NOFOLLOW);
@@ -61,7 +61,7 @@ bool same_content(const Entry &live, const Entry &kept) {
   return kept.kind == Kind::file && kept.stored && kept.settled && live.signature == kept.signature;
 }
 
-// Copies hashes between entries of the same path that are unchanged.
+// Copies hashes to entries whose path and content are unchanged.
 void reuse_hashes(Entries *live, const Entries &kept) {
   auto k = kept.begin();
   for (Entry &e : *live) {
@@ -73,8 +73,8 @@ void reuse_hashes(Entries *live, const Entries &kept) {
   }
 }
 
-// Merges two lists of entries. The newer entry of each path is kept; older entries that cannot
-// exist beside it (below a file, or in place of a folder) are dropped.
+// Merges two lists of entries. For each path, the newer entry is kept. Older entries that can no
+// longer exist (below a file, or in place of a folder) are dropped.
 Entries merged(Entries older, Entries newer) {
   Entries all;
   auto o = older.begin();
@@ -138,7 +138,7 @@ bool SnapshotStore::open(std::string *problem) {
 
 std::unique_lock<std::mutex> SnapshotStore::lock(const Call &call, std::string *problem) {
   std::unique_lock<std::mutex> held(mutex_, std::defer_lock);
-  // try_lock instead of try_lock_for: a cancelled call must be noticed soon.
+  // Uses try_lock, not try_lock_for, so that a cancellation is noticed soon.
   while (!held.try_lock()) {
     if (call.must_stop()) {
       *problem = "the call was cancelled while another one used the snapshots";
@@ -175,7 +175,7 @@ std::optional<Manifest> SnapshotStore::load(unsigned slot) const {
   return out;
 }
 
-// Called before the first change: takes the exclusive lock and removes leftovers of killed
+// Called before the first change. Takes the exclusive lock and removes leftovers of killed
 // processes.
 bool SnapshotStore::acquire(std::string *problem) {
   if (acquired_) return true;
@@ -200,7 +200,7 @@ bool SnapshotStore::acquire(std::string *problem) {
       lock_ = Fd();
       return false;
     }
-    // Remove leftovers of compacted snapshots. Other files do not belong to the store.
+    // Removes leftovers of compacted snapshots. Other files do not belong to the store.
     if (!listed && decode_head(read_file(folder_.get(), name, max_head_bytes))) {
       ::unlinkat(folder_.get(), name.c_str(), 0);
     }
@@ -225,7 +225,7 @@ std::optional<unsigned> SnapshotStore::free_slot(unsigned first, unsigned behind
   return std::nullopt;
 }
 
-// ---- what a snapshot holds -------------------------------------------------------------------
+// ---- contents of a snapshot ------------------------------------------------------------------
 
 Outcome<Manifest> SnapshotStore::take(const Call &call) {
   Outcome<Manifest> out;
@@ -245,7 +245,7 @@ Outcome<Manifest> SnapshotStore::take(const Call &call) {
   out.problem = add_contents(call, &out.value);
   making_ = nullptr;
   if (out.good()) objects_.sync(&out.problem);
-  // Unused contents are found and removed before the next change.
+  // The next change finds and removes unused objects.
   if (!out.good()) acquired_ = false;
   complete(&out.value);
   return out;
@@ -266,7 +266,7 @@ std::string SnapshotStore::add_contents(const Call &call, Manifest *manifest) {
   return {};
 }
 
-// Leaves `stored` false for files that are too large or unreadable.
+// Leaves `stored` false if the file is too large or unreadable.
 std::string SnapshotStore::add_content(const Call &call, Entry *entry) {
   if (entry->signature.size > config_.max_file_bytes) return {};
   if (!make_room(entry->signature.size)) {
@@ -286,7 +286,7 @@ std::string SnapshotStore::add_content(const Call &call, Entry *entry) {
   used_ += put.added;
   struct stat after{};
   entry->signature = signature_of(before);
-  // If the file changed while it was read, the read content is kept, and the file is compared again
+  // If the file changed while it was read, the content read is kept, and the file is compared again
   // next time.
   entry->settled =
       entry->settled && ::fstat(fd.get(), &after) == 0 && signature_of(after) == entry->signature;
@@ -295,8 +295,8 @@ std::string SnapshotStore::add_content(const Call &call, Entry *entry) {
   return {};
 }
 
-// Removes automatic snapshots from the oldest, except the newest one, on which the next one is
-// based.
+// Removes automatic snapshots, starting with the oldest. The newest one is kept, because the next
+// snapshot is based on it.
 bool SnapshotStore::make_room(std::uint64_t bytes) {
   while (used_ + bytes > config_.max_bytes) {
     const std::vector<Head> there = heads();
@@ -328,7 +328,7 @@ std::string SnapshotStore::commit(const Manifest &manifest, unsigned slot, Over 
   return {};
 }
 
-// Removes a snapshot and the contents that only it uses.
+// Removes a snapshot and the objects used only by it.
 void SnapshotStore::forget(unsigned slot) {
   const auto manifest = load(slot);
   const std::string name = checkpoint_name(slot);
@@ -351,13 +351,13 @@ void SnapshotStore::collect(const Entries &candidates) {
   for (const Head &head : heads()) {
     if (unneeded.empty()) return;
     const auto other = load(head.slot);
-    if (!other) return;  // damaged: the contents that it needs are unknown
+    if (!other) return;  // damaged: the objects that it needs are unknown
     need(other->entries);
   }
   for (const Hash &hash : unneeded) used_ -= std::min(used_, objects_.remove(hash));
 }
 
-// ---- what tools do ---------------------------------------------------------------------------
+// ---- operations of the tools -----------------------------------------------------------------
 
 Outcome<Head> SnapshotStore::create(const Call &call, const std::string &name) {
   std::string problem;
@@ -440,7 +440,7 @@ Outcome<SnapshotStore::Compacted> SnapshotStore::compact(const Call &call,
   if (out.value.sources.size() < 2) return {{}, "give at least two different checkpoints"};
   made.head.sequence = there.front().sequence + 1;
   complete(&made);
-  // Use a free slot, or that of a manual source, which is removed anyway.
+  // Uses a free slot, or the slot of a manual source, which is removed anyway.
   const auto free = free_slot(auto_slots, all_slots);
   const auto own = std::find_if(out.value.sources.begin(), out.value.sources.end(),
                                 [](unsigned slot) { return slot >= auto_slots; });
@@ -453,7 +453,7 @@ Outcome<SnapshotStore::Compacted> SnapshotStore::compact(const Call &call,
     for (const unsigned slot : out.value.sources) {
       if (slot != made.head.slot) forget(slot);
     }
-    // Contents of the replaced snapshot may be left over; the next acquire() removes them.
+    // Objects of the replaced snapshot may remain; the next acquire() removes them.
     if (!free) acquired_ = false;
   }
   out.value.head = made.head;

@@ -1,10 +1,10 @@
 // The snapshots of one workspace: slots and limits.
 //
 // The store's folder has "objects" (objects.hpp), one file "cp-SLOT" per snapshot (manifest.hpp),
-// and "lock". A snapshot exists from the rename of its file to the removal of its file. Unused
-// contents are removed after that, or, if the process is killed in between, before the next change.
+// and "lock". A snapshot exists from the rename of its file to the removal of the file. Unused
+// objects are removed afterwards or, if the process is killed in between, before the next change.
 //
-// Thread: any, one at a time; each call locks the store.
+// May be used on any thread, by one thread at a time; each call locks the store.
 #pragma once
 
 #include <cstdint>
@@ -26,7 +26,7 @@ inline constexpr unsigned auto_slots = 10;    // 0 to 9
 inline constexpr unsigned manual_slots = 12;  // 10 to 21
 inline constexpr unsigned all_slots = auto_slots + manual_slots;
 
-// A value, or a sentence with the reason why there is none.
+// A value, or an error message.
 template <class T>
 struct Outcome {
   T value{};
@@ -38,7 +38,8 @@ class SnapshotStore {
  public:
   SnapshotStore(const Workspace &workspace, const SnapshotConfig &config);
 
-  // Opens or creates the folder of this workspace in config.path. False: *problem.
+  // Opens or creates the folder of this workspace in config.path. Returns false and sets *problem
+  // on failure.
   bool open(std::string *problem);
 
   const Workspace &workspace() const noexcept { return workspace_; }
@@ -51,25 +52,25 @@ class SnapshotStore {
 
   // Takes a manual snapshot; fails if no slot is free.
   Outcome<Head> create(const Call &call, const std::string &name);
-  // Takes an automatic snapshot, which replaces the oldest one if there are ten. No snapshot (slot
-  // == all_slots) if nothing has changed since the newest one.
+  // Takes an automatic snapshot. If there are ten, it replaces the oldest. If nothing has changed
+  // since the newest snapshot, takes none and returns slot == all_slots.
   Outcome<Head> create_automatic(const Call &call);
-  // Deletes a manual snapshot. Returns the error; empty: none.
+  // Deletes a manual snapshot. Returns the error, or an empty string on success.
   std::string remove(const Call &call, unsigned slot);
 
   struct Compacted {
     Head head;
     std::vector<unsigned> sources;
   };
-  // Merges at least two snapshots into one manual snapshot: the newest version of each path. The
-  // sources are removed in the same step.
+  // Merges at least two snapshots into one manual snapshot with the newest version of each path.
+  // The sources are removed in the same step.
   Outcome<Compacted> compact(const Call &call, std::vector<unsigned> slots,
                              const std::string &name);
 
-  // The content store; the caller must hold lock().
+  // Returns the content store; the caller must hold lock().
   Objects &objects() noexcept { return objects_; }
 
-  // Waits for other calls until call.must_stop(). No lock: *problem.
+  // Waits for other calls until call.must_stop(). Returns no lock and sets *problem on failure.
   std::unique_lock<std::mutex> lock(const Call &call, std::string *problem);
 
  private:
@@ -89,12 +90,12 @@ class SnapshotStore {
   Fd folder_;
   Fd lock_;
   Objects objects_;
-  bool acquired_ = false;            // leftovers are removed, and `used_` is valid
-  std::uint64_t used_ = 0;           // bytes of contents and manifests
-  const Entries *making_ = nullptr;  // contents of these entries are in use
+  bool acquired_ = false;            // leftovers have been removed, and `used_` is valid
+  std::uint64_t used_ = 0;           // bytes of objects and manifests
+  const Entries *making_ = nullptr;  // the objects of these entries are in use
 };
 
-// The name of a slot: "cp-12"; checkpoint_slot() returns nullopt for other names.
+// Returns the name of a slot, such as "cp-12". checkpoint_slot() returns nullopt for other names.
 std::string checkpoint_name(unsigned slot);
 std::optional<unsigned> checkpoint_slot(std::string_view name);
 

@@ -1,5 +1,5 @@
-// Measures the processor time for converting pages to text: a generated page of 2,000,000 bytes, or
-// the pages given as arguments.
+// Measures the CPU time for converting pages to text: a generated page of 2,000,000 bytes, or the
+// pages given as arguments.
 #include <algorithm>
 #include <cstdio>
 #include <ctime>

@@ -1,4 +1,4 @@
-// Tests of the whole plugin against servers on loopback.
+// Tests of the whole plugin with servers on loopback addresses.
 #include <array>
 #include <atomic>
 #include <catch2/catch.hpp>
@@ -116,7 +116,7 @@ struct Fixture {
   Call &get(Call &call, const std::string &url) { return run(call, request(url)); }
 };
 
-// An environment variable, set for one scope.
+// Sets an environment variable for one scope.
 class Environment {
  public:
   Environment(const char *name, const std::string &value) : name_(name) {
@@ -266,7 +266,7 @@ TEST_CASE("addresses are checked before connecting and when a connection is reus
 }
 
 TEST_CASE("bodies are limited, before and after decompression") {
-  // 100,000 times 'a', 133 bytes as gzip.
+  // 100,000 times 'a', compressed by gzip to 133 bytes.
   const unsigned char packed[] = {0x1f, 0x8b, 0x08, 0,    0,    0,    0,    0,    0x02,
                                   0x03, 0xed, 0xc1, 0x31, 0x01, 0,    0,    0,    0xc2,
                                   0xa0, 0xac, 0xeb, 0x5f, 0xc2, 0x1a, 0x1e, 0x40, 0x01};
@@ -339,8 +339,9 @@ TEST_CASE("requests started inside a callback begin in order") {
   std::array<Call, 4> next;
   std::atomic<std::size_t> arrived = 0;
   Server server([&](const Request &r, Peer &peer) {
-    if (r.target != "/first") {  // each request needs its own connection, since none is answered
-                                 // before all have arrived
+    // Each request needs its own connection, because no request is answered before all have
+    // arrived.
+    if (r.target != "/first") {
       ++arrived;
       while (arrived < next.size()) std::this_thread::sleep_for(std::chrono::milliseconds(1));
     }

@@ -1,4 +1,4 @@
-// A TLS server with a self-signed certificate for 127.0.0.1; it answers every request with "ok".
+// A TLS server with a self-signed certificate for 127.0.0.1. It answers every request with "ok".
 #pragma once
 
 #include <arpa/inet.h>
@@ -51,7 +51,7 @@ class TlsServer {
   std::string url() const { return "https://127.0.0.1:" + std::to_string(port_) + "/"; }
   int answered() const { return answered_; }
 
-  // Writes the certificate as PEM to a temporary file, which the caller removes.
+  // Writes the certificate as PEM to a temporary file, which the caller must remove.
   std::string write_certificate() const {
     char name[] = "/tmp/bulkhead-cert-XXXXXX";
     const int fd = ::mkstemp(name);

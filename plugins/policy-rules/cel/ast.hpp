@@ -1,5 +1,5 @@
-// The tree of an expression in one array: the parser fills it, the checker resolves names and
-// overloads, the evaluator runs it.
+// The syntax tree of an expression, stored in one array. The parser fills it, the checker resolves
+// names and overloads, and the evaluator runs it.
 #pragma once
 
 #include <cstdint>
@@ -16,15 +16,15 @@ struct Overload;
 
 enum class Op : std::uint8_t {
   kConstant,     // value
-  kName,         // name; the checker replaces it by a variable, a local or a constant
+  kName,         // name; the checker replaces it with a variable, a local or a constant
   kVariable,     // slot: index in the environment
   kLocal,        // slot: index in Context::locals
   kSelect,       // operand.name
   kHas,          // has(operand.name)
   kHasVariable,  // has() of a declared variable: slot
   kIndex,
-  kCall,     // name(operands); `member`: the first operand is the receiver
-  kMatches,  // operand matches the compiled expression `slot`
+  kCall,     // name(operands); if `member` is set, the first operand is the receiver
+  kMatches,  // operand matches the compiled regular expression with index `slot`
   kAnd,      // two or more operands
   kOr,
   kNot,
@@ -37,20 +37,20 @@ enum class Op : std::uint8_t {
   kGreaterEqual,
   kIn,
   kList,
-  kMap,        // key, value, key, value ...
-  kAll,        // macros: range, predicate; name and slot: the variable
-  kExists,     //
-  kExistsOne,  //
-  kFilter,     //
-  kTransform,  // map(): range, transform; or range, predicate, transform
+  kMap,  // key, value, key, value ...
+  kAll,  // macros: operands are range and predicate; name and slot identify the variable
+  kExists,
+  kExistsOne,
+  kFilter,
+  kTransform,  // map(): operands are range and transform, or range, predicate and transform
 };
 
 using NodeId = std::uint32_t;
 
 struct Node {
   Op op = Op::kConstant;
-  bool member = false;         // of a call
-  bool absolute = false;       // of a name: written with a leading dot
+  bool member = false;         // the call has a receiver
+  bool absolute = false;       // the name is written with a leading dot
   std::uint32_t position = 0;  // byte offset in the source
   std::uint32_t first = 0;     // operands: Ast::links[first, first + count)
   std::uint32_t count = 0;
@@ -58,7 +58,7 @@ struct Node {
   std::uint32_t height = 1;  // of the subtree
   std::string_view name;     // in Ast::arena
   Value value;
-  std::span<const Overload> overloads;  // the candidates that the checker left
+  std::span<const Overload> overloads;  // candidates that remain after type checking
 };
 
 struct Ast {

@@ -42,7 +42,7 @@ std::string fault_of(std::string_view source, bool must_be_bool = true) {
   return program ? "compiled" : program.error().to_string();
 }
 
-// "true", "false" or the error with its position.
+// Returns "true", "false" or the error with its position.
 std::string verdict(std::string_view source, const Call &call = Call(),
                     std::uint64_t budget = Program::kDefaultBudget) {
   const auto program = Program::compile(source, rules(), true);
@@ -54,7 +54,7 @@ std::string verdict(std::string_view source, const Call &call = Call(),
   return value.is_true() ? "true" : "false";
 }
 
-// The smallest sufficient budget, which is the cost of the evaluation.
+// Returns the smallest sufficient budget, which is the cost of the evaluation.
 std::uint64_t cost(std::string_view source, const Call &call) {
   const auto program = Program::compile(source, rules(), true);
   REQUIRE(program.has_value());
@@ -198,7 +198,7 @@ TEST_CASE("limits at evaluation are not hidden by ||") {
   CHECK(verdict(loop, call).ends_with("the evaluation exceeds its budget"));
   CHECK(verdict(loop + " || true", call).ends_with("the evaluation exceeds its budget"));
   CHECK(verdict("numbers.all(a, a > 0)", call, 1000) == "true");
-  // Doubling a text: the memory limit is reached before the budget.
+  // Repeatedly doubling a string reaches the memory limit before the budget is used up.
   std::string text = "mcp.request.tool_name";
   for (int i = 0; i < 30; ++i) text = "[" + text + "].map(x, x + x)[0]";
   CHECK(verdict(text + " == ''", call, 100'000'000).ends_with("exceeds its memory limit"));
@@ -252,7 +252,7 @@ TEST_CASE("demands of a program for the index") {
         "0:a,1:b,c,");
   CHECK(demands("mcp.request.server_name == 'a' && has(mcp.request.arguments.x) && "
                 "mcp.request.tool_name == 'b'") == "0:a,1:b,");
-  // If the whole may be true without the comparison, there is no demand.
+  // If the expression can be true without the comparison, there is no demand.
   CHECK(demands("mcp.request.server_name == 'a' || mcp.request.tool_name == 'b'").empty());
   CHECK(demands("!(mcp.request.server_name == 'a')").empty());
   CHECK(demands("mcp.request.server_name != 'a'").empty());
@@ -295,7 +295,7 @@ TEST_CASE("conversions are charged for the bytes that they read") {
   CHECK(charged("timestamp", "2026-11-22T06:00:00." + digits + "Z") > size / 4);
   CHECK(charged("duration", pieces) > size);
   CHECK(charged("int", "12") < 20);
-  // A loop ends at the budget, independently of the value of the text.
+  // A loop stops when the budget is used up, regardless of the content of the string.
   const Call loop(("{\"n\":\"0x" + digits + "\",\"l\":[1,2,3,4,5,6,7,8,9,10]}").c_str());
   CHECK(verdict("mcp.request.arguments.l.exists(x, int(mcp.request.arguments.n) < 0)", loop)
             .ends_with("the evaluation exceeds its budget"));
@@ -336,7 +336,7 @@ TEST_CASE("a regular expression from data is charged by its size for each byte o
   };
   CHECK(charged("ab") < 3'000);
   CHECK(charged("(b?){500}b{500}") > text.size());
-  // Charged for the compiled size, independently of the length of the pattern.
+  // The charge depends on the compiled size, not on the length of the pattern.
   CHECK(charged(R"((?i)\\pL\\pL\\pL\\pL)") > 10'000);
   CHECK(charged(R"(\\pL{1000})") > 20'000);
 }

@@ -9,13 +9,14 @@
 namespace bulkhead::cel {
 namespace {
 
-constexpr std::uint64_t kFoldingBudget = 1'000'000;  // steps, for all constants of an expression
+// Steps for folding all constants of an expression.
+constexpr std::uint64_t kFoldingBudget = 1'000'000;
 
 std::string quoted(std::string_view name) {
   return "'" + std::string(name) + "'";
 }
 
-// The name of an operator as written in an expression.
+// Returns the name of an operator as it is written in an expression.
 std::string shown_name(std::string_view name) {
   if (name == "-_") return "'-'";
   return name.starts_with('_') ? quoted(name.substr(1, name.size() - 2)) : quoted(name);
@@ -58,7 +59,7 @@ class Checker {
     Type type;
   };
 
-  // After the first fault every type is dyn, so that no further faults are reported.
+  // After the first fault, every type is dyn to suppress follow-up faults.
   Type fail(const Node &node, std::string text) {
     if (!fault_) fault_ = fault_at(source_, node.position, std::move(text));
     return Kind::kDyn;
@@ -127,8 +128,8 @@ class Checker {
     return found == locals_.rend() ? nullptr : &*found;
   }
 
-  // The path "a.b.c" if the node consists of names only; empty for other nodes and for a macro's
-  // variable.
+  // Returns the path "a.b.c" if the node consists only of names. Returns an empty string for other
+  // nodes and for the variable of a macro.
   std::string path_of(const Node &node) const {
     std::vector<std::string_view> words;
     const Node *at = &node;
@@ -183,7 +184,7 @@ class Checker {
     if (environment_.refuse) {
       if (auto text = environment_.refuse(path)) return fail(node, std::move(*text));
     }
-    // The declared names that share the longest prefix with the path.
+    // Collect the declared names that share the longest prefix with the path.
     std::string prefix = path;
     std::string names;
     do {
@@ -359,7 +360,7 @@ class Checker {
     return Kind::kBool;
   }
 
-  // Replaces a node with constant operands by its value, unless the computation is an error.
+  // Replaces a node by its value if all operands are constant and the computation succeeds.
   void fold(NodeId id) {
     Node &node = ast_.nodes[id];
     const bool foldable = node.op != Op::kConstant && node.op != Op::kVariable &&

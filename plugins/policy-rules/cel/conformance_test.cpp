@@ -1,11 +1,11 @@
-// Runs the cases below tests/cel; those in spec/ are from the public conformance suite. A line is
-// `EXPRESSION => EXPECTED`, where EXPECTED is
+// Runs the cases in tests/cel. The cases in spec/ are from the public conformance suite. A line has
+// the form `EXPRESSION => EXPECTED`, where EXPECTED is one of:
 //   an expression of the same type and value;
-//   !load or !error: rejected at load, an error at evaluation;
-//   !unsupported: not supported (docs/cel.md); it must be rejected at load;
-//   !differs: the suite expects another value, or a value where this is an error (docs/cel.md).
-// A line `name = EXPRESSION` binds a variable (dyn) for the following lines, `---` removes all
-// variables; # begins a comment.
+//   !load or !error: rejected at load, or an error at evaluation;
+//   !unsupported: not supported (docs/cel.md), and must be rejected at load;
+//   !differs: the result intentionally differs from that of the suite (docs/cel.md).
+// A line `name = EXPRESSION` binds a dyn variable for the following lines. `---` removes all
+// variables. `#` starts a comment.
 #include <catch2/catch.hpp>
 
 #include <cmath>
@@ -32,7 +32,7 @@ struct Bindings {
 struct Outcome {
   enum { kValue, kLoadFault, kError } what = kValue;
   Value value;
-  std::string text;  // of a fault or an error
+  std::string text;  // of a load fault or an error
 };
 
 Outcome evaluate(const std::string &source, Bindings &bindings) {
@@ -53,7 +53,7 @@ bool same(const Value &a, const Value &b) {
   return nan || equal(context, a, b);
 }
 
-// Returns an empty text if the outcome is as expected, else the difference.
+// Returns an empty string if the outcome is as expected, otherwise the difference.
 std::string judge(const std::string &source, const std::string &expected, Bindings &bindings) {
   const Outcome outcome = evaluate(source, bindings);
   if (expected == "!load" || expected == "!unsupported") {

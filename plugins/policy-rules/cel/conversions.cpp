@@ -38,7 +38,8 @@ Value int_of_uint(Context &, const Value *a) {
              : Value::error(kRange);
 }
 Value int_of_double(Context &, const Value *a) {
-  const double number = a[0].as_double();  // strictly inside: at the limits a double is inexact
+  // Strict comparison, because doubles are inexact at the limits.
+  const double number = a[0].as_double();
   return number > -0x1p63 && number < 0x1p63 ? Value::of(static_cast<std::int64_t>(number))
                                              : Value::error(kRange);
 }
@@ -120,7 +121,7 @@ Value timestamp_of_int(Context &, const Value *a) {
   return in_timestamp_range(time) ? Value::timestamp(time) : Value::error("timestamp out of range");
 }
 Value duration_of_string(Context &context, const Value *a) {
-  // Two bytes can be a number with its unit, each of which costs a 128-bit division.
+  // Two bytes can hold a number with its unit, and each number costs a 128-bit division.
   if (!context.charge(a[0].text().size())) return Value::error("");
   const auto time = parse_duration(a[0].text());
   return time ? Value::duration(*time)

@@ -13,7 +13,8 @@
 
 namespace bulkhead::cel {
 
-// A static type: a kind, and the element types of lists and maps. Deeper than 8 levels it is dyn.
+// A static type: a kind, and the element types of lists and maps. Types nested deeper than 8 levels
+// are dyn.
 class Type {
  public:
   Type(Kind kind = Kind::kDyn) : kind_(kind) {}  // NOLINT(google-explicit-constructor)
@@ -36,24 +37,25 @@ class Type {
   std::shared_ptr<const Type> inner_;
 };
 
-// True if a value of one type can be a value of the other; dyn is compatible with all types.
+// Returns true if a value of one type can be a value of the other; dyn is compatible with all
+// types.
 bool compatible(const Type &a, const Type &b);
-// The common type of both.
+// Returns the common type of `a` and `b`.
 Type join(const Type &a, const Type &b);
 
 class Environment {
  public:
-  // `name` may contain dots ("mcp.request.tool_name"); the longest declared name takes precedence
-  // over selecting a field. Returns the slot: the index of the value in the `variables` of
-  // Program::evaluate(). Slots count from 0 in order of declaration. A variable without a value in
-  // a call is Value::absent().
+  // `name` may contain dots ("mcp.request.tool_name"). The longest declared name takes precedence
+  // over field selection. Returns the slot, which is the index of the value in the `variables` of
+  // Program::evaluate(). Slots are numbered from 0 in order of declaration. A variable without a
+  // value in a call is Value::absent().
   std::uint32_t declare(std::string name, Type type) {
     variables_.push_back({std::move(name), std::move(type)});
     return static_cast<std::uint32_t>(variables_.size() - 1);
   }
 
-  // Called for an undeclared name ("event.type", including its dots); returns the error text, or
-  // std::nullopt for the default text.
+  // Called for an undeclared name ("event.type", including its dots). Returns the error message, or
+  // std::nullopt to use the default message.
   std::function<std::optional<std::string>(std::string_view name)> refuse;
 
   struct Variable {

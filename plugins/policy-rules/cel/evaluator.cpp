@@ -155,7 +155,7 @@ Value Evaluator::regex(const Node &node) {
   return regexes_[node.slot]->search(context_, text.text());
 }
 
-// && and ||: a deciding value takes precedence over an error on either side.
+// For && and ||, a deciding value takes precedence over an error on either side.
 Value Evaluator::logic(const Node &node, bool decisive) {
   Value error = Value::null();
   for (std::uint32_t i = 0; i < node.count; ++i) {

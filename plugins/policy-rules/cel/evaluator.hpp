@@ -9,7 +9,7 @@
 
 namespace bulkhead::cel {
 
-// Errors for which Program::explain() adds details; identified by their address.
+// Errors for which Program::explain() adds details. They are identified by their address.
 inline constexpr char kNoOverload[] = "no such overload for the kinds of these values";
 inline constexpr char kNoKey[] = "no such key";
 inline constexpr char kNoFields[] = "only maps have fields";
@@ -21,7 +21,7 @@ class Evaluator {
   Evaluator(const Ast &ast, const Regexes &regexes, Context &context)
       : ast_(ast), regexes_(regexes), context_(context) {}
 
-  // Returns the value, or an error with its position. Errors of the budget are in the context.
+  // Returns the value, or an error with its position. Budget errors are stored in the context.
   Value run(NodeId id);
 
  private:

@@ -1,5 +1,5 @@
-// The text of an evaluation error with keys and kinds. Of the call's data it contains only kinds;
-// keys and names are those of the expression.
+// Builds the message for an evaluation error with keys and types. The message contains only the
+// types of the call's data; keys and names are those of the expression.
 #include <bulkhead/cpp/text.hpp>
 
 #include <algorithm>
@@ -11,7 +11,7 @@ namespace {
 
 constexpr std::size_t kMaxNameBytes = 60;
 
-// The name in quotes, cut between characters; unprintable characters become "?".
+// Returns the name in quotes, truncated at a character boundary. Unprintable characters become "?".
 std::string shown(std::string_view name) {
   const std::string_view head = bh::cut_text(name, kMaxNameBytes);
   std::string out = "'";
@@ -19,7 +19,7 @@ std::string shown(std::string_view name) {
   return out + (head.size() < name.size() ? "...'" : "'");
 }
 
-// The sign of an operator: "+" for "_+_".
+// Returns the sign of an operator, such as "+" for "_+_".
 std::string_view sign_of(const Node &node) {
   switch (node.op) {
     case Op::kLess:
@@ -40,7 +40,7 @@ std::string_view sign_of(const Node &node) {
   }
 }
 
-// The attempted operation: "int + string", "int.startsWith(string)", "size(int)".
+// Returns the attempted operation, such as "int + string", "int.startsWith(string)" or "size(int)".
 std::string call_of(const Node &node, const Value &error) {
   const std::string first(kind_name(error.error_kind(0)));
   const bool two = error.error_kind(1) != Kind::kError;

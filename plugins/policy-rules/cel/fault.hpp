@@ -17,7 +17,8 @@ struct Fault {
   }
 };
 
-// Line and column of a byte offset; offsets beyond the end mean the end.
+// Creates a fault with the line and column of a byte offset. Offsets beyond the end refer to the
+// end.
 Fault fault_at(std::string_view source, std::size_t offset, std::string text);
 
 }  // namespace bulkhead::cel

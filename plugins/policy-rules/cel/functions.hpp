@@ -1,4 +1,4 @@
-// The functions and operators of CEL: one table of overloads, by name.
+// The functions and operators of CEL, as one table of overloads by name.
 #pragma once
 
 #include <array>
@@ -16,10 +16,10 @@ using Function = Value (*)(Context &context, const Value *arguments);
 struct Overload {
   static constexpr std::size_t kMaxParameters = 2;  // including the receiver
 
-  std::string_view name;  // of an operator: "_+_", "-_"
+  std::string_view name;  // operators are named "_+_", "-_" and so on
   bool member;
   std::uint8_t count;
-  std::array<Kind, kMaxParameters> parameters;  // kDyn: any
+  std::array<Kind, kMaxParameters> parameters;  // kDyn accepts any kind
   Kind result;
   Function function;
 
@@ -28,10 +28,10 @@ struct Overload {
   }
 };
 
-// All overloads of a name; empty for an unknown name.
+// Returns all overloads of a name, or an empty span if the name is unknown.
 std::span<const Overload> find_overloads(std::string_view name, bool member);
 
-// The parts of the table, one per file.
+// The parts of the table; each is defined in its own file.
 std::span<const Overload> arithmetic_overloads();
 std::span<const Overload> text_overloads();
 std::span<const Overload> conversion_overloads();

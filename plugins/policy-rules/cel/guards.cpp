@@ -15,7 +15,7 @@ bool is_identifier(std::string_view key) {
          std::all_of(key.begin(), key.end(), [&](char c) { return letter(c) || bh::is_digit(c); });
 }
 
-// One part of a member's path: its whole path, and the test that it exists.
+// One part of a member's path: the path up to this part, and the test that the part exists.
 struct Part {
   std::string path, test;
 };
@@ -41,7 +41,7 @@ class Finder {
   Finder(const Ast &ast, const Environment &environment, std::uint64_t may_be_absent)
       : ast_(ast), environment_(environment), may_be_absent_(may_be_absent) {}
 
-  // The height of the tree is limited by Ast::kMaxHeight.
+  // The recursion depth is limited by Ast::kMaxHeight.
   void walk(NodeId id, const Facts &facts) {
     const Node &node = ast_.nodes[id];
     switch (node.op) {
@@ -83,7 +83,7 @@ class Finder {
     for (const NodeId operand : ast_.operands(node)) walk(operand, facts);
   }
 
-  // The variable and the members of a path such as a.b["c"]; empty: it is none.
+  // Returns the variable and the members of a path such as a.b["c"], or nothing for other nodes.
   std::vector<Part> parts_of(NodeId id) const {
     const Node &node = ast_.nodes[id];
     if (node.op == Op::kVariable) {
@@ -144,7 +144,7 @@ class Finder {
       if (part.test.empty() || facts.contains(part.path)) continue;
       test += (test.empty() ? "" : " && ") + part.test;
     }
-    // Reads with the same test are one finding.
+    // Reads with the same test are reported once.
     if (test.empty() || !known_.insert(test).second) return;
     found_.push_back({parts.back().path, std::move(test)});
   }
@@ -152,7 +152,7 @@ class Finder {
   const Ast &ast_;
   const Environment &environment_;
   const std::uint64_t may_be_absent_;
-  std::set<std::string> known_;  // tests
+  std::set<std::string> known_;  // tests already reported
   std::vector<UnguardedRead> found_;
 };
 

@@ -1,4 +1,4 @@
-// Finds the members that a checked expression reads without testing that they exist. Reading an
+// Finds members that a checked expression reads without first testing that they exist. Reading an
 // absent member is an evaluation error.
 #pragma once
 
@@ -13,14 +13,15 @@ namespace bulkhead::cel {
 
 struct UnguardedRead {
   std::string member;  // "mcp.request.arguments.options.depth"
-  // The tests that would guard it: has() of each part that may be absent, joined by &&.
+  // The tests that would guard the read: has() of each part that may be absent, joined by &&.
   std::string test;
 };
 
-// A read is guarded if the expression evaluates it only where `has(a.b)` or `"b" in a` is true: in
-// another operand of the same &&, behind `!has(a.b) ||`, or in a branch of a conditional. Bit n of
-// `may_be_absent`: the variable in slot n itself may be absent. Elements of lists and keys that are
-// not constants are not examined. In the order of the source, one for each missing test.
+// Returns unguarded reads in source order, one for each missing test. A read is guarded if it is
+// evaluated only where `has(a.b)` or `"b" in a` is true. The guard may be another operand of the
+// same &&, a preceding `!has(a.b) ||`, or the condition of a conditional. Bit n of `may_be_absent`
+// is set if the variable in slot n may itself be absent. List elements and keys that are not
+// constants are not examined.
 std::vector<UnguardedRead> unguarded_reads(const Ast &ast, const Environment &environment,
                                            std::uint64_t may_be_absent);
 

@@ -1,4 +1,4 @@
-// JSON as values, read in place.
+// JSON values that expressions read in place.
 #pragma once
 
 #include <rapidjson/document.h>
@@ -7,10 +7,11 @@
 
 namespace bulkhead::cel {
 
-// The result points into `json`, which must outlive it. A number is an int if it fits, else a uint
-// if it fits, else a double (JSON's 5.0 is also a double; == and < compare numbers across kinds).
-// Of duplicate keys, the first is used: reject such a text beforehand. Limit the depth when
-// parsing: comparing values nested deeper than 256 levels ends an evaluation with an error.
+// The result points into `json`, which must outlive it. A number becomes an int if it fits, else a
+// uint if it fits, else a double. (JSON's 5.0 is also a double; == and < compare numbers of
+// different types.) If a key is duplicated, the first is used; reject JSON with duplicate keys
+// beforehand. Limit the depth when parsing: comparing values nested deeper than 256 levels ends the
+// evaluation with an error.
 Value json_value(const rapidjson::Value &json);
 
 }  // namespace bulkhead::cel

@@ -25,12 +25,12 @@ class Lexer {
  public:
   explicit Lexer(std::string_view source) : source_(source) {}
 
-  // Moves to the next token. False: fault() has the error.
+  // Moves to the next token. Returns false if an error occurs; the error is in fault().
   bool next();
 
   Token token() const { return token_; }
-  std::string_view text() const { return text_; }  // source text; of an operator: the operator
-  const std::string &content() const { return content_; }  // of a string or of bytes: unescaped
+  std::string_view text() const { return text_; }          // source text of the token
+  const std::string &content() const { return content_; }  // unescaped content of a string or bytes
   std::size_t position() const { return position_; }
   const Fault &fault() const { return fault_; }
 
@@ -38,7 +38,7 @@ class Lexer {
   bool is_keyword(std::string_view word) const {
     return token_ == Token::kKeyword && text_ == word;
   }
-  std::string describe() const;  // for "found ..."
+  std::string describe() const;  // for messages ("found ...")
 
  private:
   struct Quoting {

@@ -12,7 +12,7 @@
 namespace bulkhead::cel {
 namespace {
 
-constexpr unsigned kMaxNesting = 100;  // of brackets, and of operators before an operand
+constexpr unsigned kMaxNesting = 100;  // limit for nested brackets and prefix operators
 constexpr NodeId kFailed = ~NodeId{0};
 
 bool is_reserved(std::string_view word) {
@@ -22,8 +22,8 @@ bool is_reserved(std::string_view word) {
   return std::find(std::begin(words), std::end(words), word) != std::end(words);
 }
 
-// A recursive descent parser; each function returns the node that it parsed, or kFailed with fault_
-// set.
+// A recursive descent parser. Each function returns the parsed node, or sets fault_ and returns
+// kFailed.
 class Parser {
  public:
   Parser(std::string_view source, Ast *ast) : source_(source), lexer_(source), ast_(*ast) {}
@@ -111,7 +111,7 @@ class Parser {
     made.value = value;
     return add(made, std::initializer_list<NodeId>{});
   }
-  // Copies text to the tree's arena, which is large enough for any source of 64 KiB.
+  // Copies text into the tree's arena, which is large enough for any source of up to 64 KiB.
   std::string_view keep(std::string_view text) {
     auto *room = static_cast<char *>(ast_.arena.allocate(text.size()));
     if (!room) {
@@ -138,7 +138,7 @@ class Parser {
     return add(node(Op::kConditional, position), {condition, yes, no});
   }
 
-  // a || b || c is one node, so that a long list of alternatives is not nested.
+  // Parses a || b || c as one node, so a long list of alternatives is not nested.
   NodeId chain(Op op, std::string_view sign) {
     const auto part = [&] { return op == Op::kOr ? chain(Op::kAnd, "&&") : relation(); };
     const NodeId first = part();
@@ -305,7 +305,7 @@ class Parser {
     if (lexer_.token() == Token::kDouble) {
       double number = 0;
       if (std::from_chars(text.data(), end, number).ec != std::errc()) {
-        number = std::strtod(text.c_str(), nullptr);  // underflow gives 0 or a subnormal number
+        number = std::strtod(text.c_str(), nullptr);  // underflow yields 0 or a subnormal number
         if (std::isinf(number)) return fail(position, "the number exceeds the range of double");
       }
       value = Value::of(number);
@@ -365,7 +365,7 @@ class Parser {
     return add(node(Op::kMap, position), entries);
   }
 
-  // Parses elements up to `end` and consumes it; a trailing comma is permitted.
+  // Parses elements up to and including `end`. A trailing comma is permitted.
   template <class Element>
   bool sequence(std::string_view end, std::vector<NodeId> *out, Element &&element) {
     while (!lexer_.is_sign(end)) {

@@ -43,7 +43,7 @@ std::optional<Program::Demand> demand_of(const Ast &ast, const Node &node) {
   return Program::Demand{variable->slot, std::move(*texts), false};
 }
 
-// The depth is limited by Ast::kMaxHeight.
+// The recursion depth is limited by Ast::kMaxHeight.
 void collect_demands(const Ast &ast, NodeId id, std::vector<Program::Demand> *out) {
   const Node &node = ast.nodes[id];
   if (node.op == Op::kAnd) {

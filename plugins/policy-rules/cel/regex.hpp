@@ -1,4 +1,4 @@
-// A regular expression in RE2's syntax, with linear run time and without backtracking.
+// A regular expression in RE2 syntax. Matching takes linear time and does not backtrack.
 #pragma once
 
 #include <re2/re2.h>
@@ -12,7 +12,7 @@ namespace bulkhead::cel {
 class Regex {
  public:
   static constexpr std::size_t kMaxPattern = 4096;       // bytes
-  static constexpr std::int64_t kMaxMemory = 256 << 10;  // for the program and the automaton
+  static constexpr std::int64_t kMaxMemory = 256 << 10;  // bytes, for the program and the automaton
 
   explicit Regex(std::string_view pattern) : re2_({pattern.data(), pattern.size()}, options()) {}
 
@@ -20,12 +20,13 @@ class Regex {
   const std::string &error() const { return re2_.error(); }
   // Size of the compiled program in instructions; ok() must be true.
   std::size_t size() const { return static_cast<std::size_t>(re2_.ProgramSize()); }
-  // For a pattern that is too large, this much memory was used before the compilation failed.
+  // Cost of the compilation in steps. For a pattern that is too large, the cost covers the work
+  // done before the compilation failed.
   std::uint64_t steps_to_compile() const {
     if (re2_.error_code() == RE2::ErrorPatternTooLarge) return 20'000;
     return ok() ? 4 * size() : 0;
   }
-  // A bool: true if the pattern matches anywhere in the text.
+  // Returns a bool that is true if the pattern matches anywhere in the text.
   Value search(Context &context, std::string_view text) const {
     if (!context.charge(1 + text.size() / 4)) return Value::error("");
     return Value::of(RE2::PartialMatch({text.data(), text.size()}, re2_));

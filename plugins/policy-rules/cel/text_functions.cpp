@@ -1,5 +1,5 @@
 // Functions on strings and sizes. The checker compiles matches() with a literal pattern at load;
-// here is matches() with a pattern from data.
+// this file implements matches() with a pattern from data.
 #include <bulkhead/cpp/text.hpp>
 
 #include <algorithm>
@@ -26,7 +26,7 @@ Value size_of_map(Context &, const Value *a) {
 Value contains(Context &context, const Value *a) {
   const std::string_view text = a[0].text();
   const std::string_view part = a[1].text();
-  // The search may compare the part again at each position of the text.
+  // The search may compare `part` at each position of the text.
   if (!context.charge((text.size() / 16 + 1) * (part.size() / 16 + 1))) return Value::error("");
   return Value::of(text.find(part) != std::string_view::npos);
 }
@@ -39,16 +39,16 @@ Value ends_with(Context &context, const Value *a) {
   return Value::of(a[0].text().ends_with(a[1].text()));
 }
 Value matches(Context &context, const Value *a) {
-  constexpr std::size_t longest = 256;  // for patterns from data, since compiling costs far more
-                                        // than matching
+  // Limit for patterns from data, because compiling costs far more than matching.
+  constexpr std::size_t longest = 256;
   if (a[1].text().size() > longest) return Value::error("the regular expression is too long");
   if (!context.charge(1000 + 50 * a[1].text().size())) return Value::error("");
   const Regex regex(a[1].text());
   // A few bytes can compile to thousands of instructions (a Unicode class, a repetition).
   if (!context.charge(regex.steps_to_compile())) return Value::error("");
   if (!regex.ok()) return Value::error("invalid regular expression");
-  // A hostile pattern may have an automaton with too many states to cache: then each byte costs
-  // time proportional to the pattern's size.
+  // A hostile pattern may have an automaton with too many states to cache. Each byte then costs
+  // time proportional to the size of the pattern.
   if (!context.charge(a[0].text().size() / 4 * (regex.size() / 64))) return Value::error("");
   return regex.search(context, a[0].text());
 }

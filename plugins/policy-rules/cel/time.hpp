@@ -1,4 +1,4 @@
-// Timestamps and durations: arithmetic, calendar, text.
+// Timestamps and durations: arithmetic, calendar fields, parsing and formatting.
 #pragma once
 
 #include <optional>
@@ -12,28 +12,29 @@ namespace bulkhead::cel {
 bool in_timestamp_range(Time time);  // years 1 to 9999
 bool in_duration_range(Time time);   // +- 315,576,000,000 s, about 10,000 years
 
-std::optional<Time> sum(Time a, Time b);  // std::nullopt: overflow
+std::optional<Time> sum(Time a, Time b);  // std::nullopt on overflow
 std::optional<Time> difference(Time a, Time b);
 
 struct Calendar {
   std::int64_t year;
   int month;        // 0 = January
-  int day;          // of the month, from 1
+  int day;          // day of the month, from 1
   int day_of_year;  // from 0
   int day_of_week;  // 0 = Sunday
   int hour, minute, second, millisecond;
 };
 Calendar calendar(Time time);  // UTC
 
-// RFC 3339: "2026-11-22T06:00:00.5Z", or with an offset.
+// Text format: RFC 3339, such as "2026-11-22T06:00:00.5Z" or with an offset.
 std::optional<Time> parse_timestamp(std::string_view text);
 std::string format_timestamp(Time time);
 
-// "90s", "1h30m", "-1.5ms"; units h m s ms us ns.
+// Text format: "90s", "1h30m", "-1.5ms"; the units are h, m, s, ms, us and ns.
 std::optional<Time> parse_duration(std::string_view text);
 std::string format_duration(Time time);  // "5400s", "0.5s"
 
-// Seconds east of UTC: "UTC", "Z", "+02:00", "-07:30", "02:00". Time zone names are not supported.
+// Parses "UTC", "Z", "+02:00", "-07:30" or "02:00" to seconds east of UTC. Time zone names are not
+// supported.
 std::optional<int> parse_zone(std::string_view text);
 
 }  // namespace bulkhead::cel

@@ -1,4 +1,4 @@
-// Accessors of timestamps and durations.
+// Accessor functions of timestamps and durations.
 #include "functions.hpp"
 #include "time.hpp"
 

@@ -52,7 +52,7 @@ void Arena::reset() {
 
 namespace {
 
-// Lists and maps created by an expression: a count, then the values.
+// Lists and maps created by an expression. A map stores key, value, key, value, and so on.
 struct Made {
   const Value *values;
   std::size_t count;
@@ -96,7 +96,7 @@ Order order_of(const T &a, const T &b) {
   return a < b ? kLess : b < a ? kGreater : kSame;
 }
 
-// Exact, even if the integer has no exact double.
+// The result is exact, even if no double represents the integer exactly.
 template <class Integer>
 Order order_with_double(Integer a, double b) {
   if (std::isnan(b)) return kUnordered;
