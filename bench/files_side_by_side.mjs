@@ -1,7 +1,7 @@
 // Compares builtin-files (in the gateway, over stdio, confined) with
 // @modelcontextprotocol/server-filesystem on the same files in one run: tools, latency, memory, and
 // behaviour in a hostile workspace.
-//   node bench/files_side_by_side.mjs [CALLS]     (default: 200 for each figure)
+//   node bench/files_side_by_side.mjs [CALLS]     (default: 200 for each measurement)
 import { execFileSync } from 'node:child_process';
 import { mkdirSync, mkdtempSync, readFileSync, readdirSync, renameSync, rmSync, symlinkSync, truncateSync, writeFileSync } from 'node:fs';
 import { loadavg, tmpdir } from 'node:os';
@@ -62,7 +62,7 @@ function serverFilesystem() {
 }
 const peers = { bulkhead, 'server-filesystem': serverFilesystem };
 
-// ---- figures ---------------------------------------------------------------------------------
+// ---- measurements ----------------------------------------------------------------------------
 
 const median = (values) => values.sort((a, b) => a - b)[Math.floor(values.length / 2)];
 
@@ -137,7 +137,8 @@ async function hostile(start) {
   return { ...out, ...(await races(start)) };
 }
 
-// A folder is replaced by a link to the outside and back while files in it are read and written.
+// A folder is replaced by a link to the outside and restored while files in it are read and
+// written.
 async function races(start) {
   const peer = start();
   await peer.client.initialize();

@@ -1,7 +1,7 @@
-// The time that a client waits for an npm server started by npx: directly and behind `bulkhead
-// stdio`, with empty and with filled caches, interleaved. Needs npx and the registry. Milliseconds
-// from the client's first byte until the list has the server's tools, and until the first call is
-// answered.
+// Measures the time that a client waits for an npm server started by npx: directly and behind
+// `bulkhead stdio`, with empty and with filled caches, interleaved. Needs npx and the registry.
+// Prints milliseconds from the client's first byte until the list has the server's tools, and until
+// the first call is answered.
 //
 //   BULKHEAD_BUILD=build tests/e2e/run.sh bench/first_start.mjs [ROUNDS]
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';

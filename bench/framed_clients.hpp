@@ -25,7 +25,7 @@ using Clock = std::chrono::steady_clock;
 
 constexpr std::size_t message_bytes = 64;
 
-// One connection with one in-flight call. Each answer is checked for the call's own number.
+// One connection with one in-flight call. Checks that each answer contains the call's own number.
 class Client {
  public:
   explicit Client(int fd) : fd_(fd) {}
@@ -56,7 +56,7 @@ class Client {
 
  protected:
   static std::string mark(std::uint64_t number) { return "call " + std::to_string(number) + " "; }
-  // `more`: further arguments, each preceded by a comma.
+  // `more` has additional arguments, each preceded by a comma.
   static std::string json(std::uint64_t number, std::string_view more = {}) {
     const std::string text = mark(number);
     return R"({"jsonrpc":"2.0","id":)" + std::to_string(number) +
@@ -64,11 +64,11 @@ class Client {
            std::string(message_bytes - text.size(), '.') + '"' + std::string(more) + "}}}";
   }
   virtual std::string request(std::uint64_t number) = 0;
-  // True if this is the answer to that call.
+  // Returns true if this is the answer to that call.
   virtual bool right(std::string_view answer, std::uint64_t number) const {
     return answer.find(mark(number)) != std::string_view::npos;
   }
-  // The size of the answer at the front of `in`; 0: incomplete.
+  // Returns the size of the answer at the front of `in`, or 0 if it is incomplete.
   virtual std::size_t whole(std::string_view in) const = 0;
   void send_text(std::string_view text) const {
     if (::send(fd_, text.data(), text.size(), MSG_NOSIGNAL) != static_cast<ssize_t>(text.size())) {

@@ -1,7 +1,7 @@
-// node large_messages.mjs PROGRAM FAKE_MCP [MB] [rounds]: the delay of a ping sent every 10 ms,
-// independent of answers, beside three clients that send calls of MB megabytes of small values one
-// after another; without rules and with a rule that reads arguments and results, in turn. Prints
-// medians and maxima in milliseconds, and the maximum memory.
+// node large_messages.mjs PROGRAM FAKE_MCP [MB] [rounds]: measures the delay of a ping sent every
+// 10 ms, without waiting for answers, while three clients send calls of MB megabytes of small
+// values one after another. Rounds without rules and with a rule that reads arguments and results
+// alternate. Prints medians and maxima in milliseconds, and the maximum memory.
 import { spawn } from 'node:child_process';
 import fs from 'node:fs';
 import http from 'node:http';

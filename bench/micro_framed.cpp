@@ -1,11 +1,11 @@
-// Calls per second of the gateway's builtin `echo` over frames and over HTTP, in turns within one
-// run, and the latency of a call that the policy rejects.
+// Measures calls per second of the gateway's builtin `echo` over frames and over HTTP, alternating
+// within one run, and the latency of a call that the policy rejects.
 //
 // Starts the program named by BULKHEAD with both transports and builtin-http, pinned to one
-// processor, and calls from another. Each client has its own connection and one in-flight call.
+// processor, and calls it from another. Each client has its own connection and one in-flight call.
 // Arguments: seconds per cell (default 3), repetitions (3). Prints medians: calls per second, p50
-// and p99 of the latency, the gateway's processor time per call; then the goals B40 and B41 with
-// the measured values.
+// and p99 of the latency, the gateway's processor time per call. Then prints the goals B40 and B41
+// with the measured values.
 #include <poll.h>
 
 #include <algorithm>
@@ -32,7 +32,7 @@ struct Refusals {
   double median_us = 0, p95_us = 0;
 };
 
-// One client, one call after another.
+// One client that sends one call after another.
 Refusals refused_calls(const char *program, const Setup &setup, const std::string &folder) {
   const Gateway gateway(program, folder, setup);
   BlockedClient client(gateway);
@@ -70,7 +70,8 @@ void print_goal(const char *where, const Refusals &seen) {
               met(seen.median_us <= 200 && seen.p95_us <= 700));
 }
 
-using Cells = std::map<std::pair<int, int>, Cell>;  // clients, 0: frames and 1: HTTP
+using Cells = std::map<std::pair<int, int>, Cell>;  // number of clients, and the protocol (0:
+                                                    // frames, 1: HTTP)
 
 Cells measure_all(const char *program, double seconds, int repetitions) {
   const Folder folder;

@@ -1,6 +1,6 @@
-// The cost of a readiness event: the same echo loop on core/reactor and on Asio in two modes.
-// Prints this process's processor time (user and system) per round trip with a forked echo process,
-// and the number of loop iterations. Medians of five runs each.
+// Measures the cost of a readiness event: the same echo loop on core/reactor and on Asio in two
+// modes. Prints this process's processor time (user and system) per round trip with a forked echo
+// process, and the number of loop iterations. Medians of five runs each.
 #include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/wait.h>

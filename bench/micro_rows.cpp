@@ -1,8 +1,8 @@
-// The processor time of one row of the session database, step by step: SQLite alone (the same
-// table, columns and settings), the store (rows in a hash chain), and the writer (masking, queue
-// and thread, signatures). The first step is the minimum cost of a record. Argument: rows per step
-// (default 60000). Prints medians of three in microseconds per row; the first step also without the
-// two indexes of the table.
+// Measures the processor time of one row of the session database, step by step: SQLite alone (the
+// same table, columns and settings), the store (rows in a hash chain), and the writer (masking,
+// queue and thread, signatures). The first step is the minimum cost of a record. Argument: rows per
+// step (default 60000). Prints medians of three in microseconds per row; the first step also
+// without the two indexes of the table.
 #include <bulkhead/abi/ext/policy.h>
 #include <bulkhead/abi/ext/telemetry.h>
 #include <sodium.h>

@@ -1,4 +1,4 @@
-// The cost of one scan of a message, compared with simdjson's DOM and RapidJSON's SAX on the same
+// Measures one scan of a message, compared with simdjson's DOM and RapidJSON's SAX on the same
 // bytes. Prints nanoseconds per message (best of several rounds) and gigabytes per second.
 #include <rapidjson/memorystream.h>
 #include <rapidjson/reader.h>
@@ -17,7 +17,7 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-// The best time of one f() in nanoseconds over rounds of about 20 ms.
+// Returns the best time of one f() in nanoseconds over rounds of about 20 ms.
 template <class F>
 double best_ns(F &&f) {
   double best = 1e30;
@@ -88,7 +88,7 @@ std::string filled(const std::string &pattern, std::size_t size) {
   return text;
 }
 
-// About 1 KB with nested structure, as a client sends it.
+// About 1 KB with nested structure, like the messages of clients.
 std::string small_call() {
   std::string items;
   for (int i = 0; i < 12; ++i) {

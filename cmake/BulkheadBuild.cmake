@@ -1,4 +1,4 @@
-# Compiler flags for everything in this tree, and helpers for tests and fuzzers.
+# Compiler flags for everything in this repository, and helpers for tests and fuzzers.
 if(NOT CMAKE_BUILD_TYPE)
   set(CMAKE_BUILD_TYPE Release CACHE STRING "" FORCE)
 endif()
@@ -13,8 +13,8 @@ set(CMAKE_RUNTIME_OUTPUT_DIRECTORY "${CMAKE_BINARY_DIR}/bin")
 set(BULKHEAD_PLUGIN_DIR "${CMAKE_BINARY_DIR}/lib/bulkhead/plugins")
 set(CMAKE_CXX_FLAGS_RELEASE "-O2 -g1")
 set(CMAKE_C_FLAGS_RELEASE "-O2 -g1")
-# Half of a file's compile time is the standard library's headers, so they are read once per unit.
-# Names in anonymous namespaces must therefore be unique in a library.
+# Half of a file's compile time is spent on the standard library's headers, so they are read once
+# per unit. Names in anonymous namespaces must therefore be unique within a library.
 set(CMAKE_UNITY_BUILD ${BULKHEAD_JUMBO})
 set(CMAKE_UNITY_BUILD_BATCH_SIZE 12 CACHE STRING "Files per unit; 0: all of a library")
 include(GNUInstallDirs)
@@ -37,12 +37,12 @@ if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
   if(BULKHEAD_JUMBO)
     target_compile_options(bulkhead_flags INTERFACE $<$<COMPILE_LANGUAGE:CXX>:-Wno-subobject-linkage>)
   endif()
-  # An inline function's static local (STB_GNU_UNIQUE) would keep a library mapped and shared with
-  # its replacement.
+  # A static local of an inline function (STB_GNU_UNIQUE) would keep a library mapped, and be shared
+  # with the library that replaces it.
   target_compile_options(bulkhead_flags INTERFACE -fno-gnu-unique)
 endif()
 if(BULKHEAD_SANITIZE)
-  # pointer-overflow: RapidJSON's stack adds an offset to null on nearly every parse.
+  # pointer-overflow: RapidJSON's stack adds an offset to null in nearly every parse.
   add_compile_options(-fsanitize=${BULKHEAD_SANITIZE} -fno-omit-frame-pointer)
   if(CMAKE_CXX_COMPILER_ID MATCHES "Clang" AND BULKHEAD_SANITIZE MATCHES "undefined")
     add_compile_options(-fno-sanitize=pointer-overflow -fno-sanitize-recover=undefined)
@@ -66,8 +66,9 @@ if(BULKHEAD_TESTS)
   endif()
 endif()
 
-# bulkhead_add_test(NAME file.cpp... LIBS target... [SEPARATE]): a Catch2 program, run by ctest as
-# NAME. SEPARATE: its files are never one unit, since their fixtures have the same names.
+# bulkhead_add_test(NAME file.cpp... LIBS target... [SEPARATE]): adds a Catch2 program that ctest
+# runs as NAME. SEPARATE: its files are never compiled as one unit, since their fixtures have the
+# same names.
 function(bulkhead_add_test name)
   if(NOT BULKHEAD_TESTS)
     return()
@@ -86,7 +87,7 @@ function(bulkhead_add_test name)
   set_tests_properties(${name} PROPERTIES TIMEOUT ${arg_TIMEOUT})
 endfunction()
 
-# bulkhead_add_fuzzer(NAME file.cpp... LIBS target...): a libFuzzer program; its seed corpus is
+# bulkhead_add_fuzzer(NAME file.cpp... LIBS target...): adds a libFuzzer program; its seed corpus is
 # tests/fuzz/corpus/NAME.
 function(bulkhead_add_fuzzer name)
   if(NOT BULKHEAD_FUZZ)

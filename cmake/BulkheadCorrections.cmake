@@ -1,19 +1,19 @@
-# Corrections of header-only libraries, on a copy in the build folder.
+# Corrections of header-only libraries, applied to a copy in the build folder.
 #
 # A probe program runs at configure time and prints the name of each defect of the installed
 # library. Only those defects are corrected, by replacing text of the versions known to have them.
-# If that text is not found, the configure step stops and names the defect. After that the probe
+# If that text is not found, the configure step stops and names the defect. Afterwards the probe
 # must find no defect in the copy.
 #
 #   bulkhead_correction(LIBRARY DEFECT FILE name... FROM text TO text)
-#       Declares one replacement; a defect may need several. FILE: the
-#       names that the header has in different versions, relative to the library's folder.
+#       Declares one replacement; a defect may need several. FILE: the names that the header has in
+#       different versions, relative to the library's folder.
 #   bulkhead_correct(LIBRARY SOURCE folder COPY folder FOLDER name PROBES file... VERSION text)
-#       Creates COPY/FOLDER from SOURCE/FOLDER, corrected. A probe is built alone and run; one that
-#       does not compile shows the defect in its name (probe DEFECT.compiles.cpp).
+#       Creates a corrected copy of SOURCE/FOLDER in COPY/FOLDER. Each probe is built separately and
+#       run; a probe that does not compile indicates the defect in its name (DEFECT.compiles.cpp).
 #
-# Done once per version of the library, the compiler and these files: a new copy at each configure
-# would rebuild its users.
+# The copy is made once per version of the library, the compiler and these files: a new copy at each
+# configure step would rebuild its users.
 
 function(bulkhead_correction library defect)
   cmake_parse_arguments(PARSE_ARGV 2 arg "" "FROM;TO" "FILE")
@@ -45,7 +45,7 @@ function(bulkhead_probe library include probes out)
       endif()
     else()
       file(MAKE_DIRECTORY "${work}")
-      # Undefined behaviour ends a part of the probe; it is the defect that this part detects.
+      # Undefined behaviour ends one part of the probe; it is the defect that this part detects.
       execute_process(COMMAND "${CMAKE_CXX_COMPILER}" -std=c++20 -O1
           -fsanitize=signed-integer-overflow,unreachable -fsanitize-undefined-trap-on-error
           -isystem "${include}" "${probe}" -o "${work}/probe"
@@ -82,7 +82,7 @@ function(bulkhead_correct library)
   file(MAKE_DIRECTORY "${arg_COPY}")
   file(COPY "${arg_SOURCE}/${arg_FOLDER}" DESTINATION "${arg_COPY}")
 
-  # Not in SOURCE: -isystem /usr/include would hide the C library's headers from those of C++.
+  # Not against SOURCE: -isystem /usr/include would hide the C library's headers from C++ headers.
   bulkhead_probe(${library} "${arg_COPY}" "${arg_PROBES}" defects)
   get_property(count GLOBAL PROPERTY "corrections_${library}_count")
   foreach(defect ${defects})

@@ -1,12 +1,14 @@
-# toml++ 3.3 (Debian 12) and 3.4 (Debian 13, Ubuntu 24.04), with corrections on a copy at build time.
-# The fuzzer of this tree found two of the defects:
-#  - unreachable: a character from U+00A1 to U+0499 outside a string reaches __builtin_unreachable();
-#  - header-assertion: a table header that begins with anything but a key ("[/") fails an assertion (with
-#    NDEBUG: is assumed away), although the code after it has an error message for the case;
-#  - dotted-depth: a dotted key may have any number of parts, each a table in the previous one:
-#    building and destroying them recurses. This tree permits 101 parts (100 dots).
-# Used header-only with this tree's limits (core/profile/toml.hpp), so the package's shared library
-# is not linked. BULKHEAD_TOML_INCLUDE: the folder of the copy.
+# toml++ 3.3 (Debian 12) and 3.4 (Debian 13, Ubuntu 24.04), with corrections on a copy at build
+# time. A fuzzer of this repository found two of the defects:
+#  - unreachable: a character from U+00A1 to U+0499 outside a string reaches
+#    __builtin_unreachable();
+#  - header-assertion: a table header that begins with anything but a key ("[/") fails an assertion
+#    (undefined behaviour with NDEBUG), although the code after it has an error message for this
+#    case;
+#  - dotted-depth: a dotted key may have any number of parts, each a table in the previous one;
+#    building and destroying them is recursive. This copy permits 101 parts (100 dots).
+# The library is used header-only with the limits of core/profile/toml.hpp, so the package's shared
+# library is not linked. BULKHEAD_TOML_INCLUDE is the folder of the copy.
 include(BulkheadCorrections)
 find_path(TOMLPLUSPLUS_INCLUDE "toml++/toml.h")
 if(NOT TOMLPLUSPLUS_INCLUDE)

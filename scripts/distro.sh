@@ -2,16 +2,16 @@
 # distro.sh SUITE: runs the two commands of the README on a fresh system of that release (bookworm,
 # trixie).
 #
-# debootstrap creates a minimal system of SUITE in a new folder. In it, as in the README, git and
-# make are installed, the last commit of this tree is cloned, `make run` is started until its
-# endpoint answers, and `make test` is run. Packages come only from the release (and from npm for
+# debootstrap creates a minimal system of SUITE in a new folder. There, the script follows the
+# README: it installs git and make, clones the last commit of this tree, starts `make run` until its
+# endpoint answers, and runs `make test`. Packages come only from the release (and from npm for
 # tests). The last line shows both times. Requires root; the system runs in private namespaces
 # (mounts, processes) that end with the script. It uses this machine's network.
 #
 # The mirrors and settings of this machine's apt are used. Environment variables:
 #   DISTRO_DIR      parent folder of the system (default /var/tmp), about 6 GB
-#   DISTRO_MIRROR   the mirror (default: that of this machine's apt, else
-#   http://deb.debian.org/debian)
+#   DISTRO_MIRROR   the mirror (default: the mirror of this machine's apt, else
+#                   http://deb.debian.org/debian)
 #   DISTRO_CCACHE   a compiler cache, for development only (the system is then not fresh)
 #   DISTRO_KEEP=1   keeps the folder
 #   DISTRO_ONLY=run ends after `make run`
@@ -26,7 +26,7 @@ fail() {
   exit 1
 }
 
-# The inner part: this script again, in private namespaces, then as the first program of the system.
+# The inner part: this script again, in private namespaces, then as the system's first program.
 if [ "${1:-}" = --enter ]; then
   root=$2
   mount --bind "$root" "$root"
@@ -76,10 +76,10 @@ http_proxy=${proxy:-${http_proxy:-}} debootstrap --variant=minbase "$suite" "$ro
   echo "deb $mirror $suite-updates main"
   echo "deb ${mirror%/}-security $suite-security main"
 } >"$root/etc/apt/sources.list"
-# Proxies, time-outs and checks, but neither this machine's packages nor its credentials.
+# Copies proxies, time-outs and checks, but neither this machine's packages nor its credentials.
 apt-config dump 2>/dev/null | grep -E '^Acquire::(http|https|Retries|Check|ForceIPv)[^ ]* "' >"$root/etc/apt/apt.conf.d/90host" || true
 cp -L /etc/resolv.conf "$root/etc/resolv.conf"
-# The certificates that this machine trusts (an intercepting proxy), for npm.
+# The certificates that this machine trusts, for npm (for example of an intercepting proxy).
 cp -L /etc/ssl/certs/ca-certificates.crt "$root/machine-ca.crt" 2>/dev/null || : >"$root/machine-ca.crt"
 printf '127.0.0.1 localhost\n::1 localhost\n' >"$root/etc/hosts"
 git bundle create -q "$root/bulkhead.bundle" HEAD
@@ -91,7 +91,7 @@ set -euo pipefail
 cd /root
 port=8808  # default port of make run
 since=$SECONDS
-# answers PORT: `initialize` on the endpoint has a result.
+# answers PORT: checks that `initialize` on the endpoint has a result.
 answers() {
   local body='{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-06-18","capabilities":{},"clientInfo":{"name":"distro","version":"1"}}}'
   exec 3<>"/dev/tcp/127.0.0.1/$1" || return 1

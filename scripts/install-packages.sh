@@ -1,11 +1,11 @@
 #!/usr/bin/env bash
-# install-packages.sh SET...: installs the Debian packages that this tree needs; the only list of
+# install-packages.sh SET...: installs the Debian packages that this tree needs. No other file lists
 # them.
 #
 # Quick if everything is installed: one dpkg-query and no apt call. An entry "a|b" is also satisfied
-# by b, a command or file that was installed in another way. "a,b": the package's name differs
-# between releases (Debian 12, Debian 13, Ubuntu 24.04); the first that the release has is
-# installed.
+# by b, a command or file that was installed in another way. In an entry "a,b" the package's name
+# differs between releases (Debian 12, Debian 13, Ubuntu 24.04); the first name that the release has
+# is installed.
 set -euo pipefail
 
 declare -A sets=(
@@ -71,7 +71,7 @@ fi
 export DEBIAN_FRONTEND=noninteractive
 "${as_root[@]}" apt-get update -qq </dev/null
 
-# Before the update a fresh machine has no package list.
+# A fresh machine has no package list before the update.
 chosen=()
 for packages in "${missing[@]}"; do
   IFS=, read -ra names_of_entry <<<"$packages"

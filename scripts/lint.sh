@@ -34,14 +34,15 @@ fi
 if git grep -nE '\bco_(await|return|yield)\b' -- '*.cpp' '*.hpp'; then
   complain "g++ 12.2 miscompiles coroutines"
 fi
-# Phrases that have a plain term. The list of files only grows.
+# Checks for phrases that have a plain term. The list of files only grows.
 plain=(README.md HACKING.md SECURITY.md CHANGELOG.md docs tests/README.md host/command_line
   host/approve host/commands host/records 'core/route/*.hpp'
   core/{corporation,formats,layers,profile,link,embed,plugin,plugin_base,compartment,pipe} core/host.hpp
   core/{sandbox,mcp,catalog,base,reactor} host/{supervisor,gateway,service,sources,common,state,relay} host/main.cpp
   plugins sdk tests/{breakout,build,cel,conformance,fixtures,fuzz,guest,interop,judges,npm,policy,redteam,e2e,drills,soak}
   scripts cmake Makefile examples bench)
-# Not rewritten yet; then web pages for tests, the first ABI headers, and SQL that verification compares.
+# Files that are not rewritten yet, then web pages for tests, the first ABI headers, and SQL that
+# verification compares.
 apart=(':!core/*_test.cpp' ':!host/*_test.cpp'
   ':!plugins/builtin-http/pages' ':!tests/fuzz/corpus' ':!tests/fixtures/first_abi/include'
   ':!plugins/record-store/schema.cpp' ':!scripts/lint.sh' ':!bench/RESULTS.md')

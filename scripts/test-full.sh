@@ -18,16 +18,16 @@ cmake --build build-asan -j "$jobs"
 ASAN_SYMBOLIZER_PATH=/usr/bin/llvm-symbolizer-19 \
   UBSAN_OPTIONS=print_stacktrace=1:halt_on_error=1 \
   ctest --test-dir build-asan -j "$jobs" --output-on-failure -LE e2e
-# The program and its plugins; a report at their end makes the test fail that ran them.
+# The program and its plugins: a report at exit fails the test that ran them.
 ASAN_SYMBOLIZER_PATH=/usr/bin/llvm-symbolizer-19 \
   UBSAN_OPTIONS=print_stacktrace=1:halt_on_error=1 \
   ctest --test-dir build-asan -j "$jobs" --output-on-failure -L e2e -E '^e2e_speed$'
 
 # ThreadSanitizer's run-time has its own thread, so no process can enter a user namespace, and it
-# does not support a child on its parent's memory. Tests that start sandboxes (no_tsan) are skipped.
-# The threads that start children (core/sandbox/starters.cpp) are therefore checked by review only:
-# they take a plan from a queue under one lock and return it under the same lock; in between, other
-# threads access only the plan's atomic members.
+# does not support a child that shares its parent's memory. Tests that start sandboxes (no_tsan) are
+# skipped. The threads that start children (core/sandbox/starters.cpp) are therefore checked only by
+# review: they take a plan from a queue under one lock and return it under the same lock; in
+# between, other threads access only the plan's atomic members.
 step "ThreadSanitizer"
 cmake --preset tsan >/dev/null
 cmake --build build-tsan -j "$jobs"

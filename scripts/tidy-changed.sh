@@ -26,7 +26,7 @@ tidy_one() {  # BUILD CHECKS FILE
   clang-tidy-19 -p "$1" --quiet --warnings-as-errors='*' --checks="$2" "$3" && touch "$key"
 }
 export -f tidy_one
-tidy() {  # EXTRA-CHECKS, files on the input
+tidy() {  # EXTRA-CHECKS; the files are read from standard input
   xargs -r -P "${JOBS:-$(nproc)}" -I '{}' bash -c 'set -o pipefail; tidy_one "$@"' tidy_one "$build" "$1" '{}'
 }
 status=0

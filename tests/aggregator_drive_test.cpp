@@ -1,4 +1,4 @@
-// The SDK's client with the real program, as a host process uses them.
+// Tests of the SDK's client with the real program, as a host process uses them.
 #include <bulkhead-aggregator/client.hpp>
 #include <catch2/catch.hpp>
 
@@ -16,7 +16,7 @@ using Kind = Reply::Kind;
 
 namespace {
 
-// The environment of the tests does not reach the program, and no files are left behind.
+// Isolates the program from the environment of the tests, and leaves no files behind.
 class Home {
  public:
   Home() {
@@ -52,7 +52,7 @@ Options real(const std::string &definitions, Codec codec = Codec::msgpack) {
   options.program = BULKHEAD_PROGRAM;
   options.definitions = "[" + definitions + "]";
   options.codec = codec;
-  options.timeout_ms = 600'000;  // what fails has to fail for another reason
+  options.timeout_ms = 600'000;  // failures must have a reason other than the time-out
   options.restart_pause_ms = 0;
   return options;
 }

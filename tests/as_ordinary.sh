@@ -2,12 +2,13 @@
 # as_ordinary.sh BUILD COMMAND ARG...: runs COMMAND as an ordinary user, with a tree and a build
 # folder that belong to root. HOME and TMPDIR are a new folder of that user.
 #
-# For an ordinary user the result is 77 (skipped): the tests themselves then run as one. If only
-# root can access the tree (in /root, or cloned under umask 077), the user gets it in a mount
-# namespace, under its own path: a readable copy of its files, and the build folder itself. For root
-# no test is skipped: a failure is reported with its reason.
+# If it is started by an ordinary user, the result is 77 (skipped), since the tests already run as
+# an ordinary user. If only root can access the tree (in /root, or cloned under umask 077), the user
+# sees it in a mount namespace under the same path: a readable copy of its files, and the build
+# folder itself. If it is started by root, no test is skipped: a failure is reported with its
+# reason.
 set -euo pipefail
-uid=60999  # of no account
+uid=60999  # belongs to no account
 tree=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd -P)
 build=$(cd "$1" && pwd -P)
 shift
@@ -23,14 +24,15 @@ fail() {
 as_user() { setpriv --reuid $uid --regid $uid --clear-groups --inh-caps=-all -- "$@"; }
 command -v setpriv >/dev/null || fail "setpriv is missing: apt-get install util-linux"
 
-# Files and folders of the tree that the user cannot read; empty if there are none.
+# Lists files and folders of the tree that the user cannot read; empty if there are none.
 unreadable() {
   as_user test -x "$tree" || { echo "$tree" && return; }
   as_user find "$tree" \( -path "$tree/build*" -o -path "$tree/.git" \) -prune -o ! -readable -print -quit 2>&1 | head -1
   as_user find "$build/bin" "$build/lib" "$build/tests" ! -readable -print -quit 2>&1 | head -1
 }
 
-# In a private mount namespace: the tree, readable, under the same path. `hold`: an empty folder.
+# Makes the tree readable under the same path, in a private mount namespace. `hold` is an empty
+# folder.
 show_tree() {
   local hold=$1 top part
   mount -t tmpfs -o mode=755 tmpfs "$hold" || fail "no file system can be mounted here, and $(unreadable) is closed to other users"
@@ -39,7 +41,7 @@ show_tree() {
   tar -C "$tree" --exclude='./build*' --exclude=./.git -cf - . | tar -C "$hold/tree" --no-same-owner -xf -
   chmod -R go+rX "$hold/tree"
   [ ! -d "$tree/build/npm" ] || mount --rbind "$tree/build/npm" "$hold/npm"
-  # Covers the first folder of the path that the user cannot enter, else the tree itself.
+  # Covers the first folder of the path that the user cannot enter, or else the tree itself.
   top=$tree
   part=$tree
   while [ "$part" != / ]; do
@@ -71,7 +73,7 @@ trap 'rm -rf "$home"' EXIT
 chown $uid:$uid "$home"
 cd "$home"
 status=0
-# The tests detect sanitized programs by the sanitizer's options.
+# The tests recognise sanitized programs by the sanitizer's options.
 sanitizer=()
 for name in ASAN_OPTIONS UBSAN_OPTIONS TSAN_OPTIONS ASAN_SYMBOLIZER_PATH; do
   [ -z "${!name:-}" ] || sanitizer+=("$name=${!name}")

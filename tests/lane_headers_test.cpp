@@ -1,5 +1,5 @@
-// Headers of a message from the router's end of a link to a server over HTTP: through the link and
-// the connector to a socket.
+// Tests of headers of a message from the router's end of a link to a server over HTTP: through the
+// link and the connector to a socket.
 #include <catch2/catch.hpp>
 
 #include <string>

@@ -1,5 +1,6 @@
 // RapidJSON's GenericStringRef has an assignment operator that writes const members: clang rejects
-// the header, g++ rejects code that uses the operator. Deleted or without a body, it is harmless.
+// the header, and g++ rejects code that uses the operator. If it is deleted or has no body, it is
+// harmless.
 #include <rapidjson/document.h>
 
 using Ref = rapidjson::GenericStringRef<char>;

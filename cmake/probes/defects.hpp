@@ -7,7 +7,7 @@
 
 #include <cstdio>
 
-// Runs `fine` in a child process; false or a signal shows the defect.
+// Runs `fine` in a child process. A result of false or a signal indicates the defect.
 inline void probe(const char *defect, bool (*fine)()) {
   std::fflush(stdout);
   const pid_t child = ::fork();

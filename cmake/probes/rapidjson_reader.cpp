@@ -27,13 +27,13 @@ bool exponent() {
   return parse<0>("1." + std::string(100, '0') + "1e-2147483639", &handler) && handler.number == 0;
 }
 
-// A low surrogate escape without a high one before it becomes invalid UTF-8.
+// A low surrogate escape without a preceding high surrogate becomes invalid UTF-8.
 bool low_surrogate() {
   Handler handler;
   return !parse<0>("\"\\uDC00\"", &handler) && !parse<0>("\"\\udfff x\"", &handler);
 }
 
-// Numbers with more digits than a double get unrelated values.
+// Numbers with more digits than a double are converted to unrelated values.
 bool full_precision() {
   Handler handler;
   constexpr unsigned flags = rapidjson::kParseFullPrecisionFlag;

@@ -12,7 +12,7 @@
 
 namespace {
 
-// A text that must be rejected with an error.
+// Returns whether a text that must be rejected is rejected with an error.
 bool refused(const std::string &text) {
   const toml::parse_result result = toml::parse(text);
   return !result && !result.error().description().empty();

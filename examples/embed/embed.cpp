@@ -17,7 +17,7 @@ int failed(std::string_view what) {
 int main(int argc, char **argv) {
   if (argc != 2) return failed("usage: embed PLUGIN_FOLDER");
 
-  // A profile can be loaded with load_profile() or built here.
+  // A profile can be loaded with load_profile() or built in code, as here.
   bulkhead::Profile profile;
   profile.plugin_dirs = {argv[1]};
   for (const std::string name : {"hello-tools", "hello-tools-c"}) {
@@ -36,7 +36,8 @@ int main(int argc, char **argv) {
   if (!host) return failed(host.error().text);
   if (auto started = (*host)->start(); !started) return failed(started.error().text);
 
-  // A client inside the program uses the same request path as one that connects to a transport.
+  // A client inside the program uses the same request path as a client that connects to a
+  // transport.
   std::string answer;
   auto client = (*host)->connect([&](std::string_view message) {
     if (message.find("\"id\":") != message.npos) answer = message;  // otherwise a notification

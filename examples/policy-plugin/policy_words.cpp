@@ -1,7 +1,7 @@
-// An example policy plugin: rejects calls whose arguments contain one of a list of words, and
-// withholds results that do. It needs only the SDK. README.md describes how to build and use it.
+// An example policy plugin: rejects calls whose arguments contain a word of a list, and withholds
+// results that contain one. It needs only the SDK. README.md describes how to build and use it.
 //
-// Thread: the reactor's; functions must not block.
+// Runs on the reactor thread; functions must not block.
 #include <algorithm>
 #include <cstdlib>
 #include <stdexcept>
@@ -21,8 +21,8 @@ std::string lower(std::string_view text) {
   return out;
 }
 
-// The text of a member whose text has no escapes. A plugin that parses more should use a JSON
-// library.
+// Returns the text of a member whose text has no escapes. A plugin that parses more should use a
+// JSON library.
 std::string text_member(std::string_view json, std::string_view name) {
   std::string key = "\"";
   key.append(name).append("\"");
@@ -64,7 +64,8 @@ class PolicyWords {
     rehearse_ = bh::view(json).find("\"rehearse\":true") != std::string_view::npos;
     return BH_OK;
   }
-  // Applies new words at runtime (bulkhead reload); without this member a change needs a restart.
+  // Applies new words at runtime (bulkhead reload). Without this function, a change needs a
+  // restart.
   bh_status reconfigure(bh_str json, bh_error *error) { return configure(json, error); }
   bh_status start(bh_error *) { return BH_OK; }
   void stop() noexcept {}
@@ -72,7 +73,7 @@ class PolicyWords {
     return bh::is(id, BH_EXT_POLICY) ? bh::policy_table<PolicyWords>() : nullptr;
   }
 
-  // The gateway calls and provides only what is requested here.
+  // Declares what the policy needs; the gateway calls and provides nothing else.
   std::uint32_t needs() const noexcept {
     return BH_POLICY_DECIDES | BH_POLICY_READS_ARGUMENTS | BH_POLICY_READS_RESULTS;
   }
@@ -104,7 +105,7 @@ class PolicyWords {
     return BH_OK;
   }
 
-  // With rehearse = true: triggers a failure, to show the gateway's reaction.
+  // If `rehearse` is true, triggers a failure to show the gateway's reaction.
   static bh_status misbehave(std::string_view fault, bh_verdict *out, bh_error *error) {
     if (fault == "throw") throw std::runtime_error("a rehearsed exception");
     if (fault == "error") return bh::fail(error, BH_E_INTERNAL, "a rehearsed error");

@@ -1,6 +1,6 @@
 // The interface of HTTP clients for lanes. It has two implementations: the plugin's own HTTP/1.1
 // client (http1.hpp, plain http without a proxy) and the http-client plugin (service.hpp, all other
-// requests). Thread: [io].
+// requests). Runs on the reactor thread.
 #pragma once
 
 #include <cstdint>
@@ -24,21 +24,21 @@ using http_codec::ResponseHead;
 
 struct HttpRequest {
   Method method = Method::post;
-  // Request line and header lines, each ended by CRLF; without Content-Length and blank line.
+  // Request line and header lines, each ending with CRLF; without Content-Length and blank line.
   std::string_view head;
   std::string_view target;
   const bh_str *parts = nullptr;  // the body, borrowed; read before start() returns
   std::uint32_t part_count = 0;
   std::uint64_t body_bytes = 0;
-  // Never on an idle connection, which the server may be closing.
+  // If true, an idle connection is never used, since the server may be closing it.
   bool fresh_connection = false;
 };
 
-// A request in flight. Owned by the back end, which destroys it after on_done, on_whole, a callback
-// that returned false, or cancel().
+// An in-flight request. Owned by the back end, which destroys it after on_done, on_whole, a
+// callback that returned false, or cancel().
 class HttpCall {
  public:
-  // Ends it; no further callback is called.
+  // Ends the call; no more callbacks follow.
   virtual void cancel() = 0;
 
  protected:
@@ -50,14 +50,14 @@ class HttpSink {
  public:
   virtual bool on_head(const ResponseHead &head) = 0;
   virtual bool on_body(std::string_view piece) = 0;
-  // error: null if the whole body has arrived. BH_E_UNAVAILABLE: not sent; BH_E_IO: it may have
-  // been executed.
+  // error is null if the whole body has arrived. BH_E_UNAVAILABLE means that the request was not
+  // sent, BH_E_IO that it may have been executed.
   virtual void on_done(const bh_error *error) = 0;
-  // Receives the complete response. The call has ended, and its connection may already serve
-  // others.
+  // Receives the complete response. The call has ended, and its connection may already serve other
+  // calls.
   virtual void on_whole(const ResponseHead &head, std::string_view body) = 0;
-  // Memory for the next bytes of a body of known length; on_body then gets a piece of it. Empty:
-  // the back end's own buffer is used.
+  // Returns memory for the next bytes of a body of known length; on_body then gets a piece of it.
+  // If empty, the back end's own buffer is used.
   virtual std::span<char> room() { return {}; }
 
  protected:
@@ -68,11 +68,11 @@ class HttpSink {
 class HttpRoute {
  public:
   virtual ~HttpRoute() = default;
-  // BH_OK: *out is set and callbacks follow later, never inside start(). On an error nothing was
-  // sent, no callback follows, and *out is unchanged.
+  // After BH_OK, *out is set and callbacks follow later, never inside start(). After an error,
+  // nothing was sent, no callback follows, and *out is unchanged.
   virtual bh_status start(const HttpRequest &request, HttpSink &sink, HttpCall **out,
                           bh_error *error) = 0;
-  // Unsent bytes of bodies.
+  // Returns the number of unsent body bytes.
   virtual std::uint64_t unsent() const noexcept = 0;
 };
 

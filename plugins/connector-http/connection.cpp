@@ -24,11 +24,11 @@ using HeadEnd = http_codec::HeadText<48>;
 
 constexpr std::size_t parts_inline = 12;
 using bh::ns_per_ms;
-// After a longer idle time the connection is tested for a close of the peer before it is used.
+// A connection that was idle longer than this is checked for a close by the peer before it is used.
 constexpr std::uint64_t trust_idle_ns = 1'000 * ns_per_ms;
 constexpr std::size_t kept_capacity = 64 * 1024;
 
-// Writes the Content-Length and the blank line of a POST, or the blank line alone.
+// Writes the Content-Length and the blank line of a POST, or only the blank line.
 HeadEnd end_of_head(const HttpRequest &request) {
   HeadEnd end;
   if (request.method == Method::post) end.field("Content-Length", request.body_bytes);
@@ -36,8 +36,8 @@ HeadEnd end_of_head(const HttpRequest &request) {
   return end;
 }
 
-// A silently lost peer is detected after a minute, since no time-out applies to an event stream
-// without traffic. (The kernel's default is two hours.)
+// Detects a silently lost peer after a minute, since no time-out applies to an event stream without
+// traffic. (The kernel's default is two hours.)
 void keep_alive(int fd) noexcept {
   const int on = 1, idle_s = 30, interval_s = 10, probes = 3;
   ::setsockopt(fd, SOL_SOCKET, SO_KEEPALIVE, &on, sizeof on);
@@ -89,7 +89,7 @@ bh_status Connection::open(const HttpRequest &request, HttpSink &sink, std::uint
   return BH_OK;
 }
 
-// The whole attempt ends at deadline_ns_; each address gets a share of that time.
+// The whole attempt ends at deadline_ns_; each address gets a share of the remaining time.
 void Connection::start_timer() {
   client_.host_.timer_cancel(timer_);
   const std::uint64_t now = client_.host_.now_ns();
@@ -233,7 +233,7 @@ void Connection::flush() {
         ::send(fd_, out_.data() + out_at_, out_.size() - out_at_, MSG_NOSIGNAL | MSG_DONTWAIT);
     if (n < 0 && errno == EINTR) continue;
     if (n < 0 && (errno == EAGAIN || errno == EWOULDBLOCK)) break;
-    // A broken pipe is also reported when reading, after an answer that may already have arrived.
+    // A broken pipe is also reported by reading, after an answer that may have arrived already.
     if (n < 0) return watch_for(BH_FD_READ);
     out_at_ += static_cast<std::size_t>(n);
   }
@@ -314,7 +314,8 @@ void Connection::consume(std::string_view in) {
   }
 }
 
-// False if the call has ended; else the body follows. `in`: the bytes after the head.
+// Returns false if the call has ended; otherwise the body follows. `in` contains the bytes after
+// the head.
 bool Connection::take_head(std::string_view in) {
   const ResponseHead &head = reader_.head();
   if (!head.content_encoding.empty() && !equal_ignoring_case(head.content_encoding, "identity")) {
@@ -336,7 +337,7 @@ bool Connection::take_head(std::string_view in) {
   return wanted;
 }
 
-// False if the call has ended.
+// Returns false if the call has ended.
 bool Connection::deliver_body(std::string_view piece) {
   HttpSink *sink = sink_;
   const bool wanted = sink->on_body(piece);
@@ -386,7 +387,8 @@ void Connection::cancel() {
 bool Connection::expired(std::uint64_t now_ns, std::uint64_t idle_ms) const noexcept {
   std::uint64_t keep_ms = idle_ms;
   if (keep_alive_s_ != 0) {
-    // The server has announced when it closes; one second of that is kept as a reserve.
+    // The server has announced when it closes the connection; one second of that is kept in
+    // reserve.
     const std::uint64_t said = std::uint64_t{keep_alive_s_} * 1000;
     keep_ms = std::min(keep_ms, said > 2000 ? said - 1000 : said / 2);
   }

@@ -13,20 +13,21 @@ class Connection final : public HttpCall {
  public:
   Connection(Http1Client &client, Origin &origin, std::uint64_t connect_timeout_ms);
 
-  // Queues the request and connects (after address resolution, if needed). On an error the object
-  // has retired, nothing was sent, and no callback of the sink is called.
+  // Queues the request and connects (after address resolution, if needed). After an error the
+  // object has retired, nothing was sent, and no callback of the sink is called.
   bh_status open(const HttpRequest &request, HttpSink &sink, std::uint64_t *unsent,
                  bh_error *error);
-  // Sends on an idle connection. False: the peer had closed it and nothing was written; use
-  // another.
+  // Sends on an idle connection. Returns false if the peer had closed it and nothing was written;
+  // use another connection.
   bool send(const HttpRequest &request, HttpSink &sink, std::uint64_t *unsent);
   void cancel() override;
 
-  // The addresses are known: starts connecting.
+  // Starts connecting once the addresses are known.
   void connect_next();
   void fail(bh_status code, const std::string &text);
 
-  // False if an idle connection should not be used: the peer has closed it or is about to.
+  // Returns false if the idle connection should not be used because the peer has closed it or is
+  // about to close it.
   bool reusable(std::uint64_t now_ns) const;
   bool expired(std::uint64_t now_ns, std::uint64_t idle_ms) const noexcept;
   bool idle() const noexcept { return state_ == State::idle; }
@@ -74,7 +75,7 @@ class Connection final : public HttpCall {
   std::uint32_t keep_alive_s_ = 0;
   std::vector<Address> addresses_;  // as resolved when connecting began
   std::size_t tried_ = 0;
-  std::string failure_;  // why open() cannot continue
+  std::string failure_;  // the reason that open() cannot continue
   std::uint64_t connect_timeout_ms_, deadline_ns_ = 0;
   std::uint64_t idle_since_ns_ = 0;
   std::uint64_t account_ = 0;

@@ -67,7 +67,7 @@ void Context::sweep() {
   const std::uint64_t now = host.now_ns();
   for (std::size_t i = 0; i < lanes.size(); ++i) any = lanes[i]->sweep(now) || any;
   if (any) return arm_sweep();
-  // Idle: releases memory.
+  // Releases memory when idle.
   spare.drop();
   if (posts_.size() > spare_posts && free_posts_.size() == posts_.size()) {
     free_posts_.clear();

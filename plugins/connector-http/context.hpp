@@ -16,8 +16,8 @@ namespace connector_http {
 
 class Lane;
 
-// Limits and times. The operator's come from bh_limits; the others are this plugin's own, and
-// shorter in tests.
+// Limits and times. The operator's limits come from bh_limits; the others belong to this plugin,
+// and are shorter in tests.
 struct Settings {
   std::uint64_t message_bytes = 64ull << 20;
   std::uint64_t header_bytes = 32ull << 10;
@@ -29,13 +29,15 @@ struct Settings {
   std::uint64_t retry_ms = 1'000;  // before an event stream is reopened
   std::uint64_t retry_min_ms = 20, retry_max_ms = 300'000;  // a server's `retry` is clamped
   std::uint64_t backoff_max_ms = 30'000;
-  std::uint64_t quiet_post_ms = 60'000;     // a notification's POST without an answer ends
-  std::uint64_t lingering_ms = 10'000;      // a stream that continues after its answer ends
-  std::uint32_t repeats = 3;                // of a request that a server refuses with Retry-After
-  std::size_t repeatable_bytes = 64 << 10;  // a larger request is not kept, and so not repeated
-  std::uint32_t resume_attempts = 5;        // in a row without an event
-  std::uint32_t stream_failures = 3;        // a stream's server cannot be reached so often: down
-  std::size_t error_body_bytes = 64 << 10;  // read of an answer that is an error
+  std::uint64_t quiet_post_ms = 60'000;  // a notification's POST without an answer ends after this
+  std::uint64_t lingering_ms = 10'000;   // a stream that continues after its answer ends after this
+  std::uint32_t repeats = 3;  // retries of a request that a server refuses with Retry-After
+  std::size_t repeatable_bytes = 64 << 10;  // a larger request is not kept, and therefore not
+                                            // retried
+  std::uint32_t resume_attempts = 5;        // consecutive attempts without an event
+  std::uint32_t stream_failures = 3;  // consecutive failures to open a stream before the lane is
+                                      // down
+  std::size_t error_body_bytes = 64 << 10;  // limit for reading the body of an error answer
   std::size_t queued_messages = 1024;       // per lane, while they cannot be sent
 };
 

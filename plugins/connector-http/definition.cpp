@@ -15,7 +15,7 @@ namespace {
 constexpr std::size_t headers_max = 100;
 constexpr std::size_t header_bytes_max = 16 * 1024;
 
-// Set by this plugin or by HTTP's framing: a second one would contradict the first.
+// Set by this plugin or by HTTP framing: a second header would contradict the first.
 constexpr std::array reserved{"accept",         "content-encoding",
                               "content-length", "content-type",
                               "connection",     "expect",

@@ -18,7 +18,7 @@ struct Definition {
   bool has_user_agent = false;
 };
 
-// BH_E_INVALID with a text that contains the header's name, never its value.
+// Returns BH_E_INVALID with a text that contains the header's name, never its value.
 bh_status parse_definition(std::string_view json, Definition *out, bh_error *error);
 
 }  // namespace connector_http

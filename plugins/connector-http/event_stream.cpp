@@ -22,7 +22,8 @@ bh_status EventStream::start(HttpRoute &route, bh_error *error) {
   request.method = Method::get;
   request.head = head;
   request.target = lane_.url().target;
-  request.fresh_connection = true;  // a stream lost on a stale connection would cost a wait
+  request.fresh_connection = true;  // a stream lost on a stale connection would delay the next
+                                    // attempt
   const bh_status status = route.start(request, *this, &call_, error);
   if (status != BH_OK) call_ = nullptr;
   return status;

@@ -1,5 +1,5 @@
-// The GET of a lane: a stream of messages without a POST, or the receiving half of the old HTTP+SSE
-// transport. Keeps the last event id and the server's retry time over several attempts.
+// The GET of a lane: a stream of messages that belong to no POST, or the receiving half of the old
+// HTTP+SSE transport. Keeps the last event id and the server's retry time across attempts.
 #pragma once
 
 #include <cstdint>
@@ -16,9 +16,9 @@ struct Context;
 
 class EventStream final : public HttpSink {
  public:
-  // Why a stream has ended.
+  // The reason that a stream has ended.
   struct End {
-    bool opened = false;      // it was a stream: 200 and text/event-stream
+    bool opened = false;      // the answer was a stream: 200 and text/event-stream
     bool progressed = false;  // an event arrived
     bool refused = false;     // the server answered with another status or type; see failure
     bool too_large = false;
@@ -27,7 +27,7 @@ class EventStream final : public HttpSink {
 
   EventStream(Context &context, Lane &lane) : context_(context), lane_(lane) {}
 
-  // BH_OK: lane.stream_event() and lane.stream_ended() follow.
+  // After BH_OK, lane.stream_event() and lane.stream_ended() follow.
   bh_status start(HttpRoute &route, bh_error *error);
   void stop() noexcept;
   bool running() const noexcept { return call_ != nullptr; }

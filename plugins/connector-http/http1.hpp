@@ -2,10 +2,10 @@
 // exchange per connection at a time. Idle connections are kept per origin and shared by all lanes.
 //
 // Usually a call costs one sendmsg and one recv: the socket stays registered, and the answer is
-// received into a buffer shared by all connections and delivered from there.
+// received into a buffer that all connections share and is delivered from there.
 //
-// Limits: connections_max per origin (above it BH_E_LIMIT), idle_max of them kept, closed after
-// idle_ms; a response head of header_bytes.
+// Limits: connections_max per origin (beyond it BH_E_LIMIT); idle_max of them are kept and closed
+// after idle_ms; a response head has at most header_bytes.
 #pragma once
 
 #include <cstdint>
@@ -32,13 +32,13 @@ struct Http1Limits {
   std::uint64_t resolve_ms = 30'000;  // addresses are resolved again after this
 };
 
-// One host and port with its connections. Owned by the client.
+// One host and port, and its connections. Owned by the client.
 struct Origin {
   std::string host, key;
   std::uint16_t port = 0;
   std::vector<Address> addresses;
   std::uint64_t resolved_ns = 0;
-  bool literal = false;  // an address: never resolved again
+  bool literal = false;  // an IP address, which is never resolved again
   Lookup *lookup = nullptr;
   std::vector<Connection *> waiting;  // for address resolution
   std::vector<Connection *> idle;     // the most recently used one last
@@ -55,10 +55,10 @@ class Http1Client {
   Http1Client &operator=(const Http1Client &) = delete;
 
   std::unique_ptr<HttpRoute> route(const Url &url, std::uint64_t connect_timeout_ms);
-  // Closes all connections; no further callback is called.
+  // Closes all connections; no more callbacks follow.
   void stop() noexcept;
 
-  // For tests: the open connections, and the number created.
+  // For tests: the number of open connections, and the number of created connections.
   std::uint32_t open() const noexcept;
   std::uint64_t connects() const noexcept { return connects_; }
 

@@ -287,7 +287,7 @@ void Lane::fail_exchange(std::uint64_t exchange, const bh_error &error) {
 }
 
 // Restarted servers also answer 400 to an unknown session id. An answer with this request's id
-// shows that the server has processed the request, and so knows the session.
+// shows that the server has processed the request, and therefore knows the session.
 bool Lane::is_lost_session(const Post &post) const {
   if (!post.sent_session() || wire_ != Wire::streamable) return false;
   const std::uint16_t status = post.failure().status;
@@ -304,7 +304,7 @@ void Lane::post_refused(Post &post) {
   if (lost && !post.resuming()) return session_lost(&post, expired);
   if (may_fall_back(post)) return fall_back(post);
   if (post.repeat_later()) return;
-  if (post.resuming()) {  // its POST was taken, whatever has become of the session since
+  if (post.resuming()) {  // the server accepted the POST, even if it has lost the session since
     post_failed(post, bh::make_error(BH_E_IO,
                                      "the event stream ended before the answer and the server "
                                      "does not resume it (" +
@@ -326,7 +326,7 @@ void Lane::post_refused(Post &post) {
 }
 
 void Lane::session_lost(Post *post, const bh_error &error) {
-  if (post != nullptr) post_failed(*post, error);  // this one was not executed
+  if (post != nullptr) post_failed(*post, error);  // the server did not execute this request
   go_down(error);
 }
 

@@ -1,7 +1,7 @@
 // One connection to an upstream server: its transport (Streamable HTTP or the old HTTP+SSE), its
-// session, its in-flight requests, its event stream.
+// session, its in-flight requests, and its event stream.
 //
-// Owner: the Context, from lane_open until lane_closed. Thread: [io].
+// Owner: the Context, from lane_open until lane_closed. Runs on the reactor thread.
 #pragma once
 
 #include <cstdint>
@@ -35,29 +35,29 @@ class Lane {
   void ready(std::string_view revision);
   void abandon(std::uint64_t exchange);
   void close();
-  // Ends all requests and streams without a notification.
+  // Ends all requests and streams without notifying the host.
   void halt() noexcept;
   bh_lane handle() const noexcept { return handle_; }
   // Ends POSTs whose answer is no longer needed. Returns true while there are any.
   bool sweep(std::uint64_t now_ns);
 
-  // Used by its requests.
+  // Used by the lane's requests.
   const Url &url() const noexcept { return definition_.url; }
   HttpRoute &route() noexcept { return *route_; }
   bool has_session() const noexcept { return !session_.empty(); }
   std::string get_head(std::string_view last_event_id) const;
   std::string post_head(const LaneHeaders &headers) const;
   std::string_view post_target() const noexcept { return post_url_.target; }
-  // False when the id cannot stand in a header.
+  // Returns false if the id is not valid in a header.
   bool take_session(std::string_view id);
 
   // Delivers a message of the upstream; a batch is split.
   void deliver(std::uint64_t exchange, std::string_view message);
   // Delivers the JSON answer to a POST; fails the exchange if it contains no response.
   void deliver_answer(std::uint64_t exchange, std::string_view message);
-  // `initialize` was answered, and the answer is about to be delivered.
+  // Called when `initialize` was answered and the answer is about to be delivered.
   void initialize_answered();
-  // True if there is, or will be, an event stream on which answers could arrive.
+  // Returns true if there is, or will be, an event stream on which answers could arrive.
   bool listens() const noexcept { return want_stream_; }
   void post_finished(Post &post);
   void post_failed(Post &post, const bh_error &error);
@@ -82,7 +82,7 @@ class Lane {
     LaneHeaders headers;
     std::size_t size() const noexcept { return bytes.size() + headers.lines.size(); }
   };
-  struct SessionDelete final : HttpSink {  // the DELETE, whose answer is ignored
+  struct SessionDelete final : HttpSink {  // the DELETE; its answer is ignored
     explicit SessionDelete(Lane &l) : lane(l) {}
     bool on_head(const ResponseHead &) override { return true; }
     bool on_body(std::string_view) override { return true; }
@@ -149,7 +149,7 @@ class Lane {
   bool expect_initialized_ = false;
   Post *held_by_ = nullptr;
 
-  // The initialize request, kept until it is answered: it may have to be sent over the other
+  // The initialize request, kept until it is answered because it may have to be sent over the other
   // transport.
   Queued initialize_{};
   bool initialize_kept_ = false;

@@ -1,4 +1,4 @@
-// The headers of a message, as lines for the head of its request.
+// The headers of a message, as lines for the head of its HTTP request.
 #pragma once
 
 #include <string>
@@ -8,14 +8,14 @@
 namespace connector_http {
 
 struct LaneHeaders {
-  std::string lines;      // each ended by CRLF
+  std::string lines;      // each ends with CRLF
   bool revision = false;  // Mcp-Protocol-Version is one of them
 
   bool empty() const noexcept { return lines.empty(); }
 };
 
-// BH_E_INVALID: a header that bh_header does not allow, or a name that messages may not set. The
-// text never contains a value.
+// Returns BH_E_INVALID for a header that bh_header does not allow, or a name that messages may not
+// set. The text never contains a value.
 bh_status read_headers(const bh_lane_message &message, LaneHeaders *out, bh_error *error);
 
 }  // namespace connector_http

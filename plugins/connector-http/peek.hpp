@@ -9,20 +9,20 @@
 
 namespace connector_http {
 
-// True if the top-level object has "result" or "error" and no "method" before it. Stops at the
-// first of these members, which servers write before long values.
+// Returns true if the top-level object has "result" or "error" and no "method" before it. Stops at
+// the first of these members, which servers write before long values.
 bool is_response(std::string_view message) noexcept;
 
-// True if it is a response whose id is a string or a number.
+// Returns true if the message is a response whose id is a string or a number.
 bool answers_a_request(std::string_view message) noexcept;
 
-// True if it is a response to the request with this number as id.
+// Returns true if the message is a response to the request with this number as id.
 bool answers(std::string_view message, std::uint64_t id) noexcept;
 
-// True if it is a response, or a batch that contains one.
+// Returns true if the message is a response, or a batch that contains one.
 bool holds_response(std::string_view message) noexcept;
 
-// True if the first byte other than white space is '['.
+// Returns true if the first byte that is not white space is '['.
 bool is_batch(std::string_view message) noexcept;
 
 // Case-insensitive search, ASCII only.

@@ -1,4 +1,4 @@
-// connector-http: MCP servers behind Streamable HTTP and the old HTTP+SSE pair.
+// connector-http: MCP servers behind Streamable HTTP or the old HTTP+SSE transport.
 #include <algorithm>
 #include <cstdlib>
 #include <memory>

@@ -13,7 +13,7 @@ namespace connector_http {
 namespace {
 
 using bh::ns_per_ms;
-constexpr std::size_t first_step = 1 << 20;  // of an answer's buffer, which then doubles
+constexpr std::size_t first_step = 1 << 20;  // first size of an answer's buffer, which then doubles
 // Limit for the answer to a notification: it is read to its end, so that the connection can be
 // reused.
 constexpr std::size_t drained_bytes_max = 64 << 10;
@@ -88,7 +88,8 @@ bool Post::success_head(const ResponseHead &head) {
     return refuse(BH_E_PROTOCOL, "the server took the request without an answer (HTTP " +
                                      std::to_string(head.status) + "); it may have run");
   }
-  if (head.status == 202) {  // not allowed, but some servers answer on the lane's event stream
+  if (head.status == 202) {  // not allowed for a request, but some servers answer on the lane's
+                             // event stream
     mode_ = Mode::ignored;
     return head.framing != Framing::until_close || done_with();
   }
@@ -141,7 +142,7 @@ bool Post::refuse(bh_status code, const std::string &text) {
 
 std::span<char> Post::room() {
   if (mode_ != Mode::json) return {};
-  // An announced length alone reserves no memory. If there is none, on_body() reports it.
+  // An announced length alone reserves no memory. If memory is insufficient, on_body() reports it.
   if (body_.room().empty() && body_.size() < expected_) {
     body_.reserve(std::min(expected_, std::max(first_step, body_.capacity() * 2)));
   }
@@ -186,7 +187,7 @@ bool Post::feed(std::string_view piece) {
     if (!answered_ && is_response(event.data)) {
       answered_ = true;
       answered_ns_ = context_.host.now_ns();
-      // First: the host sends the next message immediately, inside deliver().
+      // This comes first: the host sends the next message immediately, inside deliver().
       if (initialize_) lane_->initialize_answered();
     }
     lane_->deliver(exchange_, event.data);
@@ -243,8 +244,7 @@ void Post::finish_failed(const bh_error &error) {
   lane_->post_failed(*this, error);
 }
 
-// ---- requests that are sent again
-// ----------------------------------------------------------------
+// ---- retried requests ---------------------------------------------------------------------------
 
 void Post::keep(std::string message, LaneHeaders headers, std::uint64_t deadline_ns) {
   kept_ = Kept{std::move(message), std::move(headers), deadline_ns, 0};
@@ -290,8 +290,7 @@ void Post::repeat() {
   if (start(lane_->route(), request, &error) != BH_OK) finish_failed(error);
 }
 
-// ---- event streams that end
-// ----------------------------------------------------------------------
+// ---- interrupted event streams ------------------------------------------------------------------
 
 void Post::stream_over(const bh_error *error) {
   if (answered_) return lane_->post_finished(*this);

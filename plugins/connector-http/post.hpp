@@ -1,5 +1,5 @@
-// One POST of a lane with its answer: JSON, complete or in pieces, or an event stream, which is
-// resumed by GET if it ends before the answer. Pooled by the Context.
+// One POST of a lane with its answer: JSON, complete or in pieces, or an event stream. The stream
+// is resumed by GET if it ends before the answer. Pooled by the Context.
 #pragma once
 
 #include <cstdint>
@@ -22,12 +22,12 @@ class Post final : public HttpSink {
  public:
   explicit Post(Context &context) : context_(context) {}
 
-  // A POST of `kind` (BH_LANE_...). http_sse: only success or failure matters.
+  // Prepares a POST of `kind` (BH_LANE_...). With http_sse, only its success or failure matters.
   void prepare(Lane &lane, std::uint32_t kind, std::uint64_t exchange, bool initialize,
                bool http_sse);
-  // BH_OK: the lane is notified of the end. On an error nothing was sent.
+  // After BH_OK, the lane is notified of the end. After an error, nothing was sent.
   bh_status start(HttpRoute &route, const HttpRequest &request, bh_error *error);
-  // Ends it without notifying the host.
+  // Ends the POST without notifying the host.
   void cancel() noexcept;
 
   std::uint64_t exchange() const noexcept { return exchange_; }
@@ -36,18 +36,20 @@ class Post final : public HttpSink {
   bool sent_session() const noexcept { return sent_session_; }
   bool resuming() const noexcept { return resuming_; }
   bool answered() const noexcept { return answered_; }
-  // The head of an error answer, with at most Settings::error_body_bytes of its body.
+  // Returns the head of an error answer, with at most Settings::error_body_bytes of its body.
   // NOLINTNEXTLINE(bugprone-unchecked-optional-access): the caller has checked.
   const HttpFailure &failure() const noexcept { return *failure_; }
   std::string_view error_body() const noexcept { return body_.view(); }
-  // True if a sweep at now_ns should end it.
+  // Returns true if a sweep at now_ns should end the POST.
   bool overdue(std::uint64_t now_ns) const noexcept;
 
-  // Keeps a request that may be sent again. deadline_ns 0: not known here.
+  // Keeps a request that may be retried. deadline_ns is 0 if the deadline is unknown.
   void keep(std::string message, LaneHeaders headers, std::uint64_t deadline_ns);
-  // After a refusal: true if the kept request is sent again when Retry-After has passed.
+  // Called after a refusal. Returns true if the kept request is retried when Retry-After has
+  // passed.
   bool repeat_later();
-  // Why a refused request that was kept is not sent (again): a part of a sentence, or empty.
+  // Returns the reason that a kept request which was refused is not retried: part of a sentence, or
+  // empty.
   std::string not_repeated() const;
 
   std::size_t place = 0;  // in the lane's list
@@ -87,7 +89,7 @@ class Post final : public HttpSink {
   bool released_ = false;
   std::uint32_t attempts_ = 0;
   bh_timer timer_ = 0;
-  std::size_t expected_ = 0;  // length of the body; 0: not known
+  std::size_t expected_ = 0;  // length of the body; 0 if unknown
   std::size_t drained_ = 0;   // discarded bytes of a body
   BodyBuffer body_;
   SseParser sse_;

@@ -1,4 +1,4 @@
-// Resolves names without blocking the reactor: literals and localhost immediately, others by
+// Resolves names without blocking the reactor: literals and localhost immediately, other names by
 // getaddrinfo on the host's pool. The caller caches the result for 30 s.
 #pragma once
 
@@ -24,8 +24,8 @@ constexpr std::size_t addresses_max = 16;
 // Fills *out for an IPv4 or IPv6 literal or localhost (::1 first, in getaddrinfo's order).
 bool resolve_now(const std::string &host, std::uint16_t port, std::vector<Address> *out);
 
-// One resolution on the pool. done is called on the reactor thread, not after cancel(); if the name
-// has no address, with an empty list and a reason. [io]
+// One resolution on the pool. `done` is called on the reactor thread, but not after cancel(). If
+// the name has no address, it gets an empty list and a reason. [io]
 class Lookup {
  public:
   using Done = std::function<void(std::vector<Address> &&addresses, const std::string &why)>;

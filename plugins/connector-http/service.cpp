@@ -27,8 +27,8 @@ class ServiceRoute final : public HttpRoute {
   std::uint64_t connect_timeout_ms_;
 };
 
-// One request. It is freed at the end of the turn in which it ended, as one of its callbacks may be
-// on the stack.
+// One request. It is freed at the end of the turn in which it ended, since one of its callbacks may
+// be on the stack.
 class ServiceCall final : public HttpCall {
  public:
   ServiceCall(const bh::Host &host, const bh_host_http *http, HttpSink &sink)
@@ -65,7 +65,7 @@ class ServiceCall final : public HttpCall {
     if (sink != nullptr) sink->on_done(error);
   }
 
-  // A sink that returns false has released the call; the service still calls on_done.
+  // A sink that returns false has released the call, but the service still calls on_done.
   bh_status status_for(bool wanted) noexcept {
     if (wanted) return BH_OK;
     sink_ = nullptr;
@@ -111,7 +111,7 @@ class ServiceCall final : public HttpCall {
   bool finished_ = false;
 };
 
-// "Name: value\r\n" lines after the request line, without Host, which the service adds.
+// Splits the "Name: value\r\n" lines after the request line, without Host, which the service adds.
 std::vector<bh_http_header> split_headers(std::string_view head) {
   std::vector<bh_http_header> out;
   std::size_t at = head.find("\r\n");

@@ -18,8 +18,8 @@ void shrink(std::string *s) noexcept {
 
 }  // namespace
 
-// The first CR or LF at or after `at`. The position of the piece's next LF is cached: otherwise
-// each line that ends with CR alone would scan the rest of the piece.
+// Returns the position of the first CR or LF at or after `at`. The position of the piece's next LF
+// is cached. Otherwise each line that ends with only CR would scan the rest of the piece.
 std::size_t SseParser::line_end(std::string_view in, std::size_t at) noexcept {
   if (!lf_known_ || lf_ < at) {
     lf_ = std::min(in.find('\n', at), in.size());
@@ -87,7 +87,8 @@ void SseParser::take_retry(std::string_view value) {
   retry_ms_ = static_cast<std::uint32_t>(ms);
 }
 
-// Processes one line without its end; stable: it is in the caller's piece, not in line_.
+// Processes one line without its line ending. If `stable`, the line is in the caller's piece, not
+// in line_.
 bool SseParser::take_line(std::string_view line, bool stable) {
   const std::size_t colon = line.find(':');
   if (colon == 0) return true;  // a comment
@@ -102,7 +103,7 @@ bool SseParser::take_line(std::string_view line, bool stable) {
   return true;
 }
 
-// At a blank line: true if an event is complete.
+// Called at a blank line. Returns true if an event is complete.
 bool SseParser::finish_event(SseEvent *out) {
   const bool have = has_data_;
   has_data_ = false;
@@ -117,7 +118,7 @@ bool SseParser::finish_event(SseEvent *out) {
   return true;
 }
 
-// Keeps the incomplete rest of a piece. The limit covers a line as well as an event.
+// Keeps the incomplete rest of a piece. The limit applies to a line as well as to an event.
 bool SseParser::keep(std::string_view rest) {
   own_data();
   if (line_.size() + rest.size() > max_event_bytes_ + type_bytes_max) return false;
@@ -156,7 +157,7 @@ SseParser::Step SseParser::next(std::string_view in, std::size_t *at, SseEvent *
     }
     if (at_start_ && line.starts_with(byte_order_mark)) line.remove_prefix(byte_order_mark.size());
     at_start_ = false;
-    // The same limit whether the line arrived in one piece or several: the split does not matter.
+    // The limit is the same whether the line arrived in one piece or in several.
     const bool short_enough = line.size() <= max_event_bytes_ + type_bytes_max;
     const bool fits = line.empty() || (short_enough && take_line(line, stable));
     const bool event = line.empty() && finish_event(out);

@@ -1,4 +1,4 @@
-// Parses server-sent events (WHATWG format) from bytes in any pieces.
+// Parses server-sent events (WHATWG format) from pieces of any size.
 //
 // An event whose only data line is within one piece is returned as a view of that piece, without a
 // copy. Other events are assembled in a buffer, limited by max_event_bytes.
@@ -26,17 +26,17 @@ class SseParser {
 
   // Starts a new stream; the last event id and the retry time are kept, as specified.
   void restart() noexcept;
-  // Also clears those. Keeps the memory of small buffers.
+  // Like restart(), but also clears the id and the retry time. Keeps the memory of small buffers.
   void reset(std::uint64_t max_event_bytes) noexcept;
 
-  // Parses `in` from *at. event: *out is an event, call again. need_more: `in` is consumed;
+  // Parses `in` from *at. event: *out is an event; call again. need_more: `in` is consumed, and
   // referenced data was copied where needed. too_large: an event or line exceeds the limit.
   Step next(std::string_view in, std::size_t *at, SseEvent *out);
 
-  // The id of the last complete event, for resumption; empty if the server sent none. At most 1 KiB
-  // and valid in a header (other ids are ignored).
+  // Returns the id of the last complete event, for resumption; empty if the server sent none. At
+  // most 1 KiB and valid in a header (other ids are ignored).
   const std::string &last_event_id() const noexcept { return last_id_; }
-  // The server's retry time, in milliseconds.
+  // Returns the server's retry time, in milliseconds.
   std::optional<std::uint32_t> retry_ms() const noexcept { return retry_ms_; }
 
  private:
@@ -52,11 +52,12 @@ class SseParser {
   std::uint64_t max_event_bytes_;
   std::string line_;       // the beginning of an incomplete line
   std::string data_;       // assembled data lines
-  std::string_view view_;  // replaces data_ while a single line of the current piece is all
+  std::string_view view_;  // used instead of data_ while a single line of the current piece is the
+                           // only data
   std::string type_, last_id_;
-  std::string id_;  // of the current event, with has_id_
+  std::string id_;  // id of the current event, if has_id_
   std::optional<std::uint32_t> retry_ms_;
-  std::size_t lf_ = 0;  // with lf_known_: the position of the piece's next LF, or after it
+  std::size_t lf_ = 0;  // if lf_known_: the position of the piece's next LF, or a later position
   bool lf_known_ = false;
   bool has_id_ = false;
   bool has_data_ = false;

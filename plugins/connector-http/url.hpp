@@ -1,5 +1,5 @@
 // Absolute http and https URLs. They are parsed when a lane opens, and for `endpoint` events and
-// redirects, which come from the upstream and are not trusted.
+// redirects, which come from the upstream and are untrusted.
 #pragma once
 
 #include <cstdint>
@@ -11,31 +11,32 @@ namespace connector_http {
 
 struct Url {
   bool tls = false;
-  std::string host;  // lower case, an IPv6 address without its brackets
+  std::string host;  // lower case; an IPv6 address is without brackets
   std::uint16_t port = 0;
   std::string target;  // path and query, starts with '/'
 
-  // "host" or "host:port", for a Host header (with brackets, without the default port).
+  // Returns "host" or "host:port" for a Host header (with brackets, without the default port).
   std::string authority() const;
-  // "host:port", for messages and as a key.
+  // Returns "host:port", for messages and as a key.
   std::string host_port() const;
-  // "http://host:port"; the port is omitted if it is the default.
+  // Returns "http://host:port"; the port is omitted if it is the default.
   std::string origin() const;
-  // origin() and the path, without the query, which may contain a credential.
+  // Returns origin() and the path, without the query, which may contain a credential.
   std::string shown() const;
   std::string text() const { return origin() + target; }
 };
 
-// Refuses user names, passwords, control bytes, spaces and bytes above 0x7E. At most 8 KiB. On
+// Rejects user names, passwords, control bytes, spaces and bytes above 0x7E. At most 8 KiB. On
 // failure *why contains the reason, without the URL.
 std::optional<Url> parse_url(std::string_view text, std::string *why);
 
-// RFC 3986 section 5.2 for http and https: an absolute URL, "//host/..", "/path", "path", "?query".
+// Resolves a reference by RFC 3986 section 5.2 for http and https: an absolute URL, "//host/..",
+// "/path", "path", "?query".
 std::optional<Url> resolve_url(const Url &base, std::string_view reference, std::string *why);
 
 bool same_origin(const Url &a, const Url &b) noexcept;
 
-// True for "localhost", "*.localhost", 127.0.0.0/8 and ::1: never sent through a proxy.
+// Returns true for "localhost", "*.localhost", 127.0.0.0/8 and ::1, which never use a proxy.
 bool is_loopback(std::string_view host) noexcept;
 
 }  // namespace connector_http

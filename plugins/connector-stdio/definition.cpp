@@ -33,7 +33,7 @@ bh_status invalid(std::string_view server, std::string_view what, bh_error *erro
                   "the definition of server \"" + std::string(server) + "\": " + std::string(what));
 }
 
-// True for text without NUL bytes, as system calls require.
+// Returns true for text without NUL bytes, as system calls require.
 bool is_os_text(const Value &v) {
   return v.IsString() && text_of(v).find('\0') == std::string_view::npos;
 }
@@ -70,8 +70,8 @@ bool tells_of_credentials(std::string_view name) {
 
 constexpr std::size_t long_bytes_min = 8;
 
-// True for values to mask in error texts and in the server's log: all values of variables with
-// telling names, and all long values.
+// Returns true for values to mask in error texts and in the server's log: all values of variables
+// whose names indicate credentials, and all long values.
 bool is_hidden(std::string_view name, std::string_view value) {
   return value.size() >= long_bytes_min ||
          (value.size() >= hidden_bytes_min && tells_of_credentials(name));
@@ -90,8 +90,8 @@ void hide_password_of_url(Definition *out, std::string_view text) {
   if (at != text.npos && colon < at) hide(out, text.substr(colon + 1, at - colon - 1));
 }
 
-// Adds parts of a value that a server may write alone: the token after "Bearer", the password of a
-// URL or connection string ("Server=x;Password=y"), the lines of a key.
+// Adds parts of a value that a server may write separately: the token after "Bearer", the password
+// of a URL or connection string ("Server=x;Password=y"), the lines of a key.
 void hide_parts(Definition *out, std::string_view value) {
   hide_password_of_url(out, value);
   const std::size_t blank = value.find(' ');
@@ -110,10 +110,11 @@ void hide_parts(Definition *out, std::string_view value) {
   }
 }
 
-// For arguments, hides only values after a telling name ("--token X", "--token=X", "Authorization:
-// Bearer X") and passwords of URLs: most long arguments are paths, which error texts need.
+// For arguments, hides only passwords of URLs and values after a name that indicates a credential
+// ("--token X", "--token=X", "Authorization: Bearer X"). Most long arguments are paths, which error
+// texts need.
 void hide_credentials_of_args(Definition *out) {
-  bool named = false;  // by the previous argument
+  bool named = false;  // the previous argument was such a name
   for (const std::string &arg : out->args) {
     const std::string_view text = arg;
     const std::size_t sign = text.find_first_of("=:");
@@ -129,7 +130,7 @@ void hide_credentials_of_args(Definition *out) {
   }
 }
 
-// True for common values of HOME and similar variables.
+// Returns true for common values of HOME and similar variables.
 bool is_base_value(std::string_view name, const std::string &value) {
   const auto known = std::find(base_environment.begin(), base_environment.end(), name);
   const char *found = known == base_environment.end() ? nullptr : std::getenv(*known);
@@ -168,7 +169,7 @@ bool read_env(const Value &root, Definition *out) {
 void read_base_environment(Definition *out) {
   for (const char *name : base_environment) {
     const char *value = std::getenv(name);
-    // "()" begins a function exported by a shell, which is code.
+    // A value that begins with "()" is a function exported by a shell, which is code.
     if (value == nullptr || std::string_view(value).starts_with("()")) continue;
     set_env(&out->env, name, value);
   }

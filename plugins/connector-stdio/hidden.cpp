@@ -14,7 +14,7 @@ namespace {
 using bh::Decoded;
 
 constexpr std::string_view instead = "***";
-// A \u escape uses six bytes for one.
+// A \u escape uses six bytes for one byte.
 constexpr std::size_t bytes_per_byte = 6, open_at_least = 4096;
 constexpr std::size_t base64_at_least = 12;  // minimum size of a value
 
@@ -22,7 +22,7 @@ bool all_hex(std::string_view text) noexcept {
   return std::all_of(text.begin(), text.end(), [](char c) { return bh::hex_value(c) >= 0; });
 }
 
-// True if the text ends with the escape of a high surrogate.
+// Returns true if the text ends with the escape of a high surrogate.
 bool ends_in_high_unit(std::string_view text) noexcept {
   if (text.size() < 6) return false;
   const std::string_view unit = text.substr(text.size() - 6);
@@ -30,7 +30,7 @@ bool ends_in_high_unit(std::string_view text) noexcept {
          std::string_view("89abAB").find(unit[3]) != std::string_view::npos;
 }
 
-// Length of an incomplete escape at the end of the text; 0: none.
+// Returns the length of an incomplete escape at the end of the text, or 0 if there is none.
 std::size_t half_escape(std::string_view text) noexcept {
   std::size_t half = 0;
   for (std::size_t n = 1; n <= std::min<std::size_t>(text.size(), 5) && half == 0; ++n) {
@@ -53,7 +53,7 @@ std::vector<std::size_t> borders_of(std::string_view text) {
   return out;
 }
 
-// Base64 of complete groups of three bytes.
+// Returns the base64 form of complete groups of three bytes.
 std::string base64(std::string_view bytes, std::string_view last_two) {
   static constexpr std::string_view letters =
       "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789";
@@ -94,7 +94,7 @@ void HiddenValues::add(std::string text) {
 
 // Adds the base64 forms for each alignment of the value in the encoded text ("user:VALUE"): the
 // encoding of its complete groups of three bytes. Short values are skipped, since their forms are
-// too short to be distinctive.
+// not distinctive.
 void HiddenValues::add_base64(std::string_view text) {
   if (text.size() < base64_at_least) return;
   for (const std::size_t skipped : {0u, 1u, 2u}) {
@@ -138,7 +138,7 @@ void HiddenValues::each_layer(std::string_view text, F f) const {
   }
 }
 
-// All occurrences in order; overlapping ones are merged.
+// Returns all occurrences in order; overlapping occurrences are merged.
 std::vector<HiddenValues::Range> HiddenValues::find(std::string_view text) const {
   std::vector<Range> found;
   each_layer(text, [&](std::string_view layer, const auto &source) {
@@ -163,8 +163,8 @@ std::vector<HiddenValues::Range> HiddenValues::find(std::string_view text) const
   return out;
 }
 
-// Length of the longest prefix of a value at the end of the layer, including an incomplete escape
-// after it.
+// Returns the length of the longest prefix of a value at the end of the layer, including an
+// incomplete escape after it.
 std::size_t HiddenValues::beginning_in(std::string_view layer) const {
   const std::size_t half = half_escape(layer);
   const std::string_view ready = layer.substr(0, layer.size() - half);
@@ -182,9 +182,9 @@ std::size_t HiddenValues::beginning_in(std::string_view layer) const {
   return longest;
 }
 
-// The longest prefix of a value at the end of the text, in any of its layers; empty: none.
-// `broken`: minimum length of a prefix before a line end; otherwise most line ends would have to
-// wait.
+// Returns the longest prefix of a value at the end of the text, in any of its layers; empty if
+// there is none. `broken` is the minimum length of a prefix before a line ending; otherwise output
+// would be delayed at most line endings.
 HiddenValues::Range HiddenValues::beginning_at_end(std::string_view text,
                                                    std::size_t broken) const {
   const std::string_view whole = text.substr(0, text.size() - half_escape(text));
@@ -204,7 +204,7 @@ std::size_t HiddenValues::open_end(std::string_view text) const {
   if (values_.empty()) return 0;
   std::size_t begin = beginning_at_end(text, min_masked_prefix).begin;
   const std::vector<Range> found = find(text);
-  // An occurrence that extends beyond the beginning waits completely.
+  // An occurrence that extends beyond `begin` is held back completely.
   for (auto range = found.rbegin(); range != found.rend() && range->end > begin; ++range) {
     begin = std::min(begin, range->begin);
   }
@@ -214,7 +214,7 @@ std::size_t HiddenValues::open_end(std::string_view text) const {
 std::string HiddenValues::mask(std::string_view text, bool ended) const {
   std::vector<Range> found = find(text);
   if (ended && !values_.empty()) {
-    Range last = beginning_at_end(text, text.npos);  // a prefix before a line end is not cut
+    Range last = beginning_at_end(text, text.npos);  // a prefix before a line ending is not cut
     const bool beyond = found.empty() || found.back().end < last.end;
     if (last.end - last.begin >= min_masked_prefix && beyond) {
       for (; !found.empty() && found.back().end > last.begin; found.pop_back()) {

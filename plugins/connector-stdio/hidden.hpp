@@ -1,6 +1,6 @@
 // Masks configured values of a server in its log and in error texts.
 //
-// Thread: any; one at a time.
+// Not thread-safe; may be used on any thread.
 #pragma once
 
 #include <bulkhead/cpp/decoded.hpp>
@@ -12,8 +12,8 @@
 
 namespace connector_stdio {
 
-// Finds values in plain form, behind JSON and URL escapes, in base64, and with colour codes,
-// control characters or line ends in between. Immutable after construction.
+// Finds values in plain form, in JSON and URL escapes, in base64, and with colour codes, control
+// characters or line endings in between. Immutable after construction.
 class HiddenValues {
  public:
   static constexpr unsigned max_layers = 8;            // limit for nested escapes
@@ -24,13 +24,13 @@ class HiddenValues {
   explicit HiddenValues(std::vector<std::string> values);
 
   bool empty() const noexcept { return values_.empty(); }
-  // Replaces each occurrence by "***". ended: no further text follows, so a prefix of a value at
-  // the end is masked, too.
+  // Replaces each occurrence with "***". If `ended`, no more text follows, so a prefix of a value
+  // at the end is also masked.
   std::string mask(std::string_view text, bool ended = true) const;
-  // Number of bytes at the end of the text that cannot be written before more text arrives: a
-  // possible prefix of a value, or a value that a longer value begins with.
+  // Returns the number of bytes at the end of the text that cannot be written before more text
+  // arrives: a possible prefix of a value, or a value that is the beginning of a longer value.
   std::size_t open_end(std::string_view text) const;
-  // Limit for open_end().
+  // Returns the limit of open_end().
   std::size_t max_open() const noexcept { return max_open_; }
 
  private:
@@ -58,7 +58,7 @@ class StreamMask {
   void use(std::vector<std::string> values) { hidden_ = HiddenValues(std::move(values)); }
   // Returns the masked text that can be written after this piece.
   std::string add(std::string_view piece);
-  // At the end of the stream: returns the masked rest.
+  // Returns the masked rest at the end of the stream.
   std::string finish();
   // Masks a complete text.
   std::string mask(std::string_view text) const { return hidden_.mask(text); }

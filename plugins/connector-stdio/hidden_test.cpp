@@ -1,4 +1,4 @@
-// Tests of masking in streams, for all splits into pieces.
+// Tests of masking in streams, for all possible splits into pieces.
 #include "connector-stdio/hidden.hpp"
 
 #include <catch2/catch.hpp>
@@ -17,7 +17,7 @@ StreamMask mask_of(std::vector<std::string> values) {
   return out;
 }
 
-// The masked text if the input arrives in pieces of `bytes` bytes.
+// Returns the masked text if the input arrives in pieces of `bytes` bytes.
 std::string in_pieces(const std::vector<std::string> &values, std::string_view text,
                       std::size_t bytes) {
   StreamMask mask = mask_of(values);

@@ -22,7 +22,7 @@ namespace {
 using stdio_lines::Flush;
 using stdio_lines::ReadEnd;
 
-// Pipe size of a lane that transfers large messages; other pipes keep the system's 64 KiB.
+// Pipe size of a lane that transfers large messages; all other pipes keep the system's 64 KiB.
 constexpr int large_pipe = 1 << 20;
 
 void close_fd(int *fd) {
@@ -143,7 +143,7 @@ void Lane::after_flush(Flush result) {
   if (result == Flush::broken) return input_broken();
   if (result == Flush::done) return shared_.host.unwatch(in_.watch);
   if (in_.watch != 0) return;
-  // If the watch is rejected, the next message retries, and the queue limit applies.
+  // If the watch is rejected, the next message retries it, and the queue limit applies.
   shared_.host.watch(in_.fd, BH_FD_WRITE, bh::contained_fd_callback<&Lane::on_input_writable>(this),
                      &in_.watch);
 }
@@ -208,7 +208,7 @@ bool Lane::on_too_long(std::string_view start) {
 void Lane::on_noise(std::string_view line) {
   shared_.count_noise();
   if (std::exchange(noise_logged_, true)) return;
-  // Masked again after removing colour codes, which may be inside a value.
+  // Masked again after colour codes are removed, since they may be inside a value.
   const std::string shown = mask_.mask(stdio_lines::cleaned(mask_.mask(line.substr(0, 400)), 400));
   banner_ = stdio_lines::cleaned(shown, 80);
   shared_.host.log(BH_LOG_WARN, quoted() +
@@ -242,7 +242,7 @@ void Lane::on_stderr() {
   keep_stderr(mask_.finish());
 }
 
-// Reads once per turn. False: end of file.
+// Reads once per turn. Returns false at the end of the file.
 bool Lane::read_stderr() {
   char *const buffer = shared_.scratch.data.get();
   const ssize_t n = ::read(err_.fd, buffer, stderr_budget);
@@ -294,7 +294,7 @@ void Lane::on_timer() {
 void Lane::close() {
   closing_ = true;
   shared_.host.timer_cancel(timer_);
-  flush();  // writes the queue of this turn, for example a cancellation; the rest is discarded
+  flush();  // writes the queue of this turn, such as a cancellation; the rest is discarded
   release(&in_);
   writer_.drop();
   if (child_ == 0) {
@@ -374,7 +374,7 @@ void Lane::report_down(bh_status code, const std::string &what) {
   constexpr std::string_view introduction = "; its last lines: ";
   const std::size_t used = what.size() + introduction.size();
   constexpr std::size_t room = sizeof(bh_error::text);
-  // Masked again after removing colour codes, which may be inside a value.
+  // Masked again after colour codes are removed, since they may be inside a value.
   const std::string lines = mask_.mask(tail_.text(used < room ? room - used : 0));
   const bh_error error =
       bh::make_error(code, lines.empty() ? what : what + std::string(introduction) + lines);

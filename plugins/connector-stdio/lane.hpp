@@ -3,8 +3,8 @@
 // Lifecycle: open -> (send, messages)* -> maybe down (reported once) -> close -> finished. The host
 // starts and kills the process (bh.host.spawn/1); the lane watches its pidfd.
 //
-// Owner: the Connector. Thread: the reactor's. Host functions called from here (message, lane_down)
-// may call close() or send() of this lane before they return.
+// Owner: the Connector. Runs on the reactor thread. Host functions called from here (message,
+// lane_down) may call close() or send() of this lane before they return.
 #pragma once
 
 #include <bulkhead/abi/ext/connector.h>
@@ -34,10 +34,10 @@ class Shared {
 
   // Calls lane.flush() at the end of this turn of the loop.
   virtual void flush_later(Lane &lane) = 0;
-  // The last call of a lane: the owner reports lane_closed and destroys the lane, at the end of the
-  // turn at the earliest.
+  // The last call of a lane: the owner reports lane_closed and destroys the lane, at the earliest
+  // at the end of the turn.
   virtual void finished(Lane &lane) = 0;
-  // The file for that path; lanes of one server share it.
+  // Returns the file for that path; lanes of one server share it.
   virtual std::shared_ptr<RotatedFile> stderr_file(const std::string &path,
                                                    std::uint64_t bound) = 0;
   virtual void count_noise() = 0;
@@ -53,13 +53,13 @@ class Shared {
 
 class Lane final : private stdio_lines::LineSink {
  public:
-  // Limit for the output of one child that is processed per turn of the loop.
+  // Maximum output of one child that is processed per turn of the loop.
   static constexpr std::size_t read_budget = 1u << 20;
   static constexpr std::size_t stderr_budget = 64u << 10;
-  // A child that has printed other text and no message is reported this long before the host's own
-  // time-out for the first answer, so that the reason names the text.
+  // If a child has printed other text and no message, it is reported this long before the host's
+  // own time-out for the first answer, so that the reason contains the text.
   static constexpr std::uint64_t banner_margin_ms = 500;
-  // Time for a child whose output has ended to exit, so that its status can be reported.
+  // Time for a child to exit after its output has ended, so that its status can be reported.
   static constexpr std::uint64_t exit_wait_ms = 200;
 
   Lane(Shared &shared, bh_lane handle);
@@ -74,7 +74,7 @@ class Lane final : private stdio_lines::LineSink {
   void flush();
   void close();
 
-  // For stop(): kills the child at once; reap() then waits for it until `deadline_ns`.
+  // Used by stop(): kill() kills the child at once; reap() then waits for it until `deadline_ns`.
   void kill(int signal) const noexcept;
   bool reap(std::uint64_t deadline_ns);
 
@@ -98,7 +98,7 @@ class Lane final : private stdio_lines::LineSink {
   bool on_too_long(std::string_view start) override;
   void on_noise(std::string_view line);
   void on_banner_timer();
-  // "; it printed ..." if the child has printed other text and no message.
+  // Returns "; it printed ..." if the child has printed other text and no message.
   std::string describe_banner() const;
 
   void on_output();
@@ -123,7 +123,7 @@ class Lane final : private stdio_lines::LineSink {
   const bh_lane handle_;
   std::string server_;
 
-  bh_child_id child_ = 0;  // 0: none, or reaped
+  bh_child_id child_ = 0;  // 0 if there is none or it was reaped
   bh_child_end end_{};     // exit status
   bh_error start_error_ = bh::make_error();
   Watched in_, out_, err_, process_;  // the child's stdin, stdout, stderr and pidfd

@@ -22,7 +22,7 @@ bool has_children() {
   return ::waitid(P_ALL, 0, &info, WEXITED | WNOHANG | WNOWAIT) == 0;
 }
 
-// True if the process is gone or a zombie (its new parent may be slow to reap it).
+// Returns true if the process is gone or a zombie (its new parent may be slow to reap it).
 bool dead(pid_t pid) {
   std::ifstream stat("/proc/" + std::to_string(pid) + "/stat");
   std::string text;
@@ -43,7 +43,7 @@ pid_t pid_in(const std::string &message) {
   return static_cast<pid_t>(std::stol(message.substr(1)));
 }
 
-// The only child of this process.
+// Returns the only child of this process.
 pid_t only_child() {
   std::ifstream list("/proc/self/task/" + std::to_string(::getpid()) + "/children");
   pid_t pid = 0;
@@ -58,7 +58,7 @@ TEST_CASE("a failed start reports the reason") {
   std::string why;
   REQUIRE(up.open_json(1, R"({"command":"no-such-program-here"})", &why) == BH_E_NOT_FOUND);
   REQUIRE(why == "command \"no-such-program-here\" of server \"weather\" was not found on PATH");
-  // The host's reason for a failed start is passed on.
+  // The host's reason for a failed start is reported unchanged.
   REQUIRE(up.open_json(1, R"({"command":"/no/such/program"})", &why) == BH_E_NOT_FOUND);
   REQUIRE(why == "fake host: command \"/no/such/program\" of server \"weather\": ENOENT");
   REQUIRE(up.open_json(1, R"({"command":"/etc/passwd"})", &why) == BH_E_DENIED);

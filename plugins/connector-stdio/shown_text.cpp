@@ -12,8 +12,8 @@ bool is_control(char c) noexcept {
   return static_cast<unsigned char>(c) < 0x20 || c == 0x7F;
 }
 
-// Length of a zero-width or C1 control character at the front of the text; of a truncated character
-// at the end, the available bytes.
+// Returns the length of a zero-width or C1 control character at the front of the text. For a
+// truncated character at the end, returns the number of available bytes.
 std::size_t invisible(std::string_view text) noexcept {
   static constexpr std::string_view characters[] = {"\xC2\xAD",     "\xE2\x80\x8B", "\xE2\x80\x8C",
                                                     "\xE2\x80\x8D", "\xE2\x80\x8E", "\xE2\x80\x8F",
@@ -27,7 +27,7 @@ std::size_t invisible(std::string_view text) noexcept {
   return 0;
 }
 
-// Number of invisible bytes at `i`.
+// Returns the number of invisible bytes at `i`.
 std::size_t hidden_bytes(std::string_view text, std::size_t i) noexcept {
   if (const std::size_t behind = stdio_lines::skip_escape(text, i); behind != i) {
     return std::min(behind, text.size()) - i;

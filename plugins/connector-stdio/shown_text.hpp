@@ -1,4 +1,4 @@
-// The visible form of a text: without escape sequences, control characters, line ends and
+// The visible form of a text: without escape sequences, control characters, line endings and
 // zero-width characters, with the source position of each byte. Used for masking like bh::Decoded:
 // a credential is found in the visible form and replaced in the source.
 #pragma once
@@ -13,18 +13,18 @@
 
 namespace connector_stdio {
 
-// Thread: any. Allocates.
+// Thread-safe. Allocates.
 class ShownText {
  public:
   using Range = bh::Decoded::Range;
 
-  // nullopt: all of the text is visible.
+  // Returns nullopt if the whole text is visible.
   static std::optional<ShownText> of(std::string_view text);
   // Like of(), but returns the text itself if all of it is visible.
   static std::string all_of(std::string_view text);
 
   std::string_view text() const noexcept { return text_; }
-  // The source range of [begin, end) of text(). begin < end <= text().size().
+  // Returns the source range of [begin, end) of text(). Requires begin < end <= text().size().
   Range source(std::size_t begin, std::size_t end) const noexcept {
     return {places_[begin], places_[end - 1] + 1};
   }

@@ -15,16 +15,16 @@
 namespace connector_stdio {
 namespace {
 
-// More than max_bytes, because sanitizing shortens text.
+// Larger than max_bytes, because sanitizing shortens text.
 constexpr std::size_t kept_raw = 2048;
 
-// True for a stack frame ("    at f (file:1:2)").
+// Returns true for a stack frame ("    at f (file:1:2)").
 bool is_frame(std::string_view line) noexcept {
   const std::size_t text = line.find_first_not_of(" \t");
   return text != 0 && text != line.npos && line.substr(text).starts_with("at ");
 }
 
-// True for an error line: "TypeError: ...", "Error [CODE]: ...", "pkg.SomeException: ...".
+// Returns true for an error line: "TypeError: ...", "Error [CODE]: ...", "pkg.SomeException: ...".
 bool says_error(std::string_view line) noexcept {
   constexpr std::string_view word =
       "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_.";

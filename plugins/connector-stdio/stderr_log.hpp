@@ -1,5 +1,5 @@
-// A child's standard error: a log file of limited size, and the last lines for error texts. Thread:
-// the reactor's.
+// A child's standard error: a log file of limited size, and the last lines for error texts. Runs on
+// the reactor thread.
 #pragma once
 
 #include <cstdint>
@@ -8,7 +8,7 @@
 
 namespace connector_stdio {
 
-// An append-only file of at most twice its limit: at `bound` bytes it is renamed to PATH.1.
+// An append-only log of at most twice its limit: at `bound` bytes the file is renamed to PATH.1.
 class RotatedFile {
  public:
   RotatedFile(std::string path, std::uint64_t bound);
@@ -16,7 +16,7 @@ class RotatedFile {
   RotatedFile(const RotatedFile &) = delete;
   RotatedFile &operator=(const RotatedFile &) = delete;
 
-  // False if the file cannot be written (only the first time, with *error set); the text is
+  // Returns false if the file cannot be written (only the first time, with *error set); the text is
   // dropped.
   bool write(std::string_view text, int *error);
 
@@ -31,16 +31,16 @@ class RotatedFile {
   bool broken_ = false;
 };
 
-// The last lines of a stream whose configured values were masked (hidden.hpp).
+// The last lines of a stream, after configured values were masked (hidden.hpp).
 class Tail {
  public:
   static constexpr std::size_t max_lines = 8;
   static constexpr std::size_t max_bytes = 400;
 
   void add(std::string_view text);
-  // The last lines as one text for errors ("a | b"), at most `room` bytes; empty if nothing was
-  // written. The text begins with the last error line ("TypeError: ..."), if any, and omits stack
-  // frames.
+  // Returns the last lines as one text for errors ("a | b"), at most `room` bytes; empty if nothing
+  // was written. The text begins with the last error line ("TypeError: ..."), if any, and omits
+  // stack frames.
   std::string text(std::size_t room) const;
 
  private:

@@ -28,7 +28,7 @@ struct Got {
   std::string name, payload;
 };
 
-// The host's side and the endpoint, in one thread.
+// The host's side and the endpoint, on one thread.
 struct World {
   explicit World(bh_limits bounds = bh::testing::limits()) : limits(bounds) {
     REQUIRE(::mkdtemp(folder.data()) != nullptr);

@@ -3,7 +3,7 @@
 //   {"cid": 2, "port": 5002}                     AF_VSOCK; both values are the defaults
 //   {"unix": "/run/endpoint.sock"}               a Unix socket
 //   {"hybrid": "/run/vm.sock", "port": 5002}     a Unix socket that expects "CONNECT port" and
-//                                                answers "OK ...", as Firecracker's
+//                                                answers "OK ...", as Firecracker does
 //   "meta_prefix": "CAPSEM_META"                 prefix of the metadata line
 //   "process_name": "claude"                     the client process; sanitized
 //   "duplex": true                               accept server-initiated messages
@@ -35,7 +35,7 @@ struct Definition {
   std::string address() const;
 };
 
-// Ignores unknown members. BH_E_INVALID: the error names the member.
+// Ignores unknown members. Returns BH_E_INVALID with an error that names the member.
 bh_status parse_definition(std::string_view json, Definition *out, bh_error *error);
 
 }  // namespace connector_vsock

@@ -108,7 +108,7 @@ void Lane::on_dialogue(std::string_view in) {
     case Hybrid::accepted:
       break;
   }
-  // The endpoint sends nothing before the first message, so no further data has arrived.
+  // The endpoint sends nothing before the first message, so no more data has arrived.
   now_up();
 }
 
@@ -131,7 +131,7 @@ bh_status Lane::send(const bh_lane_message &message, bh_error *error) {
     return bh::fail(error, BH_E_SESSION_LOST, "the connection's stream numbers are exhausted");
   }
   const std::size_t payload = total_size(message);
-  // A message above the frame limit is rejected below, independently of the queue.
+  // A message that exceeds the frame limit is rejected below, independently of the queue.
   const std::size_t most =
       definition_.max_total() - mcp_frame::header_bytes - definition_.process_name.size();
   if (payload <= most && queue_.size() - written_ + payload + mcp_frame::max_head >
@@ -208,7 +208,7 @@ void Lane::write_queue() {
 }
 
 // Answers that arrived before the error are still delivered; on_readable() reports the end after
-// them.
+// the last of them.
 void Lane::write_failed(const std::string &why) {
   broken_ = why;
   set_blocked(false);
@@ -229,8 +229,8 @@ void Lane::hold(bool hold) {
   if (!hold && !broken_.empty()) shared_.flush_later(*this);
 }
 
-// Without events to wait for, the descriptor is not watched at all: a closed connection would be
-// reported in every turn.
+// If there are no events to wait for, the descriptor is not watched at all: a closed connection
+// would be reported in every turn.
 void Lane::update_watch() {
   const std::uint32_t events =
       (reads() ? std::uint32_t{BH_FD_READ} : 0u) | (blocked_ ? std::uint32_t{BH_FD_WRITE} : 0u);

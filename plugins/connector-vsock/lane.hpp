@@ -2,12 +2,12 @@
 //
 // Lifecycle: open -> connecting (-> hybrid handshake) -> up -> (finish) -> maybe down (reported
 // once) -> close -> finished. Messages sent before `up` are queued after the metadata line. A held
-// lane does not read, so that the endpoint's socket fills up; the end of a held connection is
-// detected after release.
+// lane does not read, so the endpoint's socket fills up; the end of a held connection is detected
+// after release.
 //
-// Owner: the connector. Thread: the reactor's. Host functions called from here (message, lane_down)
-// may call close() or send() of this lane before they return; the lane is destroyed at the end of
-// the turn.
+// Owner: the connector. Runs on the reactor thread. Host functions called from here (message,
+// lane_down) may call close() or send() of this lane before they return; the lane is destroyed at
+// the end of the turn.
 #pragma once
 
 #include <bulkhead/abi/ext/draft/wire.h>
@@ -46,8 +46,8 @@ class Shared {
   const bh::Host &host;
   const bh_host_connector *const up;
   const bh_host_wire *const wire;  // null: the host does not support bh.host.wire/1
-  const std::unique_ptr<char[]> scratch{new char[scratch_size]};  // shared, since one lane reads at
-                                                                  // a time
+  const std::unique_ptr<char[]> scratch{new char[scratch_size]};  // shared, since only one lane
+                                                                  // reads at a time
 
  protected:
   ~Shared() = default;
@@ -55,7 +55,7 @@ class Shared {
 
 class Lane final {
  public:
-  // Limit for the bytes read per turn of the loop, approximately.
+  // Approximate limit of the bytes read per turn of the loop.
   static constexpr std::size_t read_budget = 1u << 20;
 
   Lane(Shared &shared, bh_lane handle, Definition definition);
@@ -64,9 +64,9 @@ class Lane final {
   Lane &operator=(const Lane &) = delete;
 
   bh_status open(std::uint64_t connect_timeout_ms, bh_error *error);
-  // BH_E_INVALID: the message exceeds a frame. BH_E_SESSION_LOST: the stream numbers of this
-  // connection are exhausted. BH_E_UNAVAILABLE: the connection is closing; lane_down follows or was
-  // called. In all cases, the message was not sent.
+  // Returns BH_E_INVALID if the message does not fit into a frame, and BH_E_SESSION_LOST if the
+  // stream numbers of this connection are exhausted. Returns BH_E_UNAVAILABLE if the connection is
+  // closing; lane_down follows or was called. In all cases, the message was not sent.
   bh_status send(const bh_lane_message &message, bh_error *error);
   void abandon(std::uint64_t exchange) noexcept;
   void flush();
@@ -116,7 +116,7 @@ class Lane final {
   std::string answer_;  // partial answer of the hybrid handshake
   mcp_frame::FrameReader reader_;
   stdio_lines::Bytes queue_;
-  std::size_t written_ = 0;                                     // bytes of queue_
+  std::size_t written_ = 0;                                     // written bytes of queue_
   std::uint32_t next_stream_ = 1;                               // 0: exhausted
   std::unordered_map<std::uint32_t, std::uint64_t> exchanges_;  // by stream
   std::string broken_;  // the write error; received messages are delivered before it is reported

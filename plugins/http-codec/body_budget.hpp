@@ -1,4 +1,4 @@
-// Limit of the memory of all connections' unfinished requests together.
+// Limit on the total memory of all connections' unfinished requests.
 #pragma once
 
 #include <algorithm>
@@ -6,17 +6,17 @@
 
 namespace http_codec {
 
-// Thread: the reactor's.
+// Used on the reactor thread.
 class BodyBudget {
  public:
   // A request's memory up to this size is not counted: small requests succeed regardless of large
-  // ones, and the number of connections limits them.
+  // requests, and the number of connections limits them.
   static constexpr std::uint64_t uncounted_bytes = 64u << 10;
 
   explicit BodyBudget(std::uint64_t bound = UINT64_MAX) noexcept : bound_(bound) {}
 
-  // Changes one request's memory from `before` to `after` bytes. False: the total would exceed the
-  // limit, and nothing has changed.
+  // Changes one request's memory from `before` to `after` bytes. Returns false if the total would
+  // exceed the limit; nothing has then changed.
   bool change(std::uint64_t before, std::uint64_t after) noexcept {
     const std::uint64_t others = used_ - counted(before);
     if (after > before && counted(after) > bound_ - others) return false;

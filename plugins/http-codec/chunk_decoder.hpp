@@ -1,8 +1,10 @@
-// Decodes the chunked transfer coding incrementally. No copy: pieces of the body lie in the input.
+// Decodes the chunked transfer coding incrementally, without a copy: pieces of the body are views
+// of the input.
 //
-// Strict: sizes are plain hex digits, line ends are CR LF, trailers are valid fields (and ignored).
-// Extensions are refused in requests: no client sends them, and parsers that read them differently
-// permit request smuggling. In responses, where some servers send them, they are skipped.
+// Strict: sizes are plain hex digits, line endings are CR LF, trailers are valid fields (and
+// ignored). Extensions are rejected in requests: no client sends them, and parsers that read them
+// differently permit request smuggling. In responses they are skipped, since some servers send
+// them.
 #pragma once
 
 #include <cstdint>
@@ -11,8 +13,8 @@
 namespace http_codec {
 
 struct ChunkLimits {
-  std::uint32_t trailer_bytes = 0;    // of all trailers
-  std::uint32_t extension_bytes = 0;  // of a chunk's extension; 0: extensions are refused
+  std::uint32_t trailer_bytes = 0;    // all trailers together
+  std::uint32_t extension_bytes = 0;  // limit of a chunk's extension; 0: extensions are rejected
 };
 
 class ChunkDecoder {
@@ -50,7 +52,7 @@ class ChunkDecoder {
   ChunkLimits limits_;
   std::uint32_t trailer_left_;
   std::uint32_t line_bytes_ = 0;  // digits of the size, then bytes of the extension
-  std::uint64_t size_ = 0;        // of the current chunk; then what remains of it
+  std::uint64_t size_ = 0;        // size of the current chunk, then the rest of it
   State state_ = State::size;
 };
 

@@ -1,5 +1,5 @@
-// Common parts of request and response heads: their lines, and the fields that decide where a
-// message ends and whether its connection persists.
+// Parts that request and response heads have in common: their lines, and the fields that determine
+// where a message ends and whether its connection persists.
 #pragma once
 
 #include <cstdint>
@@ -9,13 +9,13 @@
 
 namespace http_codec {
 
-// Splits a head into lines. Each byte is scanned once, in any pieces. A control character (except
-// the tab), a bare CR and a bare LF are invalid.
+// Splits a head into lines. Each byte is scanned once, however the input is split. A control
+// character (except the tab), a bare CR and a bare LF are invalid.
 class HeadLines {
  public:
   enum class Step : std::uint8_t { line, more, invalid };
 
-  // `data`: everything received since the first byte of the head. line: without its CR LF.
+  // `data` is everything received since the first byte of the head. `line` is without its CR LF.
   Step next(std::string_view data, std::string_view &line) noexcept {
     const char *const end = data.data() + data.size();
     const char *const at = find_control(data.data() + scanned_, end);
@@ -27,15 +27,15 @@ class HeadLines {
     return Step::line;
   }
 
-  // Where the next line starts.
+  // Returns the position of the next line.
   std::uint32_t start() const noexcept { return start_; }
 
  private:
   std::uint32_t start_ = 0, scanned_ = 0;
 };
 
-// Parses "Name: value". False: it is not a field. Refuses a folded line and a space before the
-// colon, too: neither is a token.
+// Parses "Name: value". Returns false if the line is not a field. A folded line and a space before
+// the colon are also rejected, since neither is a token.
 inline bool split_field(std::string_view line, std::string_view &name,
                         std::string_view &value) noexcept {
   const std::size_t colon = token_size(line);
@@ -45,7 +45,7 @@ inline bool split_field(std::string_view line, std::string_view &name,
   return true;
 }
 
-// Validation functions return why a value is invalid, or null.
+// Validation functions return the reason that a value is invalid, or null.
 struct MessageFields {
   bool chunked = false;
   bool has_length = false;
@@ -53,7 +53,8 @@ struct MessageFields {
   bool keep_alive = false;  // Connection: keep-alive
   std::uint64_t content_length = 0;
 
-  // A list of lengths, even of equal ones, is invalid; so is a second field that differs.
+  // A list of lengths is invalid, even if they are equal; so is a second field with a different
+  // value.
   const char *read_length(std::string_view value) noexcept {
     std::uint64_t length = 0;
     if (!parse_decimal(value, &length)) return "a malformed Content-Length";

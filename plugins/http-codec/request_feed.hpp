@@ -1,8 +1,8 @@
-// Turns the bytes of one client connection into complete requests. No I/O.
+// Splits the bytes of one client connection into complete requests. No I/O.
 //
 // A request that is complete in the given bytes is returned in place, without a copy. An incomplete
-// one is copied into the feed's buffer, which is freed with the request. An announced length alone
-// reserves no memory: the buffer grows with the received bytes.
+// request is copied into the feed's buffer, which is freed with the request. An announced length
+// alone reserves no memory: the buffer grows with the received bytes.
 #pragma once
 
 #include <cstdint>
@@ -20,7 +20,7 @@ namespace http_codec {
 struct FeedLimits {
   std::uint32_t head_bytes = 32u << 10;
   std::uint64_t body_bytes = 64ull << 20;
-  BodyBudget *budget = nullptr;  // shared by all connections; null: none
+  BodyBudget *budget = nullptr;  // shared by all connections; may be null
   bool needs_host = true;        // see HeadParser
 };
 
@@ -34,23 +34,23 @@ class RequestFeed {
   RequestFeed(const RequestFeed &) = delete;
   RequestFeed &operator=(const RequestFeed &) = delete;
 
-  // Consumes bytes from the front of `in`. request: a request is complete; head(), text() and
-  // body() are valid until next(), and only while the bytes of `in` stay in place. Never consumes
-  // more than one request. error: status() is the answer's; the connection's framing and the
+  // Consumes bytes from the front of `in`, but never more than one request. request: a request is
+  // complete; head(), text() and body() are valid until next(), and only while the bytes of `in`
+  // stay in place. error: status() is the status of the answer; the connection's framing and the
   // request's bytes are lost.
   Result feed(std::string_view &in) noexcept;
 
   // Drops the current request and its memory.
   void next() noexcept;
 
-  // Memory for the missing bytes of a body of known length; empty otherwise. Only for an admitted
-  // request, since it reserves memory in advance.
+  // Returns memory for the missing bytes of a body of known length; empty otherwise. Call it only
+  // for an admitted request, since it reserves memory in advance.
   std::span<char> room() noexcept;
   Result filled(std::size_t n) noexcept;
 
-  // The head of the current request was read (its body perhaps not).
+  // Returns true if the head of the current request has been read (its body perhaps not).
   bool head_known() const noexcept { return phase_ != Phase::head && phase_ != Phase::failed; }
-  // Bytes of an unfinished request are held.
+  // Returns true if bytes of an unfinished request are held.
   bool started() const noexcept { return !held_.empty() && phase_ != Phase::complete; }
 
   const RequestHead &head() const noexcept { return parser_.head(); }
@@ -59,7 +59,7 @@ class RequestFeed {
   std::string_view text(Field field) const noexcept { return text(head()[field]); }
   std::string_view body() const noexcept { return body_; }
   int status() const noexcept { return status_; }
-  // The reason for an invalid head, after Result::error; a static text.
+  // Returns the reason for an invalid head, after Result::error; static text.
   const char *why() const noexcept { return parser_.why() == nullptr ? "" : parser_.why(); }
 
  private:
@@ -83,12 +83,12 @@ class RequestFeed {
   ChunkDecoder chunks_{{}};
   const char *base_ = nullptr;
   std::string_view body_;
-  std::uint64_t charged_ = 0;  // on the budget
+  std::uint64_t charged_ = 0;  // bytes counted in the budget
   int status_ = 0;
   Phase phase_ = Phase::head;
 };
 
-// Content-Type: application/json, with or without parameters.
+// Returns true for Content-Type: application/json, with or without parameters.
 inline bool is_json(const RequestFeed &feed) noexcept {
   return is_media_type(feed.text(Field::content_type), "application/json");
 }

@@ -18,13 +18,13 @@ struct Outcome {
   bool operator==(const Outcome &) const = default;
 };
 
-// Feeds the text in pieces of `step` bytes (0: at once).
+// Feeds the text in pieces of `step` bytes (0: in one piece).
 Outcome run(std::string_view text, std::size_t step = 0, const FeedLimits &limits = small) {
   RequestFeed feed(limits);
   Outcome out;
   if (step == 0) step = std::max<std::size_t>(text.size(), 1);
   for (std::size_t at = 0; at < text.size(); at += step) {
-    // A separate copy, so that the sanitizer detects a view kept too long.
+    // A separate copy, so that the sanitizer detects a view that is kept too long.
     const std::string piece(text.substr(at, step));
     std::string_view in = piece;
     while (!in.empty()) {

@@ -1,16 +1,16 @@
 // The head of an HTTP/1.x request: request line and fields, parsed strictly and line by line.
 //
-// Strict because a gateway is between proxies and servers: everything that two parsers may read
+// Strict, because a gateway is between proxies and servers: everything that two parsers may read
 // differently (bare LF, folded lines, a space before the colon, two lengths, unknown transfer
-// codings) is refused with 400, never guessed.
+// codings) is rejected with 400, never guessed.
 //
-// Not Boost.Beast's basic_parser (bench/codec_bench.cpp): this parser takes 133 ns for a head of
-// 142 bytes and 313 ns for one of 346; Beast takes 213 and 482 ns if it keeps the same fields, or
-// 259 and 589 ns with the scan of the raw head that has to precede it, since it accepts bare LF and
-// folded lines.
+// Boost.Beast's basic_parser is not used (bench/codec_bench.cpp). This parser takes 133 ns for a
+// head of 142 bytes and 313 ns for a head of 346 bytes. Beast takes 213 and 482 ns if it keeps the
+// same fields. It takes 259 and 589 ns with the preceding scan of the raw head, which it needs
+// because it accepts bare LF and folded lines.
 //
-// No I/O, no allocation. Only the fields that users of this kit need are kept; others are validated
-// and skipped.
+// No I/O, no allocation. Only the fields that users of this library need are kept; other fields are
+// validated and skipped.
 #pragma once
 
 #include <array>
@@ -23,10 +23,11 @@ namespace http_codec {
 
 enum class Method : std::uint8_t { get, head, post, del, options, other };
 
-// "GET"; empty for Method::other.
+// Returns "GET" and so on; empty for Method::other.
 std::string_view name_of(Method method) noexcept;
 
-// A range of the request's bytes. An offset, not a pointer: the bytes may move while they arrive.
+// A range of the request's bytes. It is an offset, not a pointer, since the bytes may move while
+// they arrive.
 struct Slice {
   std::uint32_t at = 0;
   std::uint32_t n = 0;
@@ -53,10 +54,10 @@ struct RequestHead : MessageFields {
   bool accepts_json = false;
   bool accepts_events = false;
   std::uint8_t seen = 0;    // bit per Field
-  std::uint32_t bytes = 0;  // of the whole head, its empty line included
+  std::uint32_t bytes = 0;  // size of the whole head, including its empty line
   Slice path;               // from its '/' up to '?', or "*"
-  Slice query;              // after '?'
-  Slice authority;          // of an absolute-form target, else empty
+  Slice query;              // text after '?'
+  Slice authority;          // authority of an absolute-form target; otherwise empty
   std::array<Slice, static_cast<std::size_t>(Field::count_)> fields{};
   static_assert(static_cast<std::size_t>(Field::count_) <= 8, "bits of seen");
 
@@ -69,17 +70,17 @@ class HeadParser {
  public:
   enum class Result : std::uint8_t { more, done, error };
 
-  // limit: bytes of the whole head; above it the answer is 431. needs_host: refuses HTTP/1.1
-  // without Host, as required over a network.
+  // `limit` is the maximum size of the whole head in bytes; a larger head is answered with 431.
+  // With needs_host, HTTP/1.1 without Host is rejected, as required over a network.
   explicit HeadParser(std::uint32_t limit, bool needs_host = true) noexcept
       : limit_(limit), needs_host_(needs_host) {}
 
-  // `data` is everything received since the request's first byte, and perhaps more. Each byte is
-  // scanned once, in any pieces.
+  // `data` is everything received since the request's first byte; it may extend beyond the head.
+  // Each byte is scanned once, however the input is split.
   Result advance(std::string_view data) noexcept;
 
   const RequestHead &head() const noexcept { return head_; }
-  // The HTTP status of the refusal and its reason, after Result::error.
+  // Return the HTTP status of the rejection and its reason, after Result::error.
   int status() const noexcept { return status_; }
   const char *why() const noexcept { return why_; }
 

@@ -1,5 +1,5 @@
-// Ambiguous or unusual request heads, and the answer to each. The answers are those of the parser
-// that transport-http had before this kit.
+// Tests of ambiguous or unusual request heads, and of the answer to each. The expected answers are
+// those of the previous parser of transport-http.
 #include <catch2/catch.hpp>
 #include <string>
 

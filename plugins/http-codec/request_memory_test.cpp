@@ -1,4 +1,4 @@
-// The memory of incomplete requests.
+// Tests of the memory of incomplete requests.
 #include <catch2/catch.hpp>
 #include <cstring>
 #include <set>

@@ -22,7 +22,7 @@ void read_keep_alive(std::string_view value, ResponseHead *head) noexcept {
   });
 }
 
-// Stores the relevant fields; the switch on the length skips others after one comparison.
+// Stores the relevant fields; the switch on the length skips all others after one comparison.
 const char *read_field(std::string_view name, std::string_view value, ResponseHead *head,
                        Fields *fields) noexcept {
   switch (name.size()) {

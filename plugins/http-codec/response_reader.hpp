@@ -20,20 +20,20 @@ class ResponseReader {
   // Prepares for the next response. The views of head() remain valid.
   void reset() noexcept { phase_ = Phase::head; }
 
-  // Consumes bytes from the front of `in`; to be called until the result is none of head and body.
+  // Consumes bytes from the front of `in`. Call it until the result is neither head nor body.
   //   more   all of `in` has been consumed
   //   head   head() is complete; its views are valid until next() is called for another response,
   //          and as long as the bytes of `in` are
-  //   body   `piece` is the next part of the body; it lies in `in`
-  //   done   the response is complete; `in` is what follows it
+  //   body   `piece` is the next part of the body, a view of `in`
+  //   done   the response is complete; `in` contains the bytes after it
   Result next(std::string_view &in, std::string_view &piece);
 
   const ResponseHead &head() const noexcept { return head_; }
-  // The reason why the response is invalid; a static text.
+  // Returns the reason that the response is invalid; static text.
   const char *why() const noexcept { return why_; }
-  // Missing bytes of a body of known length.
+  // Returns the number of missing bytes of a body of known length.
   std::uint64_t missing() const noexcept { return phase_ == Phase::length ? left_ : 0; }
-  // True if the end of the connection is the end of the response.
+  // Returns true if the end of the connection is the end of the response.
   bool ends_with_connection() const noexcept { return phase_ == Phase::until_close; }
 
  private:
@@ -48,7 +48,7 @@ class ResponseReader {
 
   std::uint64_t head_bytes_;
   ResponseHead head_;
-  std::string held_;  // an unfinished head; then the head that the views point to
+  std::string held_;  // an unfinished head, later the head that the views point to
   std::uint64_t left_ = 0;
   ChunkDecoder chunks_{{}};
   const char *why_ = nullptr;

@@ -42,7 +42,7 @@ Read read_in(std::size_t step, std::string_view in, ResponseReader &reader) {
   return out;
 }
 
-// One reader for all cases: reset() is sufficient between them.
+// All cases use one reader: reset() is sufficient between them.
 Read read(std::string_view in) {
   ResponseReader reader(100);
   const Read whole = read_in(in.size(), in, reader);

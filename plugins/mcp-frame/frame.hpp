@@ -5,8 +5,8 @@
 //   4       2     0x4D43, "MC"
 //   6       1     version, 1
 //   7       1     length of this header without the total length, 16
-//   8       4     stream: 0 exactly if this is a notification
-//   12      2     flags: bit 0 = notification, the others 0
+//   8       4     stream: 0 if and only if this is a notification
+//   12      2     flags: bit 0 = notification, all other bits 0
 //   14      2     length of the process name, 0 .. 128
 //   16      4     length of the payload
 //   20            process name (UTF-8), then payload
@@ -29,27 +29,26 @@ inline constexpr std::size_t min_total = header_bytes;
 inline constexpr std::size_t max_total = (1u << 20) + 4096;
 inline constexpr std::size_t max_name = 128;
 inline constexpr std::size_t max_head = length_bytes + header_bytes + max_name;
-inline constexpr std::size_t sniff_bytes = 6;  // the decision of looks_like_frame needs this many
-                                               // bytes
+inline constexpr std::size_t sniff_bytes = 6;  // looks_like_frame needs this many bytes
 
 // Reasons to reject a frame.
 enum class Fault : std::uint8_t {
   none,
-  total_too_small,  // after these two, the next frame cannot be located
+  total_too_small,  // after total_too_small and total_too_large, the next frame cannot be located
   total_too_large,
   magic,
   version,
   header_length,
   reserved_flags,
   stream_zero,          // stream 0 without the notification flag
-  notification_stream,  // the flag with a stream other than 0
+  notification_stream,  // the notification flag with a stream other than 0
   name_too_long,
   name_not_utf8,
   length_mismatch  // the total length is not the sum of the parts
 };
 std::string_view text(Fault fault) noexcept;
 
-// A decoded frame, or one to encode. The texts are borrowed.
+// A decoded frame, or a frame to encode. The texts are borrowed.
 struct Frame {
   std::uint32_t stream = 0;
   bool notification = false;
@@ -57,10 +56,10 @@ struct Frame {
   std::string_view payload;
 };
 
-// True if `in`, at least sniff_bytes long, may begin with a frame.
+// Returns true if `in`, at least sniff_bytes long, may begin with a frame.
 bool looks_like_frame(std::string_view in) noexcept;
 
-// The total length field of `in`, which has at least length_bytes.
+// Returns the total length field of `in`, which has at least length_bytes.
 std::uint32_t total_length(std::string_view in) noexcept;
 
 // Decodes one complete frame. `in` is exactly that frame, and its total length is in range. For a

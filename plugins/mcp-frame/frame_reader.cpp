@@ -49,7 +49,8 @@ std::span<char> FrameReader::room() noexcept {
   return {partial_.tail(), std::min(missing, partial_.room())};
 }
 
-// Moves bytes to partial_ until it has `wanted` bytes or `in` is empty. False: out of memory.
+// Moves bytes to partial_ until it has `wanted` bytes or `in` is empty. Returns false if memory is
+// insufficient.
 bool FrameReader::fill(std::string_view *in, std::size_t wanted) {
   if (partial_.size() >= wanted) return true;
   const std::string_view some = in->substr(0, wanted - partial_.size());

@@ -32,13 +32,14 @@ class FrameReader {
   Step next(std::string_view *in, Frame *out);
   Fault fault() const noexcept { return fault_; }
 
-  // Buffer for the rest of a long frame, at least worth_it bytes; empty: use another buffer and
-  // pass it to next(). After filled(n), n > 0, call next() with empty input until it returns
-  // `more`.
+  // Returns a buffer for the rest of a long frame, at least worth_it bytes. If it is empty, use
+  // another buffer and pass it to next(). After filled(n), n > 0, call next() with empty input
+  // until it returns `more`.
   std::span<char> room() noexcept;
   void filled(std::size_t n) noexcept { partial_.added(n); }
 
-  // Bytes of an incomplete frame; nonzero at the end of a stream means that the frame is truncated.
+  // Returns the bytes of an incomplete frame. If there are any at the end of a stream, the frame is
+  // truncated.
   std::size_t held() const noexcept { return handed_out_ ? 0 : partial_.size(); }
 
  private:
@@ -53,7 +54,7 @@ class FrameReader {
 
   const std::size_t most_;
   stdio_lines::Bytes partial_;
-  bool handed_out_ = false;  // partial_ is the frame that was returned last
+  bool handed_out_ = false;  // partial_ is the last returned frame
   Fault fault_ = Fault::none;
 };
 

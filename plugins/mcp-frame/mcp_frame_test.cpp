@@ -38,7 +38,7 @@ std::string encoded(const Frame &frame) {
   return out;
 }
 
-// A valid frame with one byte changed.
+// Returns a valid frame with one byte changed.
 std::string with(std::string bytes, std::size_t at, int value) {
   return bytes.replace(at, 1, 1, static_cast<char>(value));
 }
@@ -57,8 +57,8 @@ struct Seen {
   friend bool operator==(const Seen &, const Seen &) = default;
 };
 
-// All frames that are read when `bytes` arrive in pieces; `direct`: with room() where it is
-// available.
+// Returns all frames that are read when `bytes` arrive in pieces. With `direct`, room() is used
+// where it is available.
 std::vector<Seen> read_all(std::string_view bytes, std::size_t piece, bool direct = false) {
   FrameReader reader;
   std::vector<Seen> seen;
@@ -131,7 +131,7 @@ TEST_CASE("the decoder rejects each invalid frame with its reason") {
       CHECK(seen[0].step == row.step);
       CHECK(seen[0].fault == row.fault);
       CHECK(seen[0].stream == row.stream);
-      if (row.step == Step::bad_frame) {  // the next frame is still found
+      if (row.step == Step::bad_frame) {  // the next frame can still be located
         REQUIRE(seen.size() == 2);
         CHECK(seen[1].payload == "{}");
       }

@@ -1,5 +1,5 @@
 // The metadata line at the beginning of every connection: NUL, "CAPSEM_META:", a process name,
-// newline. For diagnosis only; the process name in each frame is authoritative.
+// newline. It is only for diagnosis; the process name in each frame is authoritative.
 #pragma once
 
 #include <cstddef>
@@ -10,16 +10,16 @@
 
 namespace mcp_frame {
 
-// Prefixes that are always accepted. The first belongs to the other program and is the default when
-// writing.
+// Prefixes that are always accepted. The first prefix belongs to the other program and is the
+// default for writing.
 inline constexpr std::string_view known_prefixes[] = {"CAPSEM_META", "BULKHEAD_META"};
 inline constexpr std::size_t max_prefix = 32;
-inline constexpr std::size_t max_metadata_line = 512;  // NUL and newline included
+inline constexpr std::size_t max_metadata_line = 512;  // including NUL and newline
 
-// True for 1 to max_prefix characters of A-Z, 0-9 and _.
+// Returns true for 1 to max_prefix characters of A-Z, 0-9 and _.
 bool is_metadata_prefix(std::string_view prefix) noexcept;
 
-// The line to send. The process name is sanitized (clean_process_name).
+// Returns the line to send. The process name is sanitized (clean_process_name).
 std::string metadata_line(std::string_view prefix, std::string_view process_name);
 
 struct Metadata {
@@ -30,7 +30,7 @@ struct Metadata {
     too_long  // the line does not end within max_metadata_line
   };
   State state = State::more;
-  std::size_t size = 0;   // of the line, including its newline
+  std::size_t size = 0;   // size of the line, including its newline
   std::string_view name;  // borrowed from `in`, not sanitized
 };
 

@@ -31,12 +31,13 @@ class Bytes {
   std::size_t capacity() const noexcept { return capacity_; }
   std::string_view view() const noexcept { return {p_, n_}; }
 
-  // Start of the room() writable bytes; added(n) appends the first n of them.
+  // Returns the start of the room() writable bytes; added(n) appends the first n of them.
   char *tail() noexcept { return p_ + n_; }
   std::size_t room() const noexcept { return capacity_ - n_; }
   void added(std::size_t n) noexcept { n_ += n; }
 
-  // Makes room for `more` bytes. False: out of memory, the buffer is unchanged.
+  // Reserves room for `more` bytes. Returns false if memory is insufficient; the buffer is
+  // unchanged.
   bool reserve(std::size_t more) noexcept {
     if (room() >= more) return true;
     if (more > SIZE_MAX - n_) return false;

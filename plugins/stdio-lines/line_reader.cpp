@@ -8,7 +8,7 @@
 namespace stdio_lines {
 namespace {
 
-// Larger buffers are released after their line, so that many idle lanes use little memory.
+// Larger buffers are released after their line, so that idle lanes use little memory.
 constexpr std::size_t small_buffer = 16u << 10;
 
 ssize_t read_some(int fd, char *to, std::size_t room) {

@@ -1,7 +1,7 @@
 // Splits the bytes of a descriptor into lines.
 //
-// A complete line is passed on in place, in the read buffer. An incomplete line is copied, and a
-// long one is read directly into its own buffer. Thread: the reactor's.
+// A complete line is delivered in place, in the read buffer. An incomplete line is copied, and a
+// long line is read directly into its own buffer. Used on the reactor thread.
 #pragma once
 
 #include <cstddef>
@@ -12,7 +12,7 @@
 
 namespace stdio_lines {
 
-// Messages above this size are written past the queue and get a larger pipe.
+// Messages larger than this bypass the write queue and get a larger pipe.
 inline constexpr std::size_t large_message = 64u << 10;
 
 // Buffers shared by all readers of a plugin instance, since only one reader reads at a time.
@@ -21,7 +21,7 @@ struct Scratch {
   static constexpr std::size_t max_spare = 2u << 20;
 
   std::unique_ptr<char[]> data{new char[size]};
-  Bytes spare;  // buffer of the last long line: its pages are still mapped for the next one
+  Bytes spare;  // buffer of the last long line; its pages stay mapped for the next long line
 
   void give_back(Bytes &&used) noexcept {
     if (used.capacity() <= spare.capacity() || used.capacity() > max_spare) return;
@@ -30,17 +30,18 @@ struct Scratch {
   }
 };
 
-// Receives lines. on_line and on_too_long return false to stop reading; the reader must then not be
-// used again.
+// Receives lines. on_line and on_too_long return false to stop reading; the reader must not be used
+// after that.
 class LineSink {
  public:
-  // One line without its terminator (LF or CRLF), never blank. Borrowed until the call returns.
+  // Receives one line without its terminator (LF or CRLF); it is never blank. Borrowed until the
+  // call returns.
   virtual bool on_line(std::string_view line) = 0;
-  // A line exceeds max_line; its rest is skipped. `start`: its first bytes.
+  // Called if a line exceeds max_line; its rest is skipped. `start` contains its first bytes.
   virtual bool on_too_long(std::string_view start) = 0;
-  // Bytes were read; called before any of their lines.
+  // Called when bytes were read, before any of their lines.
   virtual void on_read(std::string_view data) { static_cast<void>(data); }
-  // Called before each line; `left`: the bytes of this read that follow the line.
+  // Called before each line; `left` contains the bytes of this read that follow the line.
   virtual void on_left(std::string_view left) { static_cast<void>(left); }
 
  protected:
@@ -49,7 +50,7 @@ class LineSink {
 
 enum class ReadEnd {
   drained,  // no data now, or paused
-  budget,   // the budget is used; more data may be available
+  budget,   // the budget is exhausted; more data may be available
   ended,    // end of file
   failed,   // errno has the reason
   stopped   // by the sink, or out of memory
@@ -59,28 +60,28 @@ class LineReader {
  public:
   static constexpr std::size_t max_read = 1u << 20;  // bytes per read
 
-  // max_line: limit for one line, in bytes.
+  // max_line is the limit of one line, in bytes.
   explicit LineReader(std::size_t max_line) noexcept : max_line_(max_line) {}
 
-  // Reads the available data, about `budget` bytes at most, so that one busy peer cannot block the
-  // loop. If one read empties the descriptor, there is no second read: the watch is
+  // Reads the available data, approximately up to `budget` bytes, so that one busy peer cannot
+  // block the loop. If one read empties the descriptor, there is no second read, since the watch is
   // level-triggered.
   ReadEnd read(int fd, Scratch &scratch, LineSink &sink, std::size_t budget);
 
-  // Processes bytes that the caller has read. False: the sink stopped.
+  // Processes bytes that the caller has read. Returns false if the sink stopped.
   bool feed(std::string_view data, Scratch &scratch, LineSink &sink) {
     return consume(data, scratch, sink);
   }
 
-  // Called from inside the sink: no further line is passed on and no data is read until resume().
+  // Called from inside the sink: no more lines are delivered and no data is read until resume().
   // Data that was already read is kept, at most max_read bytes.
   void pause() noexcept { paused_ = true; }
-  // Passes on the kept lines; the sink may pause again. False: the sink stopped.
+  // Delivers the kept lines; the sink may pause again. Returns false if the sink stopped.
   bool resume(Scratch &scratch, LineSink &sink);
   // Skips the bytes up to the next newline: the rest of a line whose beginning was lost.
   void skip_line() noexcept { skipping_ = true; }
 
-  // At end of file: passes on a last line without terminator.
+  // Delivers a last line without terminator, at the end of the file.
   void finish(LineSink &sink);
 
  private:

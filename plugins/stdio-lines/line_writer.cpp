@@ -113,7 +113,7 @@ Flush LineWriter::write_direct(int fd, std::span<const bh_str> parts, std::size_
   written_ += written;
   if (written == total + 1) return Flush::done;
   if (!queue_.reserve(total + 1 - written)) {
-    errno = ENOMEM;  // a line is partly written: the stream cannot be continued
+    errno = ENOMEM;  // a line is partially written, so the stream cannot be continued
     return Flush::broken;
   }
   for (std::size_t i = 0; i < count; ++i) {

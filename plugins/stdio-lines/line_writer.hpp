@@ -1,5 +1,5 @@
 // Writes messages as lines. Messages of one turn of the loop are queued and written with one system
-// call; large messages bypass the queue. Thread: the reactor's.
+// call; large messages bypass the queue. Used on the reactor thread.
 #pragma once
 
 #include <bulkhead/abi/core.h>
@@ -16,26 +16,27 @@ namespace stdio_lines {
 enum class Flush {
   done,     // the queue is empty
   blocked,  // the rest is queued until the descriptor is writable
-  broken    // errno has the reason; the descriptor must not be written again
+  broken    // errno has the reason; no more data may be written to the descriptor
 };
 
 class LineWriter {
  public:
-  // bound: limit for queued bytes; a message above it is rejected. An empty queue accepts one
-  // message of any size: the host already limits it (message_bytes), and a rejected message could
-  // never be sent.
+  // `bound` is the limit of queued bytes; a message that exceeds it is rejected. An empty queue
+  // accepts one message of any size: the host already limits it (message_bytes), and a rejected
+  // message could never be sent.
   explicit LineWriter(std::size_t bound) noexcept : bound_(bound) {}
 
   std::size_t waiting() const noexcept { return queue_.size() - head_; }
-  // Bytes written so far, and the stream offset at which the last queued line ends.
+  // The number of bytes written so far, and the stream offset at which the last queued line ends.
   std::uint64_t written() const noexcept { return written_; }
   std::uint64_t end() const noexcept { return written_ + waiting(); }
 
-  // Queues one line: the parts without gap and a newline. Raw newlines in the parts (white space of
-  // a pretty-printed message) become spaces. False: the queue is full; nothing was queued.
+  // Queues one line: the concatenated parts and a newline. Raw newlines in the parts (white space
+  // of a pretty-printed message) become spaces. Returns false if the queue is full; nothing was
+  // queued.
   bool add(std::span<const bh_str> parts) noexcept;
 
-  // Queues `head` and the parts unchanged, for streams that do not delimit messages by newlines.
+  // Queues `head` and the parts unchanged, for streams that do not delimit messages with newlines.
   // Returns the same as add().
   bool add_raw(std::string_view head, std::span<const bh_str> parts) noexcept;
 
@@ -56,15 +57,15 @@ class LineWriter {
 
   std::size_t bound_;
   Bytes queue_;
-  std::size_t head_ = 0;  // already written bytes of queue_
+  std::size_t head_ = 0;  // number of written bytes of queue_
   std::uint64_t written_ = 0;
 };
 
 // Blocks SIGPIPE for this thread, so that a write to a closed descriptor fails with EPIPE. The
-// signal dispositions of an embedding program are unchanged.
+// signal dispositions of an embedding program do not change.
 void block_pipe_signal() noexcept;
 
-// Total size of the parts in bytes.
+// Returns the total size of the parts in bytes.
 std::size_t total_size(std::span<const bh_str> parts) noexcept;
 
 }  // namespace stdio_lines

@@ -241,7 +241,7 @@ TEST_CASE(
     LineReader *reader = nullptr;
     std::vector<std::string> lines;
   } sink;
-  const std::string big(GENERATE(20u, 100'000u, 300'000u), 'b');  // the last one is read in place
+  const std::string big(GENERATE(20u, 100'000u, 300'000u), 'b');  // the last size is read in place
   Pipe pipe;
   Scratch scratch;
   LineReader reader(1 << 20);

@@ -11,7 +11,7 @@ unsigned char at(std::string_view s, std::size_t i) {
   return i < s.size() ? static_cast<unsigned char>(s[i]) : 0;
 }
 
-// Skips parameters and final letter of "ESC [" or U+009B.
+// Skips the parameters and the final letter of "ESC [" or U+009B.
 std::size_t skip_control(std::string_view s, std::size_t i) {
   while (i < s.size() && at(s, i) >= 0x20 && at(s, i) < 0x40) ++i;
   return i + 1;

@@ -11,9 +11,9 @@ namespace stdio_lines {
 // The result has at most max_bytes, cut between characters.
 std::string cleaned(std::string_view text, std::size_t max_bytes);
 
-// Returns the index after the terminal escape sequence that begins at i (with ESC or U+009B), an
-// index beyond the text's size if the sequence is incomplete, or i if no sequence begins there. A
-// sequence with text (titles, links) ends at the end of its line at the latest.
+// Returns the index after the terminal escape sequence that begins at i (with ESC or U+009B). The
+// index is beyond the text's size if the sequence is incomplete, and it is i if no sequence begins
+// there. A sequence with text (titles, links) ends no later than the end of its line.
 std::size_t skip_escape(std::string_view text, std::size_t i) noexcept;
 
 }  // namespace stdio_lines

@@ -57,7 +57,8 @@ void StreamListener::accept_batch() {
       continue;
     }
     const int error = errno;
-    // Also without a waiting connection, since accept4() allocates the descriptor first.
+    // This also happens without a pending connection, since accept4() allocates the descriptor
+    // first.
     if (error == EMFILE && make_room_) {
       pollfd waiting{fd_, POLLIN, 0};
       if (::poll(&waiting, 1, 0) == 0) return;

@@ -54,7 +54,7 @@ class Translation {
     const std::string name = path.substr(path.find_last_of('/') + 1);
     const auto &names = slow_.commands;
     if (std::find(names.begin(), names.end(), name) == names.end()) return false;
-    bool told = false;  // in either spelling
+    bool told = false;  // a time-out is given, under either name
     json::for_each_member(server_, [&told](std::string_view key, std::string_view) {
       told = key.starts_with("\"connect") || key.starts_with("\"startup_timeout");
       return !told;
@@ -64,7 +64,7 @@ class Translation {
 
   void take(std::string_view key, std::string_view value) {
     if (key == "\"auth\"") {
-      // "auth" refers to a credential store of another program.
+      // "auth" refers to another program's credential store.
       return note(notes_,
                   "server " + name() + ": \"auth\" is not supported; use bearer_token or headers");
     }
@@ -86,7 +86,7 @@ class Translation {
     out_.append(key).append(1, ':').append(value);
   }
 
-  // The escaped name from the definition, short enough for a log.
+  // Returns the escaped name from the definition, truncated for the log.
   std::string name() const { return std::string(json::member(server_, "name").substr(0, 80)); }
 
   const std::string_view server_;

@@ -9,10 +9,10 @@
 namespace transport_aggregator {
 
 // Commands that may have to download their server before it answers (npx, uvx ...), and the connect
-// time-out for definitions without one. A server killed during the download would start over each
-// time.
+// time-out for their definitions without a time-out. A server that is killed during the download
+// would start over each time.
 struct SlowStarters {
-  std::vector<std::string> commands;  // names without folder
+  std::vector<std::string> commands;  // names without a folder
   std::uint64_t connect_ms = 0;       // 0: disabled
 };
 

@@ -1,4 +1,4 @@
-// An output queue for a descriptor that may block. Thread: the reactor's.
+// An output queue for a descriptor that may block. Used on the reactor thread.
 #pragma once
 
 #include <cstddef>
@@ -12,10 +12,10 @@ class OutQueue {
   enum class Flush : std::uint8_t {
     done,     // the queue is empty
     blocked,  // the rest is queued until the descriptor is writable
-    broken    // errno has the reason; the descriptor must not be written again
+    broken    // errno has the reason; no more data may be written to the descriptor
   };
 
-  // The buffer to append to; the caller enforces its limit with waiting().
+  // Returns the buffer to append to; the caller enforces its limit with waiting().
   std::string &bytes() noexcept { return bytes_; }
   std::size_t waiting() const noexcept { return bytes_.size() - head_; }
 
@@ -25,7 +25,7 @@ class OutQueue {
 
  private:
   std::string bytes_;
-  std::size_t head_ = 0;  // of bytes_, already written
+  std::size_t head_ = 0;  // bytes of bytes_ that have been written
 };
 
 }  // namespace transport_aggregator

@@ -41,7 +41,7 @@ std::string refusal(std::string_view bytes) {
   return why == nullptr ? "" : why;
 }
 
-// Random JSON with the spelling of the transcoder.
+// Returns random JSON in the format of the transcoder.
 std::string random_value(std::mt19937 &random, int depth) {
   const auto pick = [&](unsigned n) { return static_cast<unsigned>(random() % n); };
   switch (pick(depth > 0 ? 8 : 6)) {
@@ -242,8 +242,8 @@ TEST_CASE("MessagePack: random bytes are rejected or become JSON") {
 
 namespace {
 
-// All messages of the stream, "!" for a message that is too long, "X" where the stream becomes
-// unreadable. The stream is split into pieces of the given size.
+// Returns all messages of the stream, with "!" for a message that is too long and "X" where the
+// stream becomes unreadable. The stream is split into pieces of the given size.
 std::vector<std::string> cut(std::string_view stream, std::size_t piece, Codec codec) {
   FrameCutter cutter(codec);
   std::vector<std::string> out;

@@ -33,7 +33,7 @@ class Records {
   json::Writer writer_{&out_};
 };
 
-// MCP's hints are camelCase; this protocol uses snake_case.
+// Converts MCP's hints from camelCase to this protocol's snake_case.
 std::string annotations(std::string_view given) {
   static constexpr std::pair<std::string_view, std::string_view> members[] = {
       {"title", "title"},
@@ -50,7 +50,7 @@ std::string annotations(std::string_view given) {
   return out + "}";
 }
 
-// Milliseconds to seconds, rounded up: 1,500 ms are 2 s.
+// Converts milliseconds to seconds, rounded up: 1,500 ms become 2 s.
 std::string seconds(std::string_view ms) {
   std::uint64_t value = 0;
   for (const char c : ms) {
@@ -122,7 +122,7 @@ std::string servers_reply(std::uint64_t id, std::string_view listed) {
   json::for_each_element(listed, [&](std::string_view server) {
     out.begin();
     for (const std::string_view name : members) out.add(name, json::member(server, name));
-    // An extension of the protocol: the reason why a server is not connected.
+    // An extension of the protocol: the reason that a server is not connected.
     const std::string_view reason = json::member(server, "reason");
     if (!reason.empty() && reason != "\"\"") out.add("reason", reason);
     out.end();

@@ -9,17 +9,17 @@
 
 namespace transport_aggregator {
 
-// {"id":id,"member":value}
+// Returns {"id":id,"member":value}.
 std::string reply(std::uint64_t id, std::string_view member, std::string_view value);
-// {"id":id,"error":"text"}
+// Returns {"id":id,"error":"text"}.
 std::string error_reply(std::uint64_t id, std::string_view text);
 
-// The kind of items of a list method (BH_LIST_...); 0 for other methods.
+// Returns the kind of items of a list method (BH_LIST_...), or 0 for other methods.
 std::uint32_t listed_kind(Method method) noexcept;
 
-// The reply to list_servers, from the array of bh_host_control.list_servers.
+// Returns the reply to list_servers, from the array of bh_host_control.list_servers.
 std::string servers_reply(std::uint64_t id, std::string_view listed);
-// The reply to list_tools, list_resources or list_prompts, from the array of list_items.
+// Returns the reply to list_tools, list_resources or list_prompts, from the array of list_items.
 std::string items_reply(std::uint64_t id, Method method, std::string_view listed);
 
 }  // namespace transport_aggregator

@@ -27,7 +27,7 @@ bool has_members(std::string_view value) {
   return any;
 }
 
-// Finds members by name; false: a member occurs twice.
+// Finds members by name. Returns false if a member occurs twice.
 template <std::size_t N>
 bool collect(std::string_view object, const std::string_view (&wanted)[N],
              std::string_view (&found)[N]) {

@@ -35,7 +35,7 @@ struct RequestError {
 };
 
 // `text` is valid JSON. Unknown members are ignored. Duplicate members are rejected, since parsers
-// differ in which one they use.
+// do not agree on which value applies.
 RequestError parse_request(std::string_view text, Request *out);
 
 }  // namespace transport_aggregator

@@ -56,7 +56,7 @@ void TransportAggregator::on_text(std::string_view text) {
   handle(text);
 }
 
-// A first message other than the definitions ends the session: all later answers would be wrong.
+// A first message without definitions ends the session, since all later answers would be wrong.
 void TransportAggregator::first_message(std::string_view text) {
   if (text.starts_with('[')) {
     phase_ = Phase::connecting;
@@ -178,7 +178,7 @@ void TransportAggregator::replaced(void *arg, bh_str report) {
   });
 }
 
-// Logs skipped definitions, which are not listed; failed servers are reported by list_servers.
+// Logs skipped definitions, which are not listed. list_servers reports failed servers.
 void TransportAggregator::log_report(std::string_view report) const {
   if (!json::valid(report)) return;
   json::for_each_element(json::member(report, "refused"), [this](std::string_view entry) {
@@ -223,7 +223,7 @@ void TransportAggregator::deliver(std::uint64_t stream, const std::string &messa
   fail(id, "the aggregator's session has ended");
 }
 
-// Replies may be out of order: they are matched by id.
+// Replies may be out of order; clients match them by id.
 bh_status TransportAggregator::send(const bh_outgoing &message) {
   if (session_ == 0 || message.session != session_) return BH_STALE;
   if (message.kind != BH_OUT_ANSWER) return BH_OK;  // the protocol has no events

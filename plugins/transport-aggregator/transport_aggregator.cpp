@@ -101,7 +101,7 @@ bh_status TransportAggregator::start(bh_error *error) {
     if (::fcntl(fd, F_GETFD) >= 0) continue;
     return bh::fail(error, BH_E_INVALID, "descriptor " + std::to_string(fd) + " is not open");
   }
-  if (in_ == out_) {  // one watch per descriptor
+  if (in_ == out_) {  // a descriptor can have only one watch
     out_ = ::fcntl(in_, F_DUPFD_CLOEXEC, 3);
     own_out_ = out_ >= 0;
     if (!own_out_) return bh::fail(error, BH_E_IO, "dup: " + bh::error_name(errno));
@@ -118,15 +118,16 @@ bh_status TransportAggregator::listen(bh_error *error) {
 
 void TransportAggregator::begin() {
   block_pipe_signal();
-  // Read both before changing either: they may be one open file (a terminal, a socket).
+  // The flags of both descriptors are read before either is changed, since the descriptors may
+  // share one open file (a terminal, a socket).
   const int in_before = ::fcntl(in_, F_GETFL), out_before = ::fcntl(out_, F_GETFL);
   if (::fcntl(in_, F_SETFL, in_before | O_NONBLOCK) == 0) in_flags_ = in_before;
   if (::fcntl(out_, F_SETFL, out_before | O_NONBLOCK) == 0) out_flags_ = out_before;
   open_session();
   if (session_ == 0) return end();
   input_open_ = true;
-  // Without events, only the closing of the client's end is reported. Regular files cannot be
-  // watched and never block.
+  // Without events, the watch reports only that the client has closed its end. Regular files cannot
+  // be watched and never block.
   host_.watch(out_, 0, bh::contained_fd_callback<&TransportAggregator::on_output_event>(this),
               &out_watch_);
   const bh_status status = host_.watch(
@@ -153,7 +154,7 @@ void TransportAggregator::on_plain_input() {
   }
 }
 
-// False: no data now, or end of file.
+// Returns false if there is no data now, or at the end of the file.
 bool TransportAggregator::read_some() {
   ssize_t n = 0;
   do {
@@ -172,7 +173,7 @@ bool TransportAggregator::read_some() {
   return static_cast<std::size_t>(n) == read_size;
 }
 
-// False: the rest of the stream is unreadable.
+// Returns false if the rest of the stream is unreadable.
 bool TransportAggregator::process_messages() {
   while (phase_ != Phase::ended) {
     switch (cutter_.next()) {
@@ -280,7 +281,7 @@ void TransportAggregator::after_flush(OutQueue::Flush result) {
   }
 }
 
-// One timer for the whole time of blocked output, not one per write.
+// One timer runs while output is blocked, instead of one per write.
 void TransportAggregator::on_stall_timer() {
   stall_timer_ = 0;
   if (!blocked_) return;
@@ -339,7 +340,7 @@ void TransportAggregator::unwatch() noexcept {
   }
 }
 
-// The host ends when every answer has been passed on; the last answers may still be queued.
+// The host ends when every answer has been forwarded; the last answers may still be queued.
 void TransportAggregator::write_last() noexcept {
   block_pipe_signal();  // this may be a different thread
   const std::uint64_t end = bh::monotonic_ns() + last_write_ms * 1'000'000;
@@ -355,7 +356,7 @@ void TransportAggregator::stop() noexcept {
   unwatch();
   write_last();
   queue_.drop();
-  replacing_.clear();  // the host makes no further callbacks
+  replacing_.clear();  // the host makes no more callbacks
   session_ = 0;
   input_open_ = false;
   if (in_flags_ >= 0) ::fcntl(in_, F_SETFL, in_flags_);

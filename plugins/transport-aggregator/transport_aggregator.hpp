@@ -1,5 +1,5 @@
-// transport-aggregator: the program that started the gateway drives it as its aggregator, over
-// standard input and output. docs/aggregator.md describes the protocol.
+// transport-aggregator: the program that started the gateway uses it as an aggregator subprocess,
+// over standard input and output. docs/aggregator.md describes the protocol.
 //
 // The transport opens one session, performs the handshake itself, and converts the protocol's
 // methods to MCP requests. Servers come from the first message and from `refresh`, through
@@ -11,7 +11,7 @@
 //
 // Limits: lines of 1 MiB, packed messages of 16 MiB; max_open requests without a reply, of which
 // limits->message_bytes may wait for the first servers; limits->write_queue_bytes of queued
-// replies, and limits->write_stall_ms without progress; drain_ms for requests in flight at the end
+// replies, and limits->write_stall_ms without progress; drain_ms for in-flight requests at the end
 // of the input.
 #pragma once
 
@@ -48,9 +48,9 @@ class TransportAggregator {
       .provides = {BH_EXT_TRANSPORT}};
 
   static constexpr std::size_t read_size = 256u << 10;
-  static constexpr std::size_t read_budget = 1u << 20;  // limit per turn of the loop, approximately
+  static constexpr std::size_t read_budget = 1u << 20;  // approximate limit per turn of the loop
   static constexpr std::size_t max_open = 4096;
-  // Time for requests in flight after the end of the input. Together with the shutdown of children
+  // Time for in-flight requests after the end of the input. Together with the shutdown of children
   // it is less than two seconds.
   static constexpr std::uint64_t drain_ms = 800;
   static constexpr std::uint64_t retry_ms = 20;  // for a list that the host cannot return yet
@@ -81,9 +81,9 @@ class TransportAggregator {
     serving,
     ended
   };
-  // A request to the host that is not answered yet.
+  // A request to the host that has not been answered yet.
   struct Open {
-    std::uint64_t id;  // the client's
+    std::uint64_t id;  // the client's id
     Method method;
   };
   // A pending replacement of servers; the host holds its address.
@@ -94,7 +94,7 @@ class TransportAggregator {
   };
   static constexpr std::uint64_t handshake_stream = 1;
 
-  // transport_aggregator.cpp: the descriptors and the end
+  // transport_aggregator.cpp: descriptors and shutdown
   void begin();
   void on_input();
   void on_plain_input();
@@ -153,7 +153,7 @@ class TransportAggregator {
   bool blocked_ = false, deferred_ = false, disconnected_ = false, finished_ = false;
   bool input_open_ = false, draining_ = false;
 
-  bh_session session_ = 0;  // 0: no session (yet, or ended)
+  bh_session session_ = 0;  // 0 if there is no session (not yet, or no longer)
   bool initialized_ = false;
   Phase phase_ = Phase::definitions;
   std::uint64_t next_stream_ = handshake_stream;

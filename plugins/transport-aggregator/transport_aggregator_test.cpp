@@ -41,7 +41,7 @@ class Fixture {
     CHECK(host.faults().empty());
   }
 
-  // configured: the codec is set in the configuration.
+  // With `configured`, the codec is set in the configuration.
   void begin(bool configured = false) {
     plugin = std::make_unique<TransportAggregator>(host.host());
     const std::string json = "{\"in_fd\":" + std::to_string(in_[0]) +
@@ -82,7 +82,7 @@ class Fixture {
     client_writes(bytes);
     host.turn(0);
   }
-  // All replies that the client can read now, as JSON texts.
+  // Returns all replies that the client can read now, as JSON texts.
   std::vector<std::string> replies() {
     host.turn(0);
     char piece[65'536];

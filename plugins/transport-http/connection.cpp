@@ -67,7 +67,7 @@ void Connection::on_readable() {
     return;
   }
   if (n == 0) {
-    // A pending last answer is still sent to a peer that closed only its own side.
+    // A pending last answer is still sent to a peer that closed only its sending side.
     if (mode_ == Mode::closing) return set_events(BH_FD_WRITE);
     return doom();
   }
@@ -130,7 +130,7 @@ void Connection::hand_out() {
 
 void Connection::stash(std::string_view bytes) {
   if (!backlog_.append(bytes)) return doom();
-  // The kernel keeps further bytes; reading resumes after the answer.
+  // The kernel keeps the remaining bytes; reading resumes after the answer.
   if (backlog_.size() > max_backlog) set_events(events_ & ~static_cast<std::uint32_t>(BH_FD_READ));
 }
 
@@ -212,9 +212,9 @@ void Connection::finish_answer() {
   if (!backlog_.empty()) owner_.on_ready(*this);
 }
 
-// If the socket were closed now, the kernel would answer further bytes of the peer with a reset,
-// which can overtake the last answer. So only the own side is closed, and the peer is read until it
-// closes.
+// If the socket were closed now, the kernel would answer more bytes of the peer with a reset, which
+// can overtake the last answer. Therefore only the sending side is closed, and input is read until
+// the peer closes the connection.
 void Connection::linger() noexcept {
   ::shutdown(fd_, SHUT_WR);
   mode_ = Mode::lingering;

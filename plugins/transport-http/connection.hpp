@@ -2,7 +2,7 @@
 // requests (RequestFeed) and their order; its owner handles the requests themselves.
 //
 // One request is processed at a time. Pipelined requests wait, up to a limit, and are answered in
-// order. Thread: the reactor's.
+// order. Runs on the reactor thread.
 #pragma once
 
 #include <sys/uio.h>
@@ -33,28 +33,30 @@ struct ConnectionBounds {
   std::uint64_t stall_ns = 60'000'000'000;    // a peer that reads nothing for this long is dropped
   std::uint64_t request_ns = 30'000'000'000;  // for a whole request
   std::uint64_t keep_alive_ns = 300'000'000'000;  // an idle connection is closed after this
-  std::uint64_t quiet_ns = 25'000'000'000;  // an open answer without output for this long gets
-                                            // on_quiet
-  std::uint64_t linger_ns = 2'000'000'000;  // for the peer to read the last answer
+  std::uint64_t quiet_ns = 25'000'000'000;  // on_quiet is called for an open answer without output
+                                            // for this long
+  std::uint64_t linger_ns = 2'000'000'000;  // time for the peer to read the last answer
 };
 
 class ConnectionOwner {
  public:
   // Shared by all connections: received bytes are consumed before the handler returns.
   virtual std::span<char> scratch() noexcept = 0;
-  // The head has arrived, its body has not. Returns false if the request was refused (and
-  // answered).
+  // Called when the head has arrived and the body has not. Returns false if the request was refused
+  // (and answered).
   virtual bool on_head(Connection &connection, const RequestFeed &feed) = 0;
   virtual void on_request(Connection &connection, const RequestFeed &feed) = 0;
-  // The framing is invalid or the request arrived too slowly: answer with this status and close.
+  // Called if the framing is invalid or the request arrived too slowly: answer with this status and
+  // close.
   virtual void on_refused(Connection &connection, int status) = 0;
-  // An answer is still open and had no output for quiet_ns.
+  // Called if an answer is still open and had no output for quiet_ns.
   virtual void on_quiet(Connection &connection) = 0;
-  // The connection cannot be used further; destroy it at the end of the event.
+  // Called if the connection can no longer be used; destroy it at the end of the event.
   virtual void on_doomed(Connection &connection, bool too_slow) noexcept = 0;
-  // Pipelined bytes are pending and the connection is idle: call resume() at the end of the event.
+  // Called if pipelined bytes are pending and the connection is idle: call resume() at the end of
+  // the event.
   virtual void on_ready(Connection &connection) noexcept = 0;
-  // The end of a reactor event; the connection may be destroyed afterwards.
+  // Called at the end of a reactor event; the connection may be destroyed afterwards.
   virtual void on_event_end() = 0;
   // Requests a call of check() at this time at the latest.
   virtual void want_check(std::uint64_t at_ns) noexcept = 0;
@@ -63,11 +65,11 @@ class ConnectionOwner {
   ~ConnectionOwner() = default;
 };
 
-// The facts about a request that its answer needs after the request's bytes are released.
+// The data of a request that its answer needs after the request's bytes are released.
 struct ReplyContext {
   bool admitted = false;   // the head has passed the guard
   bool body_less = false;  // HEAD
-  bool persistent = true;  // the connection may be reused afterwards
+  bool persistent = true;  // the connection may be reused after the answer
   bool chunkable = true;   // HTTP/1.1
   bool primed = false;     // revision 2025-11-25: event streams start with an empty event
   std::string origin;      // an allowed Origin, for Access-Control-Allow-Origin
@@ -91,28 +93,29 @@ class Connection {
   Connection(const Connection &) = delete;
   Connection &operator=(const Connection &) = delete;
 
-  // Registers the descriptor. False: the host refused.
+  // Registers the descriptor. Returns false if the host refused.
   bool start() noexcept;
   // Processes the bytes pipelined after the answered request.
   void resume();
   // Checks the time-outs; returns when the next check is due.
   std::uint64_t check(std::uint64_t now_ns);
 
-  // Sends as much as possible and queues the rest. False: the connection is to be destroyed.
+  // Sends as much as possible and queues the rest. Returns false if the connection must be
+  // destroyed.
   bool write(iovec *parts, std::size_t count);
-  // The answer of a request has been written completely; the next request may follow.
+  // Called when the answer to a request has been written completely; the next request may follow.
   void finish_answer();
-  // Begins an answer of several writes.
+  // Begins an answer that consists of several writes.
   void begin_stream() noexcept { mode_ = Mode::streaming; }
   bool streaming() const noexcept { return mode_ == Mode::streaming; }
   bool doomed() const noexcept { return doomed_; }
   void doom(bool too_slow = false) noexcept;
-  // The harm of closing the connection, least first.
+  // The harm of closing the connection, from least to most.
   enum class Use : std::uint8_t {
-    silent,     // has never sent a complete request head, or has had its last answer
+    silent,     // has never sent a complete request head, or has received its last answer
     idle,       // between two requests
-    receiving,  // a request's body, or a further head
-    answering   // waits for an answer; closed only if one peer has several
+    receiving,  // a request's body, or another head
+    answering   // waits for an answer; closed only if one peer has several such connections
   };
   Use use() const noexcept;
   // Start of the current use.
@@ -146,15 +149,15 @@ class Connection {
   std::uint32_t events_ = 0;
   bh_watch watch_ = 0;
   RequestFeed feed_;
-  ByteBuffer backlog_;  // pipelined after the current request
-  ByteBuffer queue_;    // unsent, from sent_ on
+  ByteBuffer backlog_;  // pipelined bytes after the current request
+  ByteBuffer queue_;    // unsent bytes, starting at sent_
   std::size_t sent_ = 0;
   std::uint64_t since_ns_ = 0;  // start of the mode, or of the request being read
   std::uint64_t last_write_ns_ = 0;
   Mode mode_ = Mode::reading;
   bool doomed_ = false;
   bool timed_ = false;   // since_ns_ is the start of an unfinished request
-  bool served_ = false;  // has had a request
+  bool served_ = false;  // has received a request
   std::string peer_;
 };
 

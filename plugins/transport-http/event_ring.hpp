@@ -17,12 +17,13 @@ class EventRing {
   struct Entry {
     std::uint64_t stream;
     std::uint32_t sequence;
-    bool written;  // written to a connection, which may have lost it
+    bool written;  // written to a connection that may have lost it
     std::uint64_t at_ns;
     std::string data;
   };
 
-  // Returns how many events were dropped (including the new one if it is larger than the limit).
+  // Adds an event. Returns the number of dropped events (including the new event if it exceeds the
+  // limit).
   std::uint32_t add(Entry entry, std::uint64_t bound) {
     const std::size_t cost = entry.data.size() + overhead;
     if (cost > bound) return 1;
@@ -46,7 +47,7 @@ class EventRing {
     }
   }
 
-  // True if an event of the stream is still kept.
+  // Returns true if an event of the stream is still kept.
   bool knows(std::uint64_t stream) const {
     if (!entries_) return false;
     for (const Entry &entry : *entries_) {
@@ -60,7 +61,7 @@ class EventRing {
     while (entries_ && entries_->front().written && entries_->front().at_ns < at_ns) pop();
   }
 
-  // When the oldest event was written; UINT64_MAX: no event can expire.
+  // Returns the time when the oldest event was written, or UINT64_MAX if no event can expire.
   std::uint64_t oldest_ns() const {
     return entries_ && entries_->front().written ? entries_->front().at_ns : UINT64_MAX;
   }

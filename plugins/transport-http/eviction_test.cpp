@@ -66,11 +66,11 @@ TEST_CASE("among equals the peer with most sessions loses its least recently use
   Session &second_oldest = table.add("many", 11 * second), &oldest = table.add("many", 10 * second);
   REQUIRE(eviction.pick(table.sessions, 20 * second) == &oldest);
   table.remove(oldest);
-  // Now both have the same number.
+  // Now both peers have the same number.
   Session *next = eviction.pick(table.sessions, 20 * second);
   CHECK(next->last_used_ns == 1 * second);
   CHECK(next != &second_oldest);
-  // A peer's sessions of another kind do not count.
+  // A peer's sessions of another category do not count.
   for (int i = 0; i < 5; ++i) table.add("few", 30 * second).general = table.any();
   table.remove(*next);
   CHECK(eviction.pick(table.sessions, 40 * second) == &second_oldest);

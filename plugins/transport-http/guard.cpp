@@ -22,7 +22,7 @@ constexpr std::array<std::string_view, 3> loopback_names{"127.0.0.1", "localhost
 
 struct HostPort {
   std::string_view host;
-  std::string_view port;  // empty: none
+  std::string_view port;  // empty if there is none
 };
 
 // Accepts only "host", "host:port", "[v6]" or "[v6]:port".
@@ -104,7 +104,8 @@ bool Guard::origin_allowed(std::string_view origin) const noexcept {
   return false;
 }
 
-// same-site is refused: another port or subdomain is another page, whose Origin would be checked.
+// same-site is rejected: another port or subdomain is a different page, whose Origin would be
+// checked.
 bool Guard::fetch_site_allowed(std::string_view site) noexcept {
   return site.empty() || equal_ignoring_case(site, "none") ||
          equal_ignoring_case(site, "same-origin");

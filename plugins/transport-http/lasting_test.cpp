@@ -1,4 +1,4 @@
-// Session resumption after a restart, and sessions that end together.
+// Tests of session resumption after a restart, and of sessions that end together.
 #include <vector>
 
 #include "testing.hpp"
@@ -8,7 +8,7 @@ using namespace transport_http::testing;
 namespace {
 
 const std::string any_port = R"({"listen":"127.0.0.1:0"})";
-const std::string earlier(32, 'a');  // an id of a session of an earlier process
+const std::string earlier(32, 'a');  // id of a session of an earlier process
 const std::string sealed = earlier + ".sealed";
 
 // A host that resumes every session.
@@ -35,7 +35,7 @@ TEST_CASE("event ids of an earlier process do not match events of this one") {
   const bh_host_resume resume = willing();
   Rig rig(any_port, test_limits(), &resume);
   Client client(rig), broken(rig);
-  // The session's first request in this process; the earlier process had a first one, too.
+  // The session's first request in this process; the earlier process also had a first request.
   broken.send(post(rig, "later", sealed));
   REQUIRE(rig.host.run_until([&] { return rig.delivered.size() == 1; }, 5000));
   rig.event(rig.delivered[0], "of this process");

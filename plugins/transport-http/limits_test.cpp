@@ -1,4 +1,4 @@
-// Limits and the behaviour at them.
+// Tests of limits and of the behaviour when they are reached.
 #include <sys/resource.h>
 
 #include <filesystem>
@@ -21,7 +21,7 @@ std::size_t open_descriptors() {
   return n;
 }
 
-// During its lifetime this process can open no further descriptor.
+// While an object of this class exists, this process can open no more descriptors.
 class FewDescriptors {
  public:
   FewDescriptors() {
@@ -39,7 +39,7 @@ class FewDescriptors {
   rlimit before_{};
 };
 
-// The size of this process's private writable memory.
+// Returns the size of this process's private writable memory.
 std::size_t data_kib() {
   std::ifstream status("/proc/self/status");
   for (std::string line; std::getline(status, line);) {
@@ -247,7 +247,7 @@ TEST_CASE("above the limit of connections, unused ones are closed") {
     const std::string half = post(rig, "later", id);
     CHECK(user.request(post(rig, "now", id)).status == 200);
     fill(half.substr(0, half.size() - 1));
-    // The idle one is closed first.
+    // The idle connection is closed first.
     Client late(rig);
     CHECK(late.request(post(rig, "now", id)).status == 200);
     CHECK(user.wait_closed());
@@ -272,7 +272,7 @@ TEST_CASE("connections that wait for answers are closed if one session has many 
   }
   REQUIRE(rig.host.run_until([&] { return rig.host.watches() == most + 1; }, 5000));
   rig.host.run_for(20);
-  // Neither the new one, nor one whose session has only one.
+  // Closes neither the new connection, nor the connection of a session that has only one.
   for (std::size_t i = 1; i <= 8; ++i) {
     Client late(rig);
     CHECK(late.request(post(rig, "now", other)).status == 200);
@@ -285,7 +285,7 @@ TEST_CASE("connections that wait for answers are closed if one session has many 
           answer.npos);
     clients.pop_back();
     CHECK(rig.host.metric("http.connections_evicted") == i);
-    // The greedy session takes its place again.
+    // The greedy session takes the free capacity again.
     late.close();
     rig.host.run_for(20);
     clients.push_back(std::make_unique<Client>(rig));
@@ -356,7 +356,7 @@ TEST_CASE("without free descriptors waiting calls are closed, too") {
   }
   user.send(post(rig, "later", id));
   REQUIRE(rig.host.run_until([&] { return rig.delivered.size() == 22; }, 5000));
-  Client late(rig);  // in the kernel's backlog only
+  Client late(rig);  // only in the kernel's backlog
   late.send(post(rig, "echo 1", id));
   const FewDescriptors few;
   CHECK(late.response().body == "echo 1");
@@ -370,7 +370,7 @@ TEST_CASE("without free descriptors silent connections are closed") {
   std::vector<std::unique_ptr<Client>> silent;
   for (int i = 0; i < 20; ++i) silent.push_back(std::make_unique<Client>(rig));
   REQUIRE(rig.host.run_until([&] { return rig.host.watches() == 22; }, 5000));
-  Client waiting(rig);  // in the kernel's backlog only
+  Client waiting(rig);  // only in the kernel's backlog
   waiting.send(post(rig, "echo 1", id));
   const FewDescriptors few;
   CHECK(waiting.response().body == "echo 1");
@@ -383,7 +383,7 @@ TEST_CASE("without free descriptors the server waits and does not spin") {
   Client client(rig), other(rig);
   const std::string id = initialize(rig, client);
   other.request(post(rig, "now", id));
-  Client waiting(rig);  // in the kernel's backlog only
+  Client waiting(rig);  // only in the kernel's backlog
   rlimit before{};
   REQUIRE(::getrlimit(RLIMIT_NOFILE, &before) == 0);
   rlimit none = before;
@@ -397,7 +397,7 @@ TEST_CASE("without free descriptors the server waits and does not spin") {
   ::setrlimit(RLIMIT_NOFILE, &before);
   CHECK(warned);
   CHECK(spent < 20);
-  // One was closed, which was not enough.
+  // One connection was closed, which was not enough.
   CHECK(rig.host.metric("http.connections_evicted") == 1);
   CHECK(client.wait_closed());
   CHECK_FALSE(other.pump());

@@ -6,7 +6,8 @@
 
 namespace transport_http {
 
-// Returns a JSON-RPC error with the answer's id (null if none is found, as in a batch).
+// Returns a JSON-RPC error with the answer's id, or null as the id if none is found (as in a
+// batch).
 std::string lost_answer(std::string_view answer);
 
 }  // namespace transport_http

@@ -1,5 +1,5 @@
-// The headers of a request that the host receives: MCP-Protocol-Version, Mcp-Method, Mcp-Name and
-// Mcp-Param-*. No allocation; the views point into the request.
+// The headers of a request that are forwarded to the host: MCP-Protocol-Version, Mcp-Method,
+// Mcp-Name and Mcp-Param-*. No allocation; the views point into the request.
 #pragma once
 
 #include <array>
@@ -14,10 +14,10 @@ namespace transport_http {
 
 class McpHeaders {
  public:
-  // `head`: complete, as accepted by HeadParser.
+  // `head` is complete, as accepted by HeadParser.
   explicit McpHeaders(std::string_view head) noexcept;
 
-  // True if their number or size exceeds the limits of bh_header.
+  // Returns true if their number or size exceeds the limits of bh_header.
   bool too_many() const noexcept { return too_many_; }
   std::span<const bh_header> all() const noexcept { return {headers_.data(), count_}; }
 

@@ -68,7 +68,7 @@ bh_status Server::send_answer(Session &session, Stream &stream, const bh_outgoin
   return c.doomed() ? BH_STALE : BH_OK;
 }
 
-// Sends the session id to the client, once: with the answer to its initialize.
+// Returns the header line with the session id, once: it is sent with the answer to initialize.
 std::string Server::session_line(Session &session) {
   if (!session.kept || session.announced) return {};
   session.announced = true;
@@ -96,7 +96,7 @@ bh_status Server::send_on_stream(Session &session, Stream &stream, const bh_outg
   if (c == nullptr) return BH_OK;
   if (last) c->attached = {};
   const bool sent = send_event(*c, event, last);
-  // Output that a broken connection has not sent can be requested again with the session's id.
+  // With the session's id, a client can resume output that a broken connection did not send.
   return sent || session.kept ? BH_OK : BH_STALE;
 }
 
@@ -116,7 +116,7 @@ void Server::remember(Session &session, std::uint64_t stream, std::uint32_t sequ
   if (!session.kept) return;
   const std::uint64_t bound = transport_->limits->event_buffer_bytes;
   std::string data = data_of(message);
-  // Without its answer, or an error in its place, a client that resumes would wait forever.
+  // Without the answer or an error in its place, a client that resumes would wait forever.
   const bool lost = message.kind == BH_OUT_ANSWER && data.size() + EventRing::overhead > bound;
   if (lost) data = lost_answer(data);
   const std::uint32_t dropped =
@@ -140,8 +140,8 @@ void Server::replay_held(Session &session) {
   }
 }
 
-// A slow answer becomes an event stream, so that clients and proxies see that it is alive and the
-// client can resume it.
+// Converts a slow answer to an event stream, so that clients and proxies see that it is alive and
+// the client can resume it.
 void Server::on_quiet(Connection &c) {
   if (c.attached.role == Attachment::Role::sessionless) {
     if (!c.streaming()) begin_events(c, {}, nullptr);

@@ -81,8 +81,8 @@ class TransportHttp {
   }
 
  private:
-  // A configured token, none, or one that the host stores. A token is mandatory if other machines
-  // can connect.
+  // Finds the token: the configured token, none, or one that the host stores. A token is mandatory
+  // if other machines can connect.
   bh_status find_token(bh_error *error) {
     ListenAddress address;
     if (const bh_status s = ListenAddress::parse(config_.listen, address, error); s != BH_OK) {

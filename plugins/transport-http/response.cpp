@@ -14,14 +14,14 @@ namespace {
 using http_codec::HeadText;
 using Head = HeadText<1536>;
 
-// Limit of the parts of one system call; more parts are joined first.
+// Maximum number of parts in one system call; more parts are joined first.
 constexpr std::size_t max_parts = 60;
 
 iovec io(std::string_view s) noexcept {
   return {const_cast<char *>(s.data()), s.size()};
 }
 
-// RFC 9110 requires it of every server with a clock; updated once a second.
+// RFC 9110 requires a Date header from every server with a clock; updated once per second.
 std::string_view date_line() noexcept {
   static thread_local std::time_t made_for = -1;
   static thread_local std::array<char, 48> line;
@@ -56,7 +56,7 @@ std::size_t size_of(std::span<const bh_str> parts) noexcept {
   return n;
 }
 
-// JSON may contain line breaks between its tokens; in an event each line needs its own "data:".
+// JSON may contain line breaks between its tokens; in an event, each line needs its own "data:".
 bool has_line_break(std::span<const bh_str> parts) noexcept {
   return std::any_of(parts.begin(), parts.end(), [](const bh_str &part) {
     const std::string_view text = bh::view(part);
@@ -86,7 +86,7 @@ std::string joined(std::span<const bh_str> parts, bool as_event_data) {
   return out;
 }
 
-// Writes prefix, parts and suffix in one call.
+// Writes prefix, parts and suffix in one system call.
 bool write_all(Connection &c, iovec prefix, std::span<const bh_str> parts,
                std::string_view suffix) {
   std::array<iovec, max_parts + 2> v;
@@ -162,7 +162,7 @@ bool send_event(Connection &c, const Event &event, bool last) {
   HeadText<160> lines;
   if (!event.name.empty()) lines << "event: " << event.name << "\n";
   if (event.parts.empty()) {
-    lines << ": no answer";  // a comment: there is no message for the client
+    lines << ": no answer";  // a comment, because there is no message for the client
   } else {
     if (event.has_id) {
       (lines << "id: ").number(event.stream) << "-";

@@ -6,7 +6,7 @@
 //   outgoing.cpp    messages from the host
 //
 // The host is called (deliver, session_close ...) only in reactor events of this plugin, never
-// inside send(): the consequences of send() are handled in settle(). Thread: the reactor's.
+// inside send(): the consequences of send() are handled in settle(). Runs on the reactor thread.
 #pragma once
 
 #include <memory>
@@ -34,7 +34,7 @@ class Server final : public ConnectionOwner {
   Server(const bh::Host &host, const bh_host_transport *transport, Config config);
   ~Server();
 
-  // `token`: required of clients; empty: none is required.
+  // `token` is required of clients; empty if no token is required.
   bh_status listen(std::string token, bh_error *error);
   void stop_accepting() noexcept { listener_.close(); }
   // From now on, connections are closed after their answer.
@@ -87,7 +87,7 @@ class Server final : public ConnectionOwner {
   void preflight(Connection &c);
   bh_peer peer_of(const Connection &c) const noexcept;
   Session *open_session(Connection &c);
-  // Evicts one session for another. False: there is none.
+  // Evicts one session to make room for another. Returns false if there is none.
   bool evict_session();
   Session *reopen(Connection &c, std::string_view text);
   void seal(Session &session);
@@ -96,7 +96,7 @@ class Server final : public ConnectionOwner {
   void post(Connection &c, const RequestFeed &feed);
   // The arguments of a message's delivery.
   struct Delivery {
-    bh_session session;  // 0: none
+    bh_session session;  // 0 if there is none
     std::uint64_t stream;
     const bh_peer *peer;  // if there is no session
     const McpHeaders &headers;
@@ -138,7 +138,7 @@ class Server final : public ConnectionOwner {
 
   const bh::Host &host_;
   const bh_host_transport *transport_;
-  const bh_host_resume *resume_;  // null: sessions end with this process
+  const bh_host_resume *resume_;  // null if sessions end with this process
   const bh_host_metrics *metrics_;
   Config config_;
   ConnectionBounds bounds_;
@@ -153,9 +153,10 @@ class Server final : public ConnectionOwner {
   std::vector<std::unique_ptr<Connection>> connections_;
   std::vector<Connection *> doomed_;
   std::vector<Connection *> ready_;
-  std::vector<std::pair<bh_session, std::uint32_t>> closing_;  // reported to the host in settle()
+  std::vector<std::pair<bh_session, std::uint32_t>> closing_;  // to be reported to the host in
+                                                               // settle()
   Sessions sessions_;
-  std::unordered_map<std::uint64_t, Connection *> sessionless_;  // by stream, one per connection
+  std::unordered_map<std::uint64_t, Connection *> sessionless_;  // by stream; one per connection
   std::uint64_t next_sessionless_ = 1;
   Eviction eviction_;
   bh_timer sweep_ = 0;

@@ -1,4 +1,4 @@
-// Requests and their answers: statuses, sessions, the guard.
+// Tests of requests and their answers: statuses, sessions, the guard.
 #include "testing.hpp"
 
 using namespace transport_http::testing;
@@ -130,7 +130,7 @@ TEST_CASE("statuses of refused requests") {
   CHECK(status(post(rig, "now", "nonsense")) == 404);
   CHECK(status(post(rig, "now", id, "MCP-Protocol-Version: 1999-01-01\r\n")) == 400);
   CHECK(status(post(rig, "now", id, "MCP-Protocol-Version: 2025-06-18\r\n")) == 200);
-  // Without a session the message decides, not the header.
+  // Without a session, the message determines the revision, not the header.
   CHECK(status(post(rig, "now", {}, "MCP-Protocol-Version: 1999-01-01\r\n")) == 200);
   CHECK(status(post(rig, "status-400", id)) == 400);
   CHECK(status(post(rig, "status-404", id)) == 404);
@@ -151,7 +151,7 @@ TEST_CASE("statuses of refused requests") {
   const Response options = client.request(raw(rig, "OPTIONS /mcp HTTP/1.1"));
   CHECK(options.status == 204);
   CHECK(options.field("Allow") == "GET, POST, DELETE, OPTIONS");
-  // All on one connection; the session is unchanged.
+  // All requests use one connection; the session is unchanged.
   CHECK(client.request(post(rig, "echo x", id)).body == "echo x");
 }
 
@@ -182,7 +182,7 @@ TEST_CASE("invalid framing is answered and the connection closed") {
   refused(raw(rig, "POST /mcp HTTP/1.1", "Content-Length: 999999999\r\n"), 413);
   refused(raw(rig, "POST /mcp HTTP/1.1", "Expect: tea\r\n"), 417);
   refused("PRI * HTTP/2.0\r\n\r\n", 505);
-  // A refusal based on the head does not wait for the body.
+  // A rejection based on the head does not wait for the body.
   refused("POST /mcp HTTP/1.1\r\nHost: evil.example\r\nContent-Length: 1000\r\n\r\nabc", 403);
   CHECK(rig.delivered.empty());
 }
@@ -287,7 +287,7 @@ TEST_CASE("a token is created once, stored by the host, and never logged") {
 }
 
 TEST_CASE("beyond loopback a token is mandatory") {
-  // Bound to all addresses of this machine for a moment; without the token no client gets in.
+  // Bound to all addresses of this machine for a moment; without the token, no client is admitted.
   Rig rig(R"({"listen":"0.0.0.0:0"})");
   REQUIRE(rig.status == BH_OK);
   const std::string token = rig.host.secrets["http-token"];
@@ -428,7 +428,7 @@ TEST_CASE("a host that accepts no session is named as the cause") {
   limits.sessions = 1;
   Rig rig(R"({"listen":"127.0.0.1:0"})", limits);
   Client client(rig);
-  rig.limits.sessions = 0;  // all are used by other transports
+  rig.limits.sessions = 0;  // all sessions are used by other transports
   const Response r = client.request(post(rig, "initialize"));
   CHECK(r.status == 503);
   CHECK_FALSE(r.field("Retry-After").empty());

@@ -1,4 +1,4 @@
-// Requests without a session: the host answers each on a stream of its own, which lasts as long as
+// Requests without a session: the host answers each on a separate stream, which lasts as long as
 // its connection waits.
 #include <utility>
 
@@ -6,7 +6,7 @@
 
 namespace transport_http {
 
-// False: the message begins a session.
+// Returns false if the message begins a session.
 bool Server::deliver_sessionless(Connection &c, const RequestFeed &feed) {
   const McpHeaders headers(feed.head_text());
   if (headers.too_many()) {
@@ -24,7 +24,7 @@ bool Server::deliver_sessionless(Connection &c, const RequestFeed &feed) {
   if (status == BH_OK && delivery.kind == BH_DELIVERED_ANSWER) return true;
   sessionless_.erase(number);
   c.attached = {};
-  // A host before minor 2 requires a session for every message.
+  // A host older than minor 2 requires a session for every message.
   if (status == BH_E_SESSION_LOST || status == BH_E_UNSUPPORTED) return false;
   if (status == BH_OK) {
     respond(c, {.status = 202, .parts = {}});

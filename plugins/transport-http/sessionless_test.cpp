@@ -1,4 +1,4 @@
-// Requests without a session, and the headers that the host receives.
+// Tests of requests without a session, and of the headers that the host receives.
 #include "mcp_headers.hpp"
 #include "testing.hpp"
 
@@ -66,7 +66,7 @@ TEST_CASE("the host is notified when the connection of a request without a sessi
         std::vector<std::pair<bh_session, std::uint64_t>>{{0, rig.delivered[0].stream}});
   CHECK(rig.answer(rig.delivered[0], "{}") == BH_STALE);
 
-  // Also if the transport is stopped.
+  // The same if the transport is stopped.
   Client other(rig);
   other.send(post(rig, "later"));
   REQUIRE(other.wait([&] { return rig.delivered.size() == 2; }));
@@ -119,9 +119,9 @@ TEST_CASE("a host without capacity, or without support for requests without a se
   CHECK(client.request(post(rig, "now")).status == 200);
   REQUIRE(rig.delivered.size() == 1);
   CHECK(rig.delivered[0].session != 0);
-  CHECK(rig.open.empty());  // it has ended with its request
+  CHECK(rig.open.empty());  // the stream has ended with its request
 
-  // A host that was built before there were such requests.
+  // A host that was built before such requests existed.
   rig.table.size = offsetof(bh_host_transport, deliver_message);
   CHECK(client.request(post(rig, "now")).status == 200);
   REQUIRE(rig.delivered.size() == 2);

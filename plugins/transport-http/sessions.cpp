@@ -10,7 +10,7 @@ namespace transport_http {
 
 namespace {
 
-constexpr std::size_t digits = 32;  // of an id
+constexpr std::size_t digits = 32;  // digits of an id
 
 std::optional<std::uint64_t> parse_hex(std::string_view text) noexcept {
   if (!bh::is_lower_hex(text)) return std::nullopt;

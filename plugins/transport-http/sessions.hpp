@@ -1,5 +1,5 @@
-// The client sessions of this transport, indexed by the host's handle and by the clients' id.
-// Thread: the reactor's.
+// The client sessions of this transport, indexed by the host's handle and by the clients' id. Used
+// on the reactor thread.
 #pragma once
 
 #include <array>
@@ -25,7 +25,7 @@ struct SessionId {
   bool operator==(const SessionId &) const = default;
 
   static std::optional<SessionId> random() noexcept;
-  // The id in a client's text: alone, or followed by a dot and sealed state.
+  // Parses the id in a client's text: alone, or followed by a dot and sealed state.
   static std::optional<SessionId> parse(std::string_view text) noexcept;
   std::string text() const;
 };
@@ -33,8 +33,9 @@ struct SessionId {
 // One POST with a pending answer.
 struct Stream {
   std::uint64_t number = 0;
-  Connection *connection = nullptr;  // null: broken, until the client resumes it
-  std::uint32_t sequence = 0;        // of its newest event
+  Connection *connection = nullptr;  // null: the connection broke, and the client has not resumed
+                                     // the stream
+  std::uint32_t sequence = 0;        // sequence number of its newest event
   bool events = false;               // answered as an event stream
 };
 
@@ -55,7 +56,7 @@ struct Session {
   Kind kind = Kind::streamable;
   std::string peer;        // see peer_key()
   bool ready = false;      // its client has sent notifications/initialized
-  bool kept = false;       // opened by initialize; else it ends with its one request
+  bool kept = false;       // opened by initialize; otherwise it ends with its only request
   bool announced = false;  // the id was sent to the client
   bool hold = false;       // messages are stored in `held` for now
   bool ended = false;      // removed; the object lives until the end of the event
@@ -80,12 +81,12 @@ class Sessions {
   void publish(Session &session) { by_id_[session.id] = &session; }
   Session *find(bh_session handle) noexcept;
   Session *find(std::string_view id) noexcept;
-  // The session is no longer found; reap() frees it.
+  // Removes the session from the tables; reap() frees it.
   void forget(Session &session);
   void reap() noexcept { forgotten_.clear(); }
   std::size_t size() const noexcept { return by_handle_.size(); }
 
-  // f may remove the session that it is given.
+  // f may remove the session that it receives.
   template <class F>
   void for_each(F &&f) {
     for (auto it = by_handle_.begin(); it != by_handle_.end();) {

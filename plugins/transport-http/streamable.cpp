@@ -13,10 +13,10 @@ namespace transport_http {
 namespace {
 
 using bh::ns_per_ms;
-constexpr int error_code = -32000;  // of the transport's own refusals
+constexpr int error_code = -32000;  // of the transport's own errors
 constexpr int invalid_request = -32600;
 constexpr int not_found_code = -32001;
-// Nanoseconds as numbers: greater than any number of streams or events until then.
+// Nanoseconds shifted right by this give numbers greater than any stream or event number before.
 constexpr unsigned later_shift = 24;
 
 struct EventId {
@@ -65,14 +65,14 @@ Server::Route Server::route_of(std::string_view path) const noexcept {
 void Server::on_refused(Connection &c, int status) {
   c.reply = {};
   c.reply.persistent = false;
-  // A message that is too large is the client's error, whatever its coding.
+  // A message that is too large is the client's error, whatever its encoding.
   respond_error(c, status, status == 413 ? invalid_request : error_code, refusal_text(status),
                 status == 503 ? "Retry-After: 5\r\n" : "");
 }
 
 bool Server::on_head(Connection &c, const RequestFeed &feed) {
   c.reply = {};
-  c.reply.persistent = false;  // after a refusal the body is unread
+  c.reply.persistent = false;  // after a rejection the body is unread
   if (!admit(c, feed)) return false;
   c.reply.persistent = feed.head().persistent() && !draining_;
   return true;
@@ -98,7 +98,7 @@ void Server::on_request(Connection &c, const RequestFeed &feed) {
   respond_error(c, 404, error_code, "Not found");
 }
 
-// Fills c.reply; false: refused, and answered.
+// Fills c.reply. Returns false if the request was rejected and answered.
 bool Server::admit(Connection &c, const RequestFeed &feed) {
   const RequestHead &head = feed.head();
   c.reply.body_less = head.method == Method::head;
@@ -213,7 +213,7 @@ bh_peer Server::peer_of(const Connection &c) const noexcept {
   return peer;
 }
 
-// Resumes a session of the previous process, or an evicted one, if the host accepts it.
+// Resumes a session of the previous process, or an evicted session, if the host accepts it.
 Session *Server::reopen(Connection &c, std::string_view text) {
   const auto id = SessionId::parse(text);
   const std::size_t dot = text.find('.');
@@ -232,7 +232,7 @@ Session *Server::reopen(Connection &c, std::string_view text) {
   session.peer = c.peer_key;
   session.ready = session.kept = session.announced = true;
   session.last_used_ns = host_.now_ns();
-  // Stream numbers that its client still knows must not match new ones.
+  // New stream numbers must not match numbers that the client still knows.
   session.next_stream = 1 + (session.last_used_ns >> later_shift);
   session.general_sequence = session.general_written =
       static_cast<std::uint32_t>(session.next_stream);
@@ -250,8 +250,8 @@ void Server::seal(Session &session) {
   session.sealed = "." + std::string(bh::Buf(buf).view());
 }
 
-// The session that the request names, or null: answered with 404, so that the client initializes
-// again.
+// Returns the session that the request names, or null if the request was answered with 404, so that
+// the client initializes again.
 Session *Server::named_session(Connection &c, const RequestFeed &feed) {
   Session *session = sessions_.find(feed.text(Field::session));
   if (session == nullptr) session = reopen(c, feed.text(Field::session));
@@ -286,12 +286,12 @@ void Server::post(Connection &c, const RequestFeed &feed) {
   if (fresh && deliver_sessionless(c, feed)) return;
   Session *session = fresh ? open_session(c) : named_session(c, feed);
   if (session == nullptr) return;
-  // Without a session the message contains its revision, and the host checks it.
+  // Without a session, the message contains its revision, and the host checks it.
   if (!fresh && !revision_fits(c, feed, *session)) return;
   deliver(c, *session, feed, fresh);
 }
 
-// With a session, headers above the limit are not forwarded at all: no revision with sessions
+// With a session, headers beyond the limit are not forwarded at all: no revision with sessions
 // checks them.
 bh_status Server::hand_over(const Delivery &with, std::string_view body, bh_delivery *out) {
   bh_incoming message{};
@@ -322,7 +322,7 @@ void Server::deliver(Connection &c, Session &session, const RequestFeed &feed, b
                 feed.body(), &delivery);
   session.hold = false;
   session.ready = session.ready || (delivery.flags & BH_DELIVERED_READY) != 0;
-  if (session.ended) return;  // its streams have been answered
+  if (session.ended) return;  // its streams have already been answered
   if (status != BH_OK) {
     session.erase(number);
     c.attached = {};
@@ -349,7 +349,7 @@ void Server::deliver(Connection &c, Session &session, const RequestFeed &feed, b
       respond(c, {.status = 202, .parts = {}});
     }
   }
-  // A session that no initialize opened ends with its only request.
+  // A session that was not opened by initialize ends with its only request.
   if (!session.kept && session.streams.empty()) close_session(session);
 }
 
@@ -373,16 +373,15 @@ void Server::get(Connection &c, const RequestFeed &feed) {
   resume(c, *session, id.stream, id.sequence);
 }
 
-// One general stream per session; the newest one wins, since a client that opens another has lost
-// the first, whether that was detected or not.
+// There is one general stream per session. The newest stream replaces the previous one: a client
+// that opens another stream has lost the first one, even if the loss was not detected.
 void Server::open_general(Connection &c, Session &session, std::uint32_t after) {
   if (Connection *before = std::exchange(session.general, nullptr)) {
     before->attached = {};
     end_events(*before);
   }
   if (after > session.general_sequence)
-    after = 0;  // of an earlier process: all events here are
-                // new
+    after = 0;  // from an earlier process: all events here are new
   const Event prime{.stream = 0, .sequence = after};
   c.attached = {Attachment::Role::general, &session, 0};
   session.general = &c;

@@ -1,4 +1,4 @@
-// Event streams: upgrade, the general stream, resumption, HTTP+SSE.
+// Tests of event streams: upgrade, the general stream, resumption, HTTP+SSE.
 #include "testing.hpp"
 
 using namespace transport_http::testing;
@@ -7,7 +7,7 @@ namespace {
 
 using Delivered = Rig::Delivered;
 
-// Sends a message with a later answer, and returns what the host received.
+// Sends a message that is answered later, and returns what the host received.
 Delivered start(Rig &rig, Client &client, const std::string &id, std::string_view fields = {}) {
   const std::size_t before = rig.delivered.size();
   client.send(post(rig, "later", id, fields));
@@ -117,14 +117,14 @@ TEST_CASE("the general stream: missed events, then live ones; the newest connect
   REQUIRE(second.wait_for("id: 0-3\ndata: three\n\n"));
   CHECK(second.bytes().find("two") == std::string::npos);
 
-  // The client's last event id counts, not what was written.
+  // The client's last event id counts, not the last written event.
   Client third(rig);
   third.send(get(rig, id, last_event("0-1")));
   REQUIRE(third.wait_for("three"));
   CHECK(third.bytes().find("two") != std::string::npos);
   CHECK(third.bytes().find("one") == std::string::npos);
 
-  // Without a stream events wait; DELETE ends the open stream.
+  // Without a stream, events are queued; DELETE ends the open stream.
   third.close();
   rig.host.run_for(20);
   rig.send(BH_OUT_EVENT, session, 0, "four");

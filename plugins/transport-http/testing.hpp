@@ -1,5 +1,5 @@
-// For this plugin's tests: the plugin on a fake host, a script in place of the core, and clients on
-// real sockets.
+// Test support for this plugin: the plugin on a fake host, a script in place of the core, and
+// clients on real sockets.
 #pragma once
 
 #include <arpa/inet.h>
@@ -38,7 +38,7 @@ inline bh_limits test_limits() {
   return l;
 }
 
-// The fake host, the plugin and the script. A message's own text selects the script's reaction:
+// The fake host, the plugin and the script. The text of a message selects the script's reaction:
 // "initialize", "notify", "echo ...", "later", "progress", "status-400" ...
 struct Rig {
   struct Delivered {
@@ -87,7 +87,7 @@ struct Rig {
 
   bh_status send(std::uint32_t kind, bh_session session, std::uint64_t stream,
                  std::string_view text, std::uint32_t http_status = 0) {
-    // In two parts, as the core sends spliced messages.
+    // The message has two parts, like spliced messages of the core.
     const std::size_t half = text.size() / 2;
     const bh_str parts[2] = {bh::str(text.substr(0, half)), bh::str(text.substr(half))};
     bh_outgoing message{};
@@ -185,7 +185,7 @@ struct Rig {
   }
 };
 
-// One response, read to its end.
+// One response, read completely.
 struct Response {
   int status = 0;
   std::string head, body;
@@ -201,7 +201,7 @@ struct Response {
   bool has(std::string_view part) const { return body.find(part) != body.npos; }
 };
 
-// A client's connection. Reads only on request, so it can be a slow reader.
+// A client's connection. It reads only on request, so it can be a slow reader.
 class Client {
  public:
   explicit Client(Rig &rig, int receive_buffer = 0) : rig_(rig) {
@@ -225,7 +225,7 @@ class Client {
     fd_ = -1;
   }
 
-  // Sends the whole text, turning the loop while the server's buffers are full.
+  // Sends the whole text, running the loop while the server's buffers are full.
   void send(std::string_view text) {
     const bool sent = rig_.host.run_until(
         [&] {
@@ -241,7 +241,7 @@ class Client {
     REQUIRE(sent);
   }
 
-  // Reads the available bytes; true if the server has closed.
+  // Reads the available bytes. Returns true if the server has closed the connection.
   bool pump() {
     char buffer[65536];
     while (true) {

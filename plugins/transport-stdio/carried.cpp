@@ -59,8 +59,8 @@ void Carried::left(std::string_view left) noexcept {
   kept_ = left.size();
 }
 
-// Data that cannot be kept is lost with this process; the next process must then skip the rest of
-// its line.
+// Data that the host cannot store is lost with this process; the next process must then skip the
+// rest of its line.
 void Carried::keep(std::string_view bytes, bool more) noexcept {
   too_much_ = host_->keep(ctx_, session_, bh::str(bytes), more ? 1 : 0) != BH_OK;
   set(input_cut, too_much_ && !bytes.ends_with('\n'));

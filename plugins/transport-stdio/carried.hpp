@@ -1,7 +1,8 @@
-// State of the client's two streams for session resumption by the next process: stored by the host,
-// which outlives this process. Without such a host, nothing is stored and there is no overhead.
+// State of the client's two streams for session resumption by the next process. It is stored by the
+// host, which outlives this process. With a host that does not support this, nothing is stored and
+// there is no overhead.
 //
-// Thread: the reactor's.
+// Used on the reactor thread.
 #pragma once
 
 #include <bulkhead/abi/ext/draft/resume.h>
@@ -16,33 +17,33 @@ namespace transport_stdio {
 
 class Carried {
  public:
-  // host: null or without carry(): nothing is stored.
+  // If `host` is null or has no carry(), nothing is stored.
   Carried(void *ctx, const bh_host_resume *host) noexcept;
 
-  // Opens the session. BH_E_UNSUPPORTED: the session must be opened without resumption.
+  // Opens the session. Returns BH_E_UNSUPPORTED if the session must be opened without resumption.
   bh_status open(const bh_peer &peer, bh_session *out, bh_error *error);
   bool active() const noexcept { return session_ != 0; }
 
-  // State that the previous process left.
+  // State that the previous process left behind.
   bool restored() const noexcept { return restored_; }
   bool input_was_cut() const noexcept { return (before_ & input_cut) != 0; }
   bool output_was_cut() const noexcept { return (before_ & output_cut) != 0; }
   // The descriptors' flags before the first process changed them.
   void flags(int *in, int *out) noexcept;
 
-  // A new stream number for a message from the client; 0 if nothing is stored.
+  // Returns a new stream number for a message from the client, or 0 if nothing is stored.
   std::uint64_t next_stream() noexcept { return active() ? ++stream_ : 0; }
-  // Input that the previous process read and did not deliver; must be processed first.
+  // Returns input that the previous process read but did not deliver; it must be processed first.
   std::string dequeue_unread();
   // See LineSink.
   void read(std::string_view data) noexcept;
   void left(std::string_view left) noexcept;
-  // A line was queued whose end is at offset `end` of the output. stream: of the message that it
-  // answers; 0: none.
+  // Called when a line was queued whose end is at offset `end` of the output. `stream` is the
+  // stream of the answered message, or 0 if there is none.
   void queued(std::uint64_t stream, std::uint64_t end);
   void writes() noexcept { set(output_cut, true); }
   void written(std::uint64_t bytes) noexcept;
-  // The message will not be answered.
+  // Called when the message will not be answered.
   void settled(std::uint64_t stream) noexcept;
 
  private:

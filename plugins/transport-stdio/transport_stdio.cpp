@@ -77,7 +77,7 @@ bh_status TransportStdio::start(bh_error *error) {
     if (::fcntl(fd, F_GETFD) >= 0) continue;
     return bh::fail(error, BH_E_INVALID, "descriptor " + std::to_string(fd) + " is not open");
   }
-  if (in_ == out_) {  // one watch per descriptor
+  if (in_ == out_) {  // a descriptor can have only one watch
     out_ = ::fcntl(in_, F_DUPFD_CLOEXEC, 3);
     own_out_ = out_ >= 0;
     if (!own_out_) return bh::fail(error, BH_E_IO, "dup: " + bh::error_name(errno));
@@ -97,7 +97,8 @@ bh_status TransportStdio::listen(bh_error *error) {
 
 void TransportStdio::begin() {
   stdio_lines::block_pipe_signal();
-  // Read both before changing either: they may be one open file (a terminal, a socket).
+  // The flags of both descriptors are read before either is changed, since the descriptors may
+  // share one open file (a terminal, a socket).
   int in_before = ::fcntl(in_, F_GETFL), out_before = ::fcntl(out_, F_GETFL);
   open_session();
   carried_.flags(&in_before, &out_before);
@@ -106,11 +107,11 @@ void TransportStdio::begin() {
   if (session_ == 0) return finish();
   input_open_ = true;
   restore_streams();
-  // Without events, only the closing of the client's end is reported. Regular files cannot be
-  // watched and never block.
+  // Without events, the watch reports only that the client has closed its end. Regular files cannot
+  // be watched and never block.
   host_.watch(out_, 0, bh::contained_fd_callback<&TransportStdio::on_output_event>(this),
               &out_watch_);
-  // After the output is set up, so that the answers can be written.
+  // This follows the setup of the output, so that the answers can be written.
   const std::string unread = carried_.dequeue_unread();
   if (!unread.empty()) reader_.feed(unread, *scratch_, *this);
   if (input_open_) watch_input();
@@ -139,7 +140,7 @@ void TransportStdio::open_session() {
                               std::string(bh::text(error)));
 }
 
-// Restores the state of the streams that the previous process left.
+// Restores the state of the streams that the previous process left behind.
 void TransportStdio::restore_streams() {
   if (carried_.restored()) {
     host_.log(BH_LOG_INFO, "the session of the client on standard input resumes");
@@ -171,8 +172,8 @@ void TransportStdio::on_plain_input() {
   if (!plain_queued_) input_ended();
 }
 
-// A held input is not watched at all: the end of a pipe would be reported in every turn, even
-// without events.
+// Held input is not watched at all: the end of a pipe would be reported in every turn, even without
+// requested events.
 void TransportStdio::hold_input(bh_session session, bool hold) {
   if (session_ == 0 || session != session_ || !input_open_ || held_ == hold) return;
   held_ = hold;
@@ -298,7 +299,7 @@ void TransportStdio::set_blocked(bool blocked) {
   if (flow_ != nullptr && session_ != 0) flow_->output_full(host_.ctx(), session_, blocked ? 1 : 0);
 }
 
-// One timer for the whole time of blocked output, not one per write.
+// One timer runs while output is blocked, instead of one per write.
 void TransportStdio::on_stall_timer() {
   stall_timer_ = 0;
   if (!blocked_) return;
@@ -344,7 +345,7 @@ void TransportStdio::unwatch() noexcept {
   host_.timer_cancel(stall_timer_);
 }
 
-// The host ends when every answer has been passed on; the last answers may still be queued.
+// The host ends when every answer has been forwarded; the last answers may still be queued.
 void TransportStdio::write_last() noexcept {
   stdio_lines::block_pipe_signal();  // this may be a different thread
   const std::uint64_t end = bh::monotonic_ns() + last_write_ms * 1'000'000;

@@ -1,21 +1,21 @@
 // transport-stdio: one client on standard input and output, usually the process that started the
 // gateway. One message per line.
 //
-// Configuration: {"in_fd": 0, "out_fd": 1}. The descriptors belong to the program: they are
-// non-blocking between listen() and stop(), then their flags are restored, because a terminal
+// Configuration: {"in_fd": 0, "out_fd": 1}. The descriptors belong to the program. They are
+// non-blocking between listen() and stop(); then their flags are restored, because a terminal
 // shares them with the shell. Pipes, sockets, terminals, files and /dev/null are supported.
 //
 // Limits: a line of more than limits->message_bytes is skipped and answered with an error. Queued
 // output is limited to limits->write_queue_bytes. A client that reads nothing for
 // limits->write_stall_ms while output is queued loses its session. A host with bh.host.flow/1 is
-// notified that output is blocked, and waits; the time then only counts after the end of the input.
-// Such a host may also hold the input (bh.flow/1).
+// notified that output is blocked, and waits; the time-out then applies only after the end of the
+// input. Such a host may also hold the input (bh.flow/1).
 //
 // If the host keeps sessions beyond its process (bh.host.resume/1), the next process inherits the
-// two descriptors and resumes the client's session; see carried.hpp. It terminates a partly written
-// line, so that the client reads one invalid line, and delivers input that was read and not
-// delivered. The exception is a partly read line that exceeds the host's limit (256 KiB): its rest
-// is skipped.
+// two descriptors and resumes the client's session; see carried.hpp. It terminates a partially
+// written line, so that the client reads one invalid line, and delivers input that was read but not
+// delivered. If a partially read line exceeds the host's limit (256 KiB), its rest is skipped
+// instead.
 #pragma once
 
 #include <bulkhead/abi/ext/draft/flow.h>
@@ -42,7 +42,7 @@ class TransportStdio final : private stdio_lines::LineSink {
         "in_fd":{"type":"integer","minimum":0},"out_fd":{"type":"integer","minimum":0}}})",
       .provides = {BH_EXT_TRANSPORT, BH_EXT_FLOW}};
 
-  // Limit for the bytes read per turn of the loop, approximately.
+  // Approximate limit of the bytes read per turn of the loop.
   static constexpr std::size_t read_budget = 1u << 20;
   // stop() writes the queue: maximum time without progress, and maximum total time.
   static constexpr int last_stall_ms = 1'000;
@@ -99,7 +99,7 @@ class TransportStdio final : private stdio_lines::LineSink {
   bh_timer stall_timer_ = 0;
   std::uint64_t progress_ns_ = 0;  // time of the last output progress
   std::size_t waiting_before_ = 0;
-  bh_session session_ = 0;  // 0: no session (yet, or ended)
+  bh_session session_ = 0;  // 0 if there is no session (not yet, or no longer)
   bool blocked_ = false, deferred_ = false, end_session_ = false, finished_ = false;
   bool input_open_ = false, pipes_grown_ = false;
   bool held_ = false;  // the host holds the input

@@ -101,13 +101,14 @@ class Fixture {
         ->hold_input(plugin.get(), the_session, on ? 1 : 0);
   }
   void begin() { begin(in_[0], out_[1]); }
-  // Begins like a process of a host that keeps sessions; `carried` is the state left by the
-  // previous process.
+  // Begins like a process of a host that keeps sessions; `carried` is the state that the previous
+  // process left behind.
   void begin_carried() {
     if (!std::exchange(carries, true)) host.add_ext(BH_EXT_HOST_RESUME, &resume_);
     begin();
   }
-  // Simulates a killed process: it stops without cleanup, and the descriptors stay unchanged.
+  // Simulates a killed process: the plugin stops without cleanup, and the descriptors stay
+  // unchanged.
   void crash() {
     const auto note = carried.note;
     const std::string unread = kept;
@@ -144,7 +145,7 @@ class Fixture {
       host.turn(0);
     }
   }
-  // All output that the client can read now.
+  // Returns all output that the client can read now.
   std::string client_reads() {
     char piece[65'536];
     const ssize_t n = ::read(out_[0], piece, sizeof piece);
@@ -186,10 +187,10 @@ class Fixture {
   std::string transport, process_name;
   int finished = 0;
   bool refuse = false, wrong_handle = false, carries = false;
-  std::uint64_t last_stream = 0;  // of the last delivered message
+  std::uint64_t last_stream = 0;  // stream of the last delivered message
   bh_carried carried{};
   std::vector<std::uint64_t> settled;
-  std::string kept;  // input that was read and not delivered
+  std::string kept;  // input that was read but not delivered
 
  private:
   static Fixture &get(void *ctx) {
@@ -198,7 +199,7 @@ class Fixture {
   static void shut(int *fd) {
     if (*fd >= 0) ::close(std::exchange(*fd, -1));
   }
-  // The output is lost, since stop() would still write it.
+  // Discards the output, since stop() would still write it.
   void writer_lost() {
     const int null = ::open("/dev/null", O_WRONLY | O_CLOEXEC);
     const int real = ::dup(out_[1]);
@@ -511,7 +512,7 @@ TEST_CASE(
     f.close_client_input();
     for (int i = 0; i < 5; ++i) f.host.turn(0);
     REQUIRE(f.host.watches() ==
-            1);  // the output's: the end of the input must not keep the loop busy
+            1);  // the watch of the output: the end of the input must not keep the loop busy
     REQUIRE(f.delivered.size() == 2);
     f.hold(false);
   }
@@ -542,7 +543,7 @@ TEST_CASE("a client that disconnects while held is detected") {
   REQUIRE(f.host.run_until([&] { return f.closes == gone; }, 10'000));
 }
 
-// ---- one process after another -----------------------------------------------------------------
+// ---- successive processes -----------------------------------------------------------------------
 
 TEST_CASE("each message has a stream number and is settled when its answer is written") {
   Fixture f;

@@ -22,10 +22,10 @@ struct Address {
 struct Config {
   std::string listen;   // vsock:PORT, vsock:CID:PORT, unix:PATH, hybrid:PATH:PORT; empty: no
                         // listener
-  std::string dial;     // hybrid:PATH:PORT: connect to a guest that listens; empty: disabled
+  std::string dial;     // hybrid:PATH:PORT: connect to a guest that is listening; empty: disabled
   std::string handoff;  // unix:PATH or a loopback IP:PORT for connections that are not MCP; empty:
                         // they are closed
-  // For a vsock listener and a Unix listener. No list: all peers are allowed; empty list: none.
+  // Allowed peers of a vsock listener and of a Unix listener. No list: all peers; empty list: none.
   std::optional<std::vector<std::uint32_t>> allow_cids, allow_uids;
   std::vector<std::string> metadata_prefixes;  // in addition to mcp_frame::known_prefixes
   // Not empty: the clients are programs of this user on this machine, not guests. Each connection
@@ -57,20 +57,19 @@ inline constexpr char config_schema[] = R"({
   }
 })";
 
-// Reads one JSON object; the error names all faults. The default without listen and dial is to
-// listen on vsock:5002. [control]
+// Reads one JSON object; the error contains all faults. Without `listen` and `dial`, the default is
+// to listen on vsock:5002. [control]
 bh_status parse_config(std::string_view json, Config *out, bh_error *error);
 
-// Return false if the text does not have a form listed in Config.
+// These functions return false if the text has no form that is listed in Config.
 bool parse_listen(std::string_view text, Address *out);
 bool parse_dial(std::string_view text, Address *out);
 bool parse_handoff(std::string_view text, Address *out);
 
 inline constexpr std::uint32_t unknown_id = UINT32_MAX;
 
-// "cid:3" for a vsock peer, "uid:1000" for a peer on a Unix socket. *id is the number, or
-// unknown_id if the user is outside of the user namespace: the kernel shows all such users as
-// 65534.
+// Returns "cid:3" for a vsock peer, "uid:1000" for a peer on a Unix socket. *id is the number, or
+// unknown_id if the user is outside of the user namespace: the kernel maps all such users to 65534.
 std::string peer_name(int fd, const sockaddr_storage &peer, std::uint32_t *id);
 
 }  // namespace transport_vsock

@@ -87,7 +87,7 @@ void Connection::on_event(std::uint32_t events) noexcept {
     if (!doomed_) {
       flush();
     } else if (fd_ >= 0) {
-      writer_.flush(fd_);  // answers queued before the fault that ends the connection
+      writer_.flush(fd_);  // answers that were queued before the fault that ends the connection
     }
   }
   owner_.on_event_end();
@@ -252,7 +252,8 @@ void Connection::consume(std::string_view in) {
   mode_ == Mode::frames ? consume_frames(in) : consume_lines(in);
 }
 
-// True if too much output is queued; `rest`, already received input, is kept until then.
+// Returns true if too much output is queued; `rest`, input that was already received, is kept until
+// then.
 bool Connection::pauses(std::string_view rest) {
   if (writer_.waiting() >= pause_at_) after_flush(writer_.flush(fd_));
   if (doomed_ || (writer_.waiting() < pause_at_ && parked_bytes_ < max_parked)) return false;
@@ -335,7 +336,8 @@ bool Connection::on_too_long(std::string_view) {
 
 // ---- the session -------------------------------------------------------------------------------
 
-// Handles messages in frames that are not answered. True: the message is not passed to the host.
+// Handles messages in frames that need no answer. Returns true if the message is not forwarded to
+// the host.
 bool Connection::handle_unanswered(std::string_view message) {
   switch (peek(message)) {
     case Envelope::notification:
@@ -343,8 +345,8 @@ bool Connection::handle_unanswered(std::string_view message) {
     case Envelope::response:
       return !duplex_;
     case Envelope::duplex:
-      duplex_ = duplex_ || session_ == 0;  // after the session is open, it could no longer be
-                                           // declared to servers
+      duplex_ = duplex_ || session_ == 0;  // after the session is open, the capability could no
+                                           // longer be declared to servers
       return true;
     case Envelope::request:
       if (mode_ == Mode::lines) return false;
@@ -357,7 +359,8 @@ bool Connection::handle_unanswered(std::string_view message) {
   return true;
 }
 
-// Sets the process of the following messages. False: too many processes, the connection is closed.
+// Sets the process of the following messages. Returns false if there are too many processes; the
+// connection is then closed.
 bool Connection::name_process(std::string_view name) {
   if (!names_.empty() && names_[name_].raw == name) return true;
   const auto at =
@@ -416,13 +419,13 @@ bool Connection::full() const noexcept {
   return BH_HAS(bh_limits, limits, in_flight_per_session) && open_ >= limits->in_flight_per_session;
 }
 
-// The host limits the requests in flight of a session. Further requests wait here and then in the
-// guest's socket, as the other program's guests expect. Responses to server-initiated requests are
-// delivered before waiting requests, since a request in flight may depend on them.
+// The host limits the in-flight requests of a session. Additional requests are queued here and then
+// in the guest's socket, as guests expect. Responses to server-initiated requests are delivered
+// before queued requests, since an in-flight request may depend on them.
 void Connection::deliver_in_turn(std::uint64_t stream, std::string_view message, bool awaited) {
   if (awaited && (full() || !parked_.empty())) return park(stream, message, true);
   deliver(stream, message, awaited);
-  // A cancellation may concern a waiting request.
+  // A cancellation may refer to a queued request.
   if (parked_.empty() || doomed_ || awaited) return;
   if (message.find("notifications/cancelled") != message.npos) park(stream, message, false);
 }
@@ -444,7 +447,7 @@ void Connection::deliver_parked() {
   if (input_ended_ && parked_.empty() && !doomed_) report_input_ended();
 }
 
-// awaited: the guest expects an answer on `stream`, which may be an empty frame.
+// With `awaited`, the guest expects an answer on `stream`, which may be an empty frame.
 void Connection::deliver(std::uint64_t stream, std::string_view message, bool awaited) {
   bh_delivery delivery{};
   delivery.size = sizeof delivery;
@@ -490,7 +493,7 @@ bh_status Connection::send_as_frame(const bh_outgoing &message) {
     if (too_large) return BH_E_LIMIT;
     return send_frame(0, name, parts) ? BH_OK : BH_E_LIMIT;
   }
-  if (stream == 0) return BH_OK;  // the answered message was in a frame without answer
+  if (stream == 0) return BH_OK;  // the answered message was in a frame that needs no answer
   if (open_ > 0) --open_;
   if (too_large) return send_too_large(stream, name, parts);
   return send_frame(stream, name, parts) ? BH_OK : BH_E_LIMIT;
@@ -508,7 +511,7 @@ bh_status Connection::send_too_large(std::uint32_t stream, std::string_view name
   return send_frame(stream, name, {&part, 1}) ? BH_OK : BH_E_LIMIT;
 }
 
-// Stream 0: a server-initiated message.
+// Stream 0 is for server-initiated messages.
 bool Connection::send_frame(std::uint32_t stream, std::string_view name,
                             std::span<const bh_str> parts) {
   char head[mcp_frame::max_head];

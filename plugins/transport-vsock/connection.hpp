@@ -1,7 +1,8 @@
 // One connection of a guest: protocol detection, its session, and the limits in both directions.
 //
-// The first bytes determine the protocol. Frames and lines are one session of the host, opened with
-// the first message; other connections are passed to the owner for hand-off. Thread: the reactor's.
+// The first bytes determine the protocol. All frames or lines of a connection belong to one session
+// of the host, opened with the first message. Other connections are handed to the owner for
+// hand-off. Runs on the reactor thread.
 #pragma once
 
 #include <bulkhead/abi/ext/transport.h>
@@ -25,7 +26,7 @@ namespace transport_vsock {
 
 class Connection;
 
-inline constexpr std::size_t max_unsent = 256u << 20;  // bytes, all connections together
+inline constexpr std::size_t max_unsent = 256u << 20;  // bytes of all connections together
 
 // State shared by all connections, and callbacks to the owner.
 class ConnectionOwner {
@@ -41,19 +42,19 @@ class ConnectionOwner {
   std::size_t unsent = 0;          // queued output bytes of all guests
   LogLimiter stalled, no_session;  // log lines about connections
 
-  // The connection has opened a session.
+  // Called when the connection has opened a session.
   virtual void on_session(Connection &connection, bh_session session) = 0;
-  // The connection is not MCP: the owner takes its descriptor and the received bytes.
+  // Called if the connection is not MCP: the owner takes its descriptor and the received bytes.
   virtual void on_other(Connection &connection, std::string_view bytes) = 0;
-  // The owner must call flush() at the end of this turn.
+  // Requests a call of flush() at the end of this turn.
   virtual void on_unflushed(Connection &connection) = 0;
-  // The owner must destroy the connection in on_event_end() or at the end of this turn.
+  // Requests the destruction of the connection in on_event_end() or at the end of this turn.
   virtual void on_doomed(Connection &connection) noexcept = 0;
-  // `unsent` exceeds max_unsent.
+  // Called if `unsent` exceeds max_unsent.
   virtual void on_too_much_unsent() = 0;
-  // The end of a reactor event; the connection may be destroyed.
+  // Called at the end of a reactor event; the connection may be destroyed.
   virtual void on_event_end() = 0;
-  // A time-out is pending: the owner must call check() of all connections periodically.
+  // A time-out is pending: requests periodic calls of check() for all connections.
   virtual void want_checks() noexcept = 0;
 
  protected:
@@ -70,19 +71,19 @@ class Connection final : private stdio_lines::LineSink {
   // Limit for waiting requests; above it, reading pauses.
   static constexpr std::size_t max_parked = 1u << 20;  // bytes
 
-  // Takes ownership of the descriptor. `peer`: for example "cid:3".
+  // Takes ownership of the descriptor. `peer` is, for example, "cid:3".
   Connection(ConnectionOwner &owner, int fd, std::string peer);
   ~Connection();
   Connection(const Connection &) = delete;
   Connection &operator=(const Connection &) = delete;
 
-  bool start();                           // false: the host cannot watch the descriptor
+  bool start();                           // returns false if the host cannot watch the descriptor
   void received(std::string_view bytes);  // bytes read before the object was created
 
   bh_status send(const bh_outgoing &message);
   void session_ended() noexcept;  // by the host
   void flush();
-  // Enforces time-outs. True: a time-out is still pending.
+  // Enforces time-outs. Returns true if a time-out is still pending.
   bool check(std::uint64_t now_ns);
 
   // Returns the descriptor, unwatched and owned by the caller; the connection is doomed.
@@ -162,8 +163,8 @@ class Connection final : private stdio_lines::LineSink {
   std::size_t parked_bytes_ = 0;
   std::vector<Name> names_;
   std::size_t name_ = 0;  // index in names_ of the newest frame's process
-  // While sniffing: time of the first byte, of the connection or after the metadata line; while
-  // blocked: time of the last progress.
+  // While detecting the protocol: time of the first byte, of the connection or after the metadata
+  // line. While blocked: time of the last progress.
   std::uint64_t since_ns_;
   std::size_t waiting_before_ = 0;
   std::string undecided_;        // bytes received while sniffing

@@ -1,4 +1,4 @@
-// Connections opened by the host, since a confined gateway cannot connect itself.
+// Connections that the host opens, since a confined gateway cannot connect by itself.
 #pragma once
 
 #include <bulkhead/cpp/host.hpp>
@@ -30,14 +30,15 @@ class Socket {
   int fd_ = -1;
 };
 
-// Called once on the reactor's thread: a socket that is connected or connecting, or the error.
+// Called once on the reactor thread with a socket that is connected or connecting, or with the
+// error.
 using Dialled = std::function<void(Socket socket, const std::string &error)>;
 
-// Declares the addresses that dial() uses. Only valid inside listen(). [control]
+// Declares the addresses that dial() uses. Valid only inside listen(). [control]
 bh_status will_dial(const bh::Host &host, const Address &address, bh_error *error);
 
-// Requests the connection on a thread of the host's pool. `alive` false: the result is discarded.
-// An error: no request was started. [io]
+// Requests the connection on a thread of the host's pool. If `alive` is false, the result is
+// discarded. After an error, no request was started. [io]
 bh_status dial(const bh::Host &host, const Address &address, std::shared_ptr<const bool> alive,
                Dialled done);
 

@@ -9,8 +9,8 @@
 namespace transport_vsock {
 namespace {
 
-// True if allow_uids has users other than the gateway's and root. Then the socket file must be
-// accessible to everybody, and the list restricts access.
+// Returns true if allow_uids has users other than the gateway's and root. The socket file must then
+// be accessible to all users, and the list restricts access.
 bool names_other_users(const Config &config) {
   return config.allow_uids && std::ranges::any_of(*config.allow_uids, [](std::uint32_t uid) {
            return uid != 0 && uid != ::geteuid();
@@ -49,7 +49,7 @@ bh_status Endpoint::listen(bh_error *error) {
   return s == BH_OK ? s : bh::fail(error, s, "the host's queue is full");
 }
 
-// Runs on the reactor's thread, which must not receive SIGPIPE.
+// Runs on the reactor thread, which must not receive SIGPIPE.
 void Endpoint::begin() {
   stdio_lines::block_pipe_signal();
   Address address;
@@ -114,7 +114,7 @@ bool Endpoint::allowed(const sockaddr_storage &peer, std::uint32_t id) const {
   return id != unknown_id && std::find(list->begin(), list->end(), id) != list->end();
 }
 
-// Linear: there are a few hundred at most, and this runs once per connection.
+// Linear: there are at most a few hundred connections, and this runs once per connection.
 std::size_t Endpoint::connections_of(std::uint32_t peer) const {
   std::size_t n = static_cast<std::size_t>(std::ranges::count(handing_off_, peer));
   for (const auto &c : connections_) n += !c->doomed() && !c->from_dialer && c->peer_id == peer;
@@ -122,7 +122,7 @@ std::size_t Endpoint::connections_of(std::uint32_t peer) const {
   return n;
 }
 
-// Without an id, the connection was dialled.
+// The connection was dialled if there is no id.
 void Endpoint::add(int fd, std::string peer, std::optional<std::uint32_t> id,
                    std::string_view early) {
   const bool from_dialer = !id.has_value();
@@ -258,7 +258,7 @@ void Endpoint::on_other(Connection &connection, std::string_view bytes) {
   }
 }
 
-// Logged once until a hand-off succeeds again, since guests control how often this happens.
+// Logged once until a hand-off succeeds again, since guests control how often hand-offs fail.
 void Endpoint::handoff_failed(const std::string &why) {
   counters.add(counters.handoff_failed);
   if (handoff_failures_++ != 0) return;

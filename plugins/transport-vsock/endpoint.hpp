@@ -1,4 +1,4 @@
-// All connections of one transport: accepted, dialled and handed off. Thread: the reactor's.
+// All connections of one transport: accepted, dialled and handed off. Runs on the reactor thread.
 #pragma once
 
 #include <memory>

@@ -1,7 +1,6 @@
 // Connects to a port inside a guest through the Unix socket of its monitor (Firecracker, Cloud
-// Hypervisor): "CONNECT 5002
-// ", answered with "OK 1073741824
-// ". Reconnects when the connection has ended. Thread: the reactor's.
+// Hypervisor): it sends the line "CONNECT 5002" and receives the line "OK 1073741824". Reconnects
+// when the connection has ended. Runs on the reactor thread.
 #pragma once
 
 #include <functional>
@@ -17,7 +16,7 @@ class GuestDialer {
   static constexpr std::uint64_t min_pause_ms = 500, max_pause_ms = 30'000;
   static constexpr std::size_t max_reply = 64;  // bytes of "OK ...\n"
 
-  // connected: takes ownership of the descriptor; `early` has bytes already received from the
+  // `connected` takes ownership of the descriptor; `early` has bytes already received from the
   // guest.
   using Connected = std::function<void(int fd, std::string_view early)>;
 
@@ -27,9 +26,9 @@ class GuestDialer {
   GuestDialer(const GuestDialer &) = delete;
   GuestDialer &operator=(const GuestDialer &) = delete;
 
-  // reply_ms: time limit for the monitor's answer.
+  // reply_ms is the time limit for the monitor's answer.
   void start(const Address &address, std::string name, std::uint64_t reply_ms);
-  // The connection passed to `connected` has ended; reconnects.
+  // Reconnects; called when the connection passed to `connected` has ended.
   void connection_ended();
   void stop() noexcept;
 

@@ -1,5 +1,5 @@
-// Limits log lines that guests can cause: the first is logged at once, further ones at most once a
-// minute with the number of suppressed lines. Thread: one.
+// Limits log lines that guests can cause. The first line is logged at once, later lines at most
+// once a minute with the number of suppressed lines. Used on one thread.
 #pragma once
 
 #include <cstdint>
@@ -12,7 +12,8 @@ class LogLimiter {
  public:
   static constexpr std::uint64_t pause_ns = 60'000'000'000;
 
-  // True if the line is to be logged now, with suppressed() appended. now_ns: a monotonic clock.
+  // Returns true if the line must be logged now, with suppressed() appended. now_ns is the time of
+  // a monotonic clock.
   bool due(std::uint64_t now_ns) noexcept {
     if (logged_ && now_ns - logged_ns_ < pause_ns) {
       ++suppressed_;
@@ -22,7 +23,7 @@ class LogLimiter {
     logged_ns_ = now_ns;
     return true;
   }
-  // Text for the end of the line, empty if no line was suppressed; resets the count.
+  // Returns the text for the end of the line and resets the count; empty if no line was suppressed.
   std::string suppressed() {
     const std::uint64_t n = std::exchange(suppressed_, 0);
     return n == 0 ? std::string() : " (" + std::to_string(n) + " similar lines suppressed)";

@@ -1,4 +1,4 @@
-// Minimal parsing of messages for special cases; ordinary calls are not parsed by this plugin.
+// Minimal parsing of messages for special cases. This plugin does not parse ordinary calls.
 #pragma once
 
 #include <bulkhead/abi/core.h>
@@ -21,7 +21,8 @@ inline constexpr std::string_view duplex_method = "notifications/bulkhead/duplex
 
 Envelope peek(std::string_view message);
 
-// The JSON text of the member `id` of an object given in parts ("7", "\"a\""); empty if absent.
+// Returns the JSON text of the member `id` of an object given in parts ("7", "\"a\""); empty if
+// absent.
 std::string id_of(std::span<const bh_str> parts);
 
 }  // namespace transport_vsock

@@ -13,7 +13,7 @@ struct Sniffed {
   enum class Kind : std::uint8_t {
     more,    // undecided: fewer than max_undecided bytes
     frames,  // mcp-frame
-    lines,   // one JSON text per line: the older generation
+    lines,   // one JSON text per line: the older protocol
     other,   // any other protocol, such as TLS or HTTP
     refused  // an unterminated metadata line
   };
@@ -24,8 +24,8 @@ struct Sniffed {
 
 inline constexpr std::size_t max_undecided = 512 + 6;
 
-// `in`: all received bytes from the first one on. Longer input gives the same result, once it is
-// not `more`. The metadata line is optional.
+// `in` contains all bytes received since the first. Once the result is not `more`, longer input
+// gives the same result. The metadata line is optional.
 Sniffed sniff(std::string_view in, std::span<const std::string> metadata_prefixes);
 
 }  // namespace transport_vsock

@@ -36,7 +36,7 @@ void Splice::on_event(void *arg, std::int32_t fd, std::uint32_t events) noexcept
 void Splice::handle(Side &side, Side &other, std::uint32_t events) {
   if ((events & BH_FD_WRITE) != 0) write(side);
   if ((events & BH_FD_READ) != 0) read(side, other);
-  // Errors are reported in every turn: the socket is not watched until there is buffer space to
+  // Errors are reported in every turn, so the socket is not watched until there is buffer space to
   // read the rest.
   if ((events & (BH_FD_ERROR | BH_FD_READ | BH_FD_WRITE)) == BH_FD_ERROR) {
     int error = 0;
@@ -106,13 +106,13 @@ void Splice::lose(Side &side) {
   side.done = 0;
 }
 
-// True if each side is closed or was half-closed.
+// Returns true if each side is closed or was half-closed.
 bool Splice::over() const noexcept {
   const auto done = [](const Side &side) { return side.told || side.gone; };
   return done(sides_[0]) && done(sides_[1]);
 }
 
-// False: the host cannot watch the socket.
+// Returns false if the host cannot watch the socket.
 bool Splice::want(Side &side, const Side &other) {
   const bool reads = !side.ended && other.out.size() < buffer_bytes;
   const std::uint32_t events = (reads ? std::uint32_t{BH_FD_READ} : 0u) |

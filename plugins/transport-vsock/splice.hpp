@@ -1,5 +1,5 @@
 // Forwards data between two sockets in both directions, with limited buffers: a connection that is
-// not MCP, and the service that it is handed off to. Thread: the reactor's.
+// not MCP, and the service that it is handed off to. Runs on the reactor thread.
 #pragma once
 
 #include <bulkhead/cpp/host.hpp>
@@ -12,26 +12,27 @@ namespace transport_vsock {
 
 class Splice {
  public:
-  static constexpr std::size_t buffer_bytes = 64u << 10;  // in each direction
+  static constexpr std::size_t buffer_bytes = 64u << 10;  // per direction
 
-  // Called from a reactor event. reached: called once, when the service has accepted data. ended:
-  // called once, when the connection is over; the owner then destroys the splice.
+  // Called from a reactor event. `reached` is called once, when the service has accepted data.
+  // `ended` is called once, when the connection is over; the owner then destroys the splice.
   struct Events {
     void (*reached)(void *arg);
     void (*ended)(void *arg, Splice &splice);
     void *arg;
   };
 
-  // Takes ownership of both descriptors. `early`: bytes already received from the guest. The
-  // service's connection may still be in progress.
+  // Takes ownership of both descriptors. `early` has bytes already received from the guest. The
+  // connection to the service may still be in progress.
   Splice(const bh::Host &host, int guest, int service, std::string_view early,
          const Events &events);
   ~Splice();
   Splice(const Splice &) = delete;
   Splice &operator=(const Splice &) = delete;
 
-  bool start();  // false: the host cannot watch the sockets
-  // errno of a service that was never reached; 0: it was reached, or the guest disconnected before.
+  bool start();  // returns false if the host cannot watch the sockets
+  // Returns the errno of a service that was never reached, or 0 if it was reached or the guest
+  // disconnected before that.
   int unreached() const noexcept { return reached_ ? 0 : error_; }
 
   std::size_t index = 0;      // used by the owner

@@ -3,7 +3,7 @@
 //
 // Limits: max_connections; sniff_timeout_ms for protocol detection; limits.write_queue_bytes and
 // write_timeout_ms for guests that do not read. The host is called only in reactor events of this
-// plugin, never inside send(). Thread: the reactor's, except as documented in bh_transport.
+// plugin, never inside send(). Runs on the reactor thread, except as documented in bh_transport.
 #pragma once
 
 #include <bulkhead/cpp/tables.hpp>

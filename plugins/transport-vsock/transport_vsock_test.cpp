@@ -184,7 +184,7 @@ class Guest {
       world.host.turn(0);
     }
   }
-  // False at the end of the connection.
+  // Returns false at the end of the connection.
   bool read() {
     char bytes[65'536];
     const ssize_t n = ::recv(fd_, bytes, sizeof bytes, 0);
@@ -325,7 +325,7 @@ TEST_CASE("requests beyond the limit in flight wait, each with its process") {
   g.write(frame(1, request(1), "one") + frame(2, request(2), "two") + frame(3, request(3), "one") +
           frame(4, request(4), "two"));
   REQUIRE(w.until([&] { return w.delivered.size() == 2; }));
-  // Notifications are delivered before waiting requests; a cancellation is delivered again after
+  // Notifications are delivered before queued requests; a cancellation is delivered again after
   // them.
   const std::string cancel = notification("notifications/cancelled", R"({"requestId":3})");
   g.write(frame(0, cancel, "two"));
@@ -355,7 +355,7 @@ TEST_CASE("server-initiated messages are sent only after the guest's offer") {
   Guest g(w);
   g.write(line + (offered ? frame(0, duplex) : "") + frame(1, request(1)));
   REQUIRE(g.frames(1).size() == 1);
-  CHECK(w.delivered.size() == 1);  // the offer is not passed to the host
+  CHECK(w.delivered.size() == 1);  // the offer is not forwarded to the host
   CHECK(((w.flags & BH_PEER_ANSWERS_ONLY) == 0) == offered);
   CHECK(w.send(BH_OUT_EVENT, 1, 0, "{event}") == BH_OK);
   CHECK(w.send(BH_OUT_ASK, 1, w.delivered[0].stream, "{ask}") == BH_OK);
@@ -470,7 +470,7 @@ TEST_CASE("a guest that reads nothing is disconnected, others are served") {
       if (n > 0) rest.remove_prefix(static_cast<std::size_t>(n));
       w.host.turn(0);
     }
-    if (!rest.empty()) break;  // it is no longer read
+    if (!rest.empty()) break;  // the plugin no longer reads it
   }
   good.write(frame(1, request(1)));
   CHECK(good.frames(1)[0].stream == 1);
@@ -591,7 +591,7 @@ TEST_CASE("hand-off: more data than the buffers hold, before and after the servi
           static_cast<ssize_t>(early.size()));
   REQUIRE(w.until([&] { return w.host.metric("vsock.connections") == 1; }));
   w.host.turn(0);
-  std::string_view rest = late;  // as much as is accepted before the next event
+  std::string_view rest = late;  // the part that is accepted before the next event
   const ssize_t sent = ::send(g.descriptor(), rest.data(), rest.size(), MSG_NOSIGNAL);
   if (sent > 0) rest.remove_prefix(static_cast<std::size_t>(sent));
   service.accept();
@@ -614,7 +614,7 @@ TEST_CASE("hand-off: all data of a service that closes at once is forwarded") {
   CHECK(g.raw == said);
 }
 
-// Log lines that contain this text.
+// Returns the log lines that contain this text.
 std::vector<std::string> logged(const World &w, std::string_view part) {
   std::vector<std::string> out;
   for (const auto &entry : w.host.logs()) {
@@ -649,7 +649,7 @@ TEST_CASE("an unavailable service is logged once, and its recovery once") {
   CHECK(logged(w, "cannot hand a connection off").size() == 2);
 }
 
-// Such a connection is in progress at hand-off; its failure is reported later.
+// Such a connection is still in progress at hand-off; its failure is reported later.
 TEST_CASE("a port without listener counts as an unavailable service") {
   sockaddr_in free_port{};
   free_port.sin_family = AF_INET;

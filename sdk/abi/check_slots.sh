@@ -1,11 +1,12 @@
 #!/bin/sh
-# check_slots.sh INCLUDE_DIR GOLDEN_DIR: is the ABI what the golden files say?
+# check_slots.sh INCLUDE_DIR GOLDEN_DIR: checks the ABI headers against the golden files.
 #
 #  1. The headers' slots are exactly golden/MAJOR.MINOR.txt of the version that core.h states. Until
-#     a version is released, a wanted change is made by writing that file anew:
+#     a version is released, an intended change is made by writing that file again:
 #       sdk/abi/dump_slots.sh sdk/include > sdk/abi/golden/MAJOR.MINOR.txt
-#  2. Every golden file of an earlier minor of the same major is a prefix of it: members are
-#     appended to structs that start with their size, and to enums; nothing else changes.
+#  2. Every golden file of an earlier minor version of the same major version is a prefix of it:
+#     members are appended to structs that start with their size, and to enums; nothing else
+#     changes.
 # A missing golden file is a failure.
 set -eu
 here=$(cd "$(dirname "$0")" && pwd)
@@ -24,7 +25,7 @@ fi
 
 for old in "$golden/$major".*.txt; do
   [ "$old" = "$golden/$major.$minor.txt" ] && continue
-  # Blocks are keyed by file and struct; an enum by its first member.
+  # Blocks are keyed by file and struct; an enum is keyed by its first member.
   awk -v old="$old" '
     function finish() { if (key != "") { blocks[side, key] = body; known[side, key] = 1 } key = "" }
     function begin(k) { finish(); key = file "|" k; body = "" }

@@ -1,12 +1,12 @@
 #!/bin/sh
-# dump_slots.sh INCLUDE_DIR: every slot of the ABI headers as text, one a line, in order.
+# dump_slots.sh INCLUDE_DIR: prints every slot of the ABI headers, one per line, in order.
 #
-# A change of this text is a change of the ABI: check_slots.sh compares it with sdk/abi/golden/.
+# A change of this output is a change of the ABI: check_slots.sh compares it with sdk/abi/golden/.
 set -eu
 cd "$1/bulkhead/abi"
 find . -name '*.h' | LC_ALL=C sort | while read -r header; do
   echo "file ${header#./}"
-  # Comments out, then one declaration a line.
+  # Remove comments, then print one declaration per line.
   awk '
     { text = text $0 "\n" }
     END {

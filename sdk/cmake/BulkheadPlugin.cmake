@@ -1,14 +1,15 @@
 # bh_add_plugin(NAME source... PROVIDES id... [DESCRIPTION text] [VERSION v] [LIBS target...]
 #               [EXCLUSIVE] [INSTALL])
 #
-# Makes the library NAME.so, which exports bh_plugin_entry_v0 and nothing else, and its manifest
+# Builds the library NAME.so, which exports bh_plugin_entry_v0 and nothing else, and its manifest
 # NAME.plugin.toml beside it. NAME must be the id in the plugin's descriptor.
 #
-# EXCLUSIVE: the plugin holds a file, port or database that only one process can hold. A reload then
-# ends its old process before the new one starts.
+# EXCLUSIVE: the plugin holds a file, port or database that only one process can hold. A reload
+# therefore ends the old process before the new one starts.
 #
-# Both go to the current binary folder, or to BULKHEAD_PLUGIN_DIR where that is set. INSTALL (or
-# BULKHEAD_INSTALL_PLUGINS set in the folder) adds install rules into lib/bulkhead/plugins.
+# Both files are written to the current binary folder, or to BULKHEAD_PLUGIN_DIR if it is set.
+# INSTALL (or BULKHEAD_INSTALL_PLUGINS set in the folder) adds install rules for
+# lib/bulkhead/plugins.
 
 function(bh_add_plugin name)
   cmake_parse_arguments(arg "EXCLUSIVE;INSTALL" "DESCRIPTION;VERSION" "PROVIDES;LIBS" ${ARGN})
@@ -26,10 +27,11 @@ function(bh_add_plugin name)
   set_target_properties(${name} PROPERTIES PREFIX "" SUFFIX ".so" POSITION_INDEPENDENT_CODE ON
     CXX_VISIBILITY_PRESET hidden C_VISIBILITY_PRESET hidden VISIBILITY_INLINES_HIDDEN ON)
   if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
-    # An inline function's static local would pin the library (STB_GNU_UNIQUE) and survive its swap.
+    # A static local of an inline function would pin the library (STB_GNU_UNIQUE) and survive its
+    # reload.
     target_compile_options(${name} PRIVATE $<$<COMPILE_LANGUAGE:CXX>:-fno-gnu-unique>)
   endif()
-  # A sanitizer's runtime lives in the program, so its symbols are undefined here.
+  # The runtime of a sanitizer is in the program, so its symbols are undefined here.
   if(NOT BULKHEAD_SANITIZE)
     target_link_options(${name} PRIVATE -Wl,-z,defs)
   endif()

@@ -7,7 +7,7 @@
 
 namespace {
 
-// A fake host: the received messages and its answers.
+// A fake host: stores the received messages and the answers to return.
 struct Host {
   int whole = 0, plain = 0;
   std::vector<std::string> names;

@@ -15,7 +15,8 @@ TEST_CASE("case conversion is limited to ASCII") {
   CHECK(bh::equal_ignoring_case("Content-TYPE", "content-type"));
   CHECK(bh::equal_ignoring_case("", ""));
   CHECK_FALSE(bh::equal_ignoring_case("content-typ", "content-type"));
-  CHECK_FALSE(bh::equal_ignoring_case("@", "`"));  // differ in the same bit as letters do
+  CHECK_FALSE(bh::equal_ignoring_case("@", "`"));  // they differ in the same bit as upper and lower
+                                                   // case letters
   CHECK_FALSE(bh::equal_ignoring_case("\xC4", "\xE4"));
   CHECK(bh::starts_with_ignoring_case("HTTPS://x", "https://"));
   CHECK_FALSE(bh::starts_with_ignoring_case("http", "https"));
@@ -76,7 +77,7 @@ TEST_CASE("text for messages") {
   CHECK(bh::one_line("a\n\x7F\xC2\x85ä\xFF", 100) == "a   ä?");
   CHECK(bh::one_line("aä€", 5) == "aä");
   CHECK(bh::one_line("aä€", 0).empty());
-  CHECK(bh::one_line("\xEF\xBF\xBD", 100) == "\xEF\xBF\xBD");  // is UTF-8
+  CHECK(bh::one_line("\xEF\xBF\xBD", 100) == "\xEF\xBF\xBD");  // valid UTF-8
   CHECK(bh::in_quotes("name") == "\"name\"");
   CHECK(bh::in_quotes("aä€", 4) == "\"aä...\"");
   CHECK(bh::error_name(ENOENT) == "No such file or directory");

@@ -1,4 +1,4 @@
-// The parts of URLs.
+// Tests of URL splitting.
 #include <bulkhead/cpp/url.hpp>
 #include <catch2/catch.hpp>
 

@@ -1,5 +1,5 @@
-/* Sizes and offsets of everything that crosses the ABI, on the 64-bit targets it is for. The slots'
- * names and prototypes are watched by abi/check_slots.sh. */
+/* Sizes and offsets of everything that crosses the ABI, on its 64-bit targets.
+ * abi/check_slots.sh checks the names and prototypes of the slots. */
 #include "bulkhead/abi/ext/connector.h"
 #include "bulkhead/abi/ext/draft/control.h"
 #include "bulkhead/abi/ext/draft/event.h"

@@ -1,12 +1,13 @@
 #!/usr/bin/env bash
 # alone.sh SDK_DIR: checks that a plugin author can include any header of the SDK first.
-#  - Each header compiles alone, as C++20 (and as C11 if its name ends in .h), with every g++ 12 to 14
-#    and clang++ 14 to 19 that is installed, and with $CXX.
+#  - Each header compiles alone, as C++20 (and as C11 if its name ends in .h), with every installed
+#    g++ 12 to 14 and clang++ 14 to 19, and with $CXX.
 #  - Each header includes the standard headers of the names that it uses. Versions of a standard
-#    library differ in what their headers include by themselves, so a compiler shows this only for one.
+#    library differ in the headers that they include indirectly, so a compiler tests only one
+#    version.
 set -euo pipefail
 cd "$1"
-# The installed tree has both folders in one.
+# The installed tree has both folders in one folder.
 mapfile -t headers < <(find include aggregator/include -name '*.h' -o -name '*.hpp' | sort)
 [ ${#headers[@]} -gt 0 ] || { echo "no headers in $PWD" >&2; exit 1; }
 fail=0

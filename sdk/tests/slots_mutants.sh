@@ -1,6 +1,6 @@
 #!/bin/sh
-# Does check_slots.sh see what it is for? Each mutant of the headers must be refused, in the same
-# minor (any change) and against an earlier minor (everything but an append).
+# Checks that check_slots.sh rejects each mutant of the headers, for the same minor version (any
+# change) and against an earlier minor version (everything but an append).
 set -eu
 sdk=$1
 work=$(mktemp -d)
@@ -28,7 +28,7 @@ expect() {  # refused|accepted WHAT
     failures=1
   fi
 }
-# Against the golden file of this minor, then as a new minor against an earlier one.
+# Against the golden file of this minor version, then as a new minor version against an earlier one.
 try() {  # WHAT FILE SED-SCRIPT VERDICT-AS-NEW-MINOR
   fresh
   cp "$sdk"/abi/golden/*.txt "$work/golden/"

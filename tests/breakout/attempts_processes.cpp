@@ -57,7 +57,7 @@ int list_descriptors(const Target &t) {
   return ::readlink(proc(t, "fd/0").c_str(), to, sizeof to) >= 0 ? 0 : errno;
 }
 
-// Process 1 of the machine, or of the server's own sandbox, which belongs to the gateway.
+// Process 1 of the machine, or of the server's own sandbox (that process belongs to the gateway).
 int open_first_memory(const Target &) {
   const int fd = ::open("/proc/1/mem", O_RDONLY | O_CLOEXEC);
   if (fd < 0) return errno;
@@ -81,7 +81,7 @@ int trace(const Target &t) {
   return 0;
 }
 
-// Signal 0 only checks the permission.
+// Signal 0 checks only the permission.
 int signal_sibling(const Target &t) {
   return ::kill(t.sibling, 0) == 0 ? 0 : errno;
 }
@@ -110,7 +110,7 @@ int start_program(const Target &) {
   return WIFEXITED(status) ? WEXITSTATUS(status) : EINTR;
 }
 
-// Without fork: on success the attempt exits with status 0.
+// Does not fork: on success the attempt exits with status 0.
 int become_program(const Target &) {
   char name[] = "true";
   char *words[] = {name, nullptr};

@@ -1,6 +1,6 @@
 // Runs every attempt in every kind of compartment. With the complete confinement, only intended
 // attempts succeed, and the printed table shows which layers reject each attempt on their own.
-// Without confinement most attempts must succeed as the same user; otherwise their failure proves
+// Without confinement, most attempts must succeed as the same user; otherwise their failure proves
 // nothing.
 #include <grp.h>
 #include <sys/wait.h>
@@ -38,8 +38,9 @@ void become(uid_t user) {
 
 struct Role {
   Confinement wish;
-  uid_t user = nobody_uid;  // when root
-  // Attempts that the role requires, and what restricts them instead of the kernel.
+  uid_t user = nobody_uid;  // if started by root
+  // Attempts that must succeed for the role, and the mechanism that restricts them instead of the
+  // kernel.
   std::map<std::string, const char *> meant;
 };
 
@@ -58,8 +59,8 @@ Confinement base(const std::string &role) {
   return wish;
 }
 
-// The aggregator, web, and third-party plugins: may connect to every port. The plugin restricts the
-// addresses.
+// The aggregator, web, and third-party plugins: they may connect to every port. The plugin
+// restricts the addresses.
 Role caller_role() {
   Role role{base("callers"), nobody_uid, {}};
   role.wish.network = true;
@@ -77,18 +78,18 @@ Role one_port_role() {
   return role;
 }
 
-// Keeps the user, who owns the workspace.
+// The role keeps the user, who owns the workspace.
 Role files_role(const World &world) {
   Role role{base("files"), 0, {}};
   role.wish.ids.reset();
   role.wish.paths.push_back({world.target().scratch, -1, PathRule::Access::read_write});
-  // The kernel counts root's threads, but does not limit them; they are limited by memory.
+  // The kernel counts root's threads but does not limit them; they are limited by memory.
   if (is_root()) role.meant["thread bomb"] = as_root;
   return role;
 }
 
-// Keeps the user as well. It can access everything that servers may be given; each server has its
-// own sandbox and limits. The gateway's sockets and secrets are not accessible.
+// This role also keeps the user. It can access everything that servers may be given; each server
+// has its own sandbox and limits. The gateway's sockets and secrets are not accessible.
 Role launcher_role(const World &world) {
   Role role{base("launcher"), 0, {}};
   Confinement &wish = role.wish;
@@ -134,7 +135,7 @@ Role launcher_role(const World &world) {
   return role;
 }
 
-// Loads no library, so it opens no file.
+// The role loads no library, so it opens no file.
 Role control_role() {
   Role role{base("control"), nobody_uid, {}};
   role.wish.paths.clear();
@@ -154,7 +155,7 @@ std::vector<Role> roles(const World &world) {
 
 constexpr int died = 251, not_confined = 252;
 
-// 0: success; else an errno value.
+// Returns 0 on success, or an errno value.
 int outcome(const breakout::Attempt &attempt, const World &world, const Role &role,
             const ConfineLayers &layers, bool all) {
   const pid_t child = ::fork();
@@ -195,8 +196,8 @@ const std::vector<Layer> &single_layers() {
   return all;
 }
 
-// The layers that reject the attempt on their own; "u": impossible for this user even without
-// confinement.
+// Returns the layers that reject the attempt on their own. "u" means that the attempt is impossible
+// for this user even without confinement.
 std::string who_refuses(const breakout::Attempt &attempt, const World &world, const Role &role) {
   if (outcome(attempt, world, role, none, false) != 0) return "u";
   std::string letters;

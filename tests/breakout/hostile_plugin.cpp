@@ -40,7 +40,7 @@ constexpr std::string_view schema_json = R"({
   "type":"object","additionalProperties":false,"properties":{"target":{"type":"string"}}
 })";
 
-// The first string value of a member in a simple object.
+// Returns the first string value of a member in a simple object.
 std::string value_of(std::string_view json, std::string_view name) {
   const std::string key = "\"" + std::string(name) + "\"";
   auto at = json.find(key);
@@ -54,7 +54,7 @@ std::string said(const std::string &name, int error) {
   return name + ": " + (error == 0 ? "WORKED" : std::strerror(error));
 }
 
-// The names of the environment variables, and the time zone.
+// Returns the names of the environment variables, and the time zone.
 std::string surroundings(bool control) {
   std::string out = "variables:";
   for (char **at = environ; at != nullptr && *at != nullptr; ++at) {
@@ -68,7 +68,7 @@ std::string surroundings(bool control) {
   return out + "; control: " + (control ? "yes" : "no");
 }
 
-// Attempts without a target.
+// Runs attempts that need no target.
 std::string try_early() {
   std::string out;
   for (const char *name : {"read /etc/passwd", "start a program", "io_uring", "user namespace"}) {

@@ -1,13 +1,13 @@
 // Kernel objects of another program of the user: System V shared memory, a semaphore and a message
 // queue under target.ipc_key; a POSIX message queue and a file in /dev/shm with the name
-// target.ipc_name. Their mode permits access by everybody, so that only the confinement rejects it.
+// target.ipc_name. Their modes permit access by all users, so only the confinement can reject it.
 #pragma once
 
 #include "attempts.hpp"
 
 namespace breakout {
 
-bool make_ipc_objects(const Target &target);    // false: an object could not be created
-void remove_ipc_objects(const Target &target);  // removes existing objects only
+bool make_ipc_objects(const Target &target);    // returns false if an object could not be created
+void remove_ipc_objects(const Target &target);  // removes only existing objects
 
 }  // namespace breakout

@@ -1,5 +1,5 @@
-// Plugins are loaded after the confinement: the builtin ones must still work, and a hostile one is
-// confined from its first static constructor on.
+// Tests that plugins are loaded after the confinement: the builtin plugins must still work, and a
+// hostile plugin is confined from its first static constructor on.
 #include <bulkhead/abi/ext/tools.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -18,7 +18,7 @@ using namespace bulkhead;
 
 namespace {
 
-// Runs body in a child. Empty: success; else the error.
+// Runs body in a child. Returns an empty text on success, or the error.
 std::string in_child(const std::function<std::string()> &body) {
   int ends[2];
   REQUIRE(::pipe(ends) == 0);
@@ -93,7 +93,7 @@ std::string call(Instance &instance, const std::string &tool, const std::string 
   return answers[id];
 }
 
-// The successful attempts.
+// Returns the successful attempts.
 std::string run_hostile_plugin(const breakout::Target &target) {
   auto library = load_confined("hostile-tools", HOSTILE_PLUGINS);
   if (!library) return library.error().text;

@@ -14,7 +14,7 @@ inline constexpr uid_t nobody_uid = 65534;  // owner of the targets when running
 
 bool is_root();
 
-// Ends the process if a target cannot be set up, since no test would be meaningful.
+// Exits if a target cannot be set up, since no test would be meaningful.
 class World {
  public:
   World();
@@ -26,7 +26,7 @@ class World {
   const Target &target() const { return target_; }
   bool sibling_lives() const;
 
-  // A listener on 127.0.0.1, any port.
+  // Returns a listener on any port of 127.0.0.1.
   static bulkhead::OwnedFd listener();
 
  private:

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # corrections.sh TREE: tests the configure step with versions of RapidJSON and toml++ that are
-# known, that need no correction, and that have a defect without a matching correction. CMAKE, CXX,
-# RAPIDJSON_INCLUDE and TOMLPLUSPLUS_INCLUDE are in the environment.
+# known, that need no correction, or that have a defect without a matching correction. The
+# environment must contain CMAKE, CXX, RAPIDJSON_INCLUDE and TOMLPLUSPLUS_INCLUDE.
 set -euo pipefail
 tree=$(realpath "$1")
 work=$(mktemp -d)
@@ -59,7 +59,7 @@ cp "$copies/rapidjson/include/rapidjson/internal/strtod.h" "$work/half/rapidjson
 configure half || bad "headers with some of the defects"
 grep -Eq 'RapidJSON 1.1.0: corrected: (exponent, )?low-surrogate$' "$work/log" || bad "other corrections than needed"
 
-# Unknown versions with a defect: the configure step stops with its name. unknown DEFECT FILE SED:
+# Unknown versions with a defect: the configure step stops and names it. unknown DEFECT FILE SED
 # changes the text that the correction searches for.
 unknown() {
   rm -rf "$work/unknown" "$work/unknown-build"

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# foreign_cache.sh TREE: the Makefile with build folders that were configured for another purpose: a
-# copied tree, a moved one, a copied build folder, another compiler. The other tree is never
-# compiled or installed.
+# foreign_cache.sh TREE: tests the Makefile with build folders that were configured for something
+# else: a copied tree, a moved tree, a copied build folder, another compiler. The other tree is
+# never compiled or installed.
 set -euo pipefail
 tree=$(realpath "$1")
 work=$(mktemp -d)
@@ -14,7 +14,7 @@ bad() {
   exit 1
 }
 
-# A small project in place of the large one, under the real Makefile.
+# A small project that replaces the large one, with the real Makefile.
 mkdir -p "$work/a/scripts" "$work/bin"
 cp "$tree/Makefile" "$work/a/"
 cp "$tree/scripts/configure.sh" "$work/a/scripts/" 2>/dev/null || true
@@ -38,7 +38,7 @@ make_in a build || bad "the first build"
 says a/build/bin/bulkhead "tree a"
 ! grep -q 'building from scratch' "$work/log" || bad "a fresh tree was taken for a foreign one"
 
-# Without changes it is not configured again.
+# Without changes, the folder is not configured again.
 touch -d 2001-01-01 "$work/a/build/CMakeFiles/TargetDirectories.txt"
 make_in a build || bad "the second build"
 [ "$(stat -c %Y "$work/a/build/CMakeFiles/TargetDirectories.txt")" -lt 1000000000 ] || bad "configured without need"
@@ -70,7 +70,7 @@ grep -q "build-two was configured for the build folder $work/c/build:" "$work/lo
 says c/build-two/bin/bulkhead "tree c, two"
 says c/build/bin/bulkhead "tree c"
 
-# A compiler of the same name with another version: another system release with the same tree
+# A compiler of the same name with another version: another system release in which the same tree is
 # mounted.
 cat >"$work/bin/c++" <<'END'
 #!/bin/sh

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# packages.sh TREE: scripts/install-packages.sh on machines with other names for a package. This
-# test replaces apt-get, apt-cache and dpkg-query by scripts.
+# packages.sh TREE: tests scripts/install-packages.sh on machines with other names for a package.
+# Scripts replace apt-get, apt-cache and dpkg-query.
 set -euo pipefail
 tree=$(realpath "$1")
 work=$(mktemp -d)
@@ -22,7 +22,8 @@ case " $RELEASE " in *" $2 "*) echo " $2 | 1.0 | http://deb.debian.org" ;; esac
 END
 printf '#!/bin/sh\nexec "$@"\n' >"$work/bin/sudo"
 chmod +x "$work/bin"/*
-# A copy of the script that requests one package, so that this machine's packages do not matter.
+# A copy of the script that requests one package, so that the packages of this machine do not
+# matter.
 awk '/^ *\[build\]="/ { print "  [build]=\"one libboost1.81-dev,libboost1.83-dev|/nonexistent\""; skip = 1 }
   !skip { print }
   /"$/ { skip = 0 }' "$tree/scripts/install-packages.sh" >"$work/install.sh"

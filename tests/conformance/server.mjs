@@ -1,6 +1,6 @@
 // The server for the conformance suite, used directly and behind the gateway. It is written from
 // the requirement texts that the suite prints, with the low-level API of the official SDK (the
-// high-level one rebuilds schemas and would hide members that a gateway drops).
+// high-level API rebuilds schemas and would hide members that a gateway drops).
 //
 //   server.mjs stdio            server.mjs http [PORT]   (prints its URL)
 import http from 'node:http';
@@ -11,7 +11,7 @@ const sdk = '@modelcontextprotocol/sdk';
 const { Server } = await importFromNpm(`${sdk}/server/index.js`);
 const types = await importFromNpm(`${sdk}/types.js`);
 
-// One red pixel, and 0 samples of silence.
+// One red pixel, and zero samples of silence.
 const PNG = 'iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mP8z8DwHwAFBQIAX8jx0gAAAABJRU5ErkJggg==';
 const WAV = 'UklGRiQAAABXQVZFZm10IBAAAAABAAEAQB8AAEAfAAABAAgAZGF0YQAAAAA=';
 const sleep = (ms) => new Promise((resolve) => setTimeout(resolve, ms));

@@ -1,5 +1,5 @@
-// Faults that show only after a while or under pressure: leaks over 1,000 restarts, 512 sessions, a
-// client that does not read, a full disk, upstreams killed during calls.
+// Faults that appear only after a while or under pressure: leaks over 1,000 restarts, 512 sessions,
+// a client that does not read, a full disk, upstreams killed during calls.
 import { execFileSync } from 'node:child_process';
 import { mkdirSync, readFileSync, readdirSync } from 'node:fs';
 import { Gateway, StdioClient, alive, assert, descendants, fake, processesWith, run, sleep, test, until } from '../e2e/lib.mjs';
@@ -92,7 +92,7 @@ test('a client that does not read affects only itself', async (t) => {
   }
   const held = rss(gateway);
   console.log(`    ${mib(before.rss)} before, ${mib(held)} with 4 answers of 40 MiB that are not read; slowest other call ${slowest.toFixed(1)} ms`);
-  // One of them uses the connection that existed before.
+  // One of the clients uses the connection that existed before.
   assert.equal(fds(gateway), before.fds + answers.length - 1, 'they are stuck, or this shows nothing');
   assert.ok(held < before.rss + (answers.length + 1) * size);
   assert.ok(slowest < 1000);
@@ -159,8 +159,8 @@ test('kill -9 during calls: each call gets one error or result', async (t) => {
   assert.ok(sent <= answered + failed, 'no call is sent twice');
 }, { timeout: 60_000 });
 
-// Two instants have known limitations (docs/architecture.md): between reading bytes from the pipe
-// and noting them, and between writing an answer and noting that.
+// There are two intervals with known limitations (docs/architecture.md): between reading bytes from
+// the pipe and noting them, and between writing an answer and noting it.
 test('an unresponsive compartment is killed after half a minute and restarted', async (t) => {
   const gateway = await t.gateway({ mcpServers: { up: fake('--tool', 'ok') } });
   const client = await t.http(gateway);

@@ -2,10 +2,12 @@
 //
 // Two gateways: one over HTTP with a plugin in every compartment, one for a client on standard
 // input and output, whose session must survive all faults. Both have a policy and a session
+// Two gateways: one over HTTP with a plugin in every compartment, and one for a client on standard
+// input and output, whose session must survive all faults. Both have a policy and a session
 // database in separate processes.
 //
 // Every call gets one result or one error within its deadline, and none is executed twice. After
-// each series of faults everything recovers within 2 s, without orphans, zombies or additional
+// each series of faults, everything recovers within 2 s, without orphans, zombies or additional
 // descriptors.
 import { execFileSync } from 'node:child_process';
 import { mkdirSync, openSync, rmSync, writeFileSync, writeSync } from 'node:fs';
@@ -25,7 +27,7 @@ const WHOLE_WITHIN = 2000;
 const DISK_MIB = 48;
 const SERIES = 20; // faults between two checks for recovery
 
-// A small file system for the state folder; undefined if this user cannot create one.
+// Creates a small file system for the state folder; undefined if this user cannot create one.
 function smallDisk(t) {
   const state = t.path('state');
   mkdirSync(state, { mode: 0o700 });
@@ -38,7 +40,7 @@ function smallDisk(t) {
   return { state, wrap: ['unshare', '-m', 'sh', '-c', mount, 'sh'] };
 }
 
-// The gateway's clocks, ahead of the system's; see fixtures/clock_shim.c.
+// The gateway's clocks, which are ahead of the system's clocks; see fixtures/clock_shim.c.
 class Clock {
   constructor(path) {
     this.path = path;
@@ -85,7 +87,7 @@ class Drill {
     const name = await what.call(this);
     this.counts.set(name, (this.counts.get(name) ?? 0) + 1);
   }
-  // A process of a randomly chosen role, so that many servers do not hide the others.
+  // Selects a process of a random role, so that the many servers do not dominate.
   #process() {
     const all = this.trees.flatMap((tree) => tree.look());
     if (!all.length) return undefined;
@@ -96,7 +98,7 @@ class Drill {
     try {
       process.kill(pid, signal);
     } catch {
-      // it has ended since
+      // the process has ended since
     }
   }
   async #kill() {
@@ -181,7 +183,7 @@ const judges = {
 };
 const limits = { retry_min_ms: 20, retry_max_ms: 200, call_timeout_ms: CALL_TIMEOUT, connect_timeout_ms: 3000, policy_timeout_ms: 1000 };
 
-// A gateway under test with its data: {gateway, tools, tree, client for stdio}.
+// Starts a gateway under test; returns it with its data: {gateway, tools, tree, client for stdio}.
 async function served(t, name, world, disk, clock) {
   const gateway = await t.gateway({
     limits,
@@ -227,7 +229,7 @@ test(`${count} faults`, async (t) => {
   const stdio = await onStdio(t, name);
   const both = [http, stdio];
   const { gateway } = http;
-  // On a machine that is so busy that a plain start takes longer, recovery may take as long.
+  // On a machine that is so busy that a plain start takes longer, recovery may take just as long.
   const start = Math.max(...(await Promise.all(both.map(lookFirst))));
   const within = Math.max(WHOLE_WITHIN, start);
   console.log(`    whole ${start.toFixed(0)} ms after the start`);

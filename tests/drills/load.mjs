@@ -1,4 +1,4 @@
-// Load with accounting: each call has a unique text and must be answered once and in time; the logs
+// Load with accounting: each call has a unique text and must be answered once and in time. The logs
 // of the upstream servers show how often it was executed.
 import http from 'node:http';
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
@@ -20,10 +20,9 @@ export class Load {
 
   // tools: {name, arguments(call), counted: the server logs it}. An answer must contain the call's
   // text, unless the tool has its own check (`good`). A call must end within `deadline` ms.
-  // session_calls: calls per session; pause: ms between calls; streams: each session opens a stream
-  // for unrelated messages. client: one client for all calls instead of HTTP sessions; first: the
-  // number of the first call.
-  // own over HTTP; first: of the numbers of its calls.
+  // session_calls: calls per session. pause: ms between calls. streams: each session opens a stream
+  // for unrelated messages. client: one client for all calls instead of clients over HTTP. first:
+  // the number of the first call.
   constructor(url, tools, deadline, random, { session_calls = Infinity, pause = 0, streams = false, client, first = 0 } = {}) {
     Object.assign(this, { url, tools, deadline, random, session_calls, pause, streams, client });
     this.#serial = first;
@@ -68,7 +67,7 @@ export class Load {
     const client = new HttpClient(this.url);
     try {
       await client.initialize();
-      if (this.streams) await Promise.all([client.listen(), client.tools()]); // a client without a list gets no list_changed
+      if (this.streams) await Promise.all([client.listen(), client.tools()]); // a client that has not listed tools gets no list_changed
       ++this.handshakes;
       return client;
     } catch (error) {
@@ -111,8 +110,8 @@ export class Load {
     this.errors.set(what, (this.errors.get(what) ?? 0) + 1);
   }
 
-  // Calls that were executed more than once, or answered and never executed. `records`: one text
-  // per execution.
+  // Returns calls that were executed more than once, or answered but never executed. `records` has
+  // one text per execution.
   misdeeds(records) {
     const times = new Map();
     for (const text of records) {
@@ -147,7 +146,7 @@ function kindOf(error) {
   return http_status || (error.code ?? error.message.slice(0, 60));
 }
 
-// The calls in the log of a scripted stdio server.
+// Returns the calls in the log of a scripted stdio server.
 export function callsIn(log) {
   let text = '';
   try {
@@ -158,7 +157,7 @@ export function callsIn(log) {
   return text.split('\n').filter((line) => line.startsWith('< ') && line.includes('"tools/call"'));
 }
 
-// Pages for builtin-http: each contains its own path, and requested paths are recorded.
+// Serves pages for builtin-http: each contains its own path, and requested paths are recorded.
 async function pages() {
   const asked = [];
   const server = http.createServer((req, res) => {
@@ -173,9 +172,9 @@ async function pages() {
   return { asked, stop, disconnect: () => server.closeAllConnections(), url: `http://127.0.0.1:${server.address().port}` };
 }
 
-// A profile's servers and plugins, one in every compartment, and the data that Load needs about
-// them. `name` marks the servers' processes. Two stdio servers, two HTTP servers. keep: record
-// calls.
+// Returns servers and plugins for a profile, one in every compartment, and the data that Load needs
+// about them. `name` marks the servers' processes. There are two stdio servers and two HTTP
+// servers. keep: record calls.
 export async function everyCompartment(t, name, { keep = true } = {}) {
   const logs = [t.path('log0'), t.path('log1')];
   const webs = [await t.fakeHttp(), await t.fakeHttp()];

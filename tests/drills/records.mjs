@@ -1,5 +1,5 @@
-// The session database: 100,000 calls are 100,000 rows; a disk that is temporarily full loses no
-// record (block), or exactly the counted ones (spill).
+// Tests of the session database: 100,000 calls are 100,000 rows; a disk that is temporarily full
+// loses no record (block), or exactly the counted records (spill).
 import { execFileSync } from 'node:child_process';
 import { mkdirSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
@@ -38,8 +38,8 @@ for (const args of [[], ['--single-process']]) {
   }, { timeout: 600_000 });
 }
 
-// A gateway whose state folder is a small disk in a private mount namespace; undefined if this user
-// cannot create one. `inside` runs a program there.
+// Starts a gateway whose state folder is a small disk in a private mount namespace; undefined if
+// this user cannot create one. `inside` runs a program in that namespace.
 async function onSmallDisk(t, telemetry) {
   const state = t.path('state');
   mkdirSync(state, { mode: 0o700 });

@@ -1,4 +1,4 @@
-// The protocol of `bulkhead aggregator`: rows A04 to A15, A18, A21, A22 and A32, with both codecs.
+// The protocol of `bulkhead aggregator` (rows A04 to A15, A18, A21, A22 and A32), with both codecs.
 import { spawnSync } from 'node:child_process';
 import { existsSync, readFileSync } from 'node:fs';
 import { Gateway, alive, assert, descendants, fake, program, run, sanitized, test, until } from './lib.mjs';
@@ -14,7 +14,7 @@ const has = (items, ...fields) => {
   for (const item of items) for (const field of fields) assert.ok(field in item, `${field} in ${JSON.stringify(item)}`);
 };
 const lines = (path) => (existsSync(path) ? readFileSync(path, 'utf8').split('\n') : []);
-// The requests of one method in the log of a fake server.
+// Returns the requests of one method in the log of a fake server.
 const received = (path, method) =>
   lines(path).filter((line) => line.startsWith('<') && line.includes(`"${method}"`)).map((line) => JSON.parse(line.slice(1)));
 async function gone(pids, ms = 2000) {
@@ -88,7 +88,7 @@ test('A06 MessagePack: 16 MiB + 1 is rejected without allocating it; in-flight c
   const peak = Number(/VmHWM:\s+(\d+) kB/.exec(readFileSync(`/proc/${agg.pid}/status`, 'utf8'))[1]);
   assert.ok((await slow).result);
   assert.equal((await agg.exited).code, 0);
-  // The memory of a sanitizer does not count.
+  // The memory of a sanitizer is not counted.
   if (!sanitized) assert.ok(peak < 64 * 1024, `${peak} kB`);
 });
 
@@ -306,7 +306,7 @@ inBoth('A21 garbage between two requests: both are answered, one line is logged'
 });
 
 inBoth('A22 a result that is not UTF-8, or too large for the codec: an error with its id, and the next call works', async (t, codec) => {
-  // The bytes are passed on the command line unchanged.
+  // The bytes are passed unchanged on the command line.
   const agg = new Aggregator(t, { codec }).define([
     { name: 'a', command: 'sh', args: ['-c', `exec "$0" --tool good --tool bad --tool big --size big=17000000 --result bad="$(printf '{"content":[{"type":"text","text":"\\377"}]}')"`, fake().command] }]);
   const bad = await agg.call('a__bad');
@@ -331,7 +331,7 @@ test('A32 a second instance with the same lock exits with 0 without reading its 
   assert.ok((await first.call('a__x')).result);
   await first.request('shutdown');
   await first.exited;
-  // A lock file left by an ended process is not locked.
+  // The lock file of a process that has ended is not locked.
   const third = new Aggregator(t, { args: ['--lock-path', lock] }).define([]);
   assert.deepEqual((await third.request('list_servers')).servers, []);
 });

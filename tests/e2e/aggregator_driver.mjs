@@ -1,4 +1,4 @@
-// Drives `bulkhead aggregator` like a parent program, with either codec.
+// Uses `bulkhead aggregator` like a parent program, with either codec.
 import { spawn } from 'node:child_process';
 import { Gateway, ended, program, sleep } from './lib.mjs';
 import { decode, encode } from '../fixtures/msgpack.mjs';

@@ -1,4 +1,4 @@
-// B21: a policy decides "ask" and a call requires human approval: over the service API, in a
+// B21: a policy decides "ask" and a call requires human approval: through the service API, in a
 // terminal, by elicitation in the client, or without any surface. Each test runs with compartments
 // and with --single-process.
 import { execFile, spawn } from 'node:child_process';
@@ -40,7 +40,7 @@ async function asking(t, args, options) {
   return { gateway, client, log, socket };
 }
 const call = (client, args, tool = 'local__a') => client.tool(tool, args).then((result) => ({ result }), (error) => ({ error }));
-// The calls that the server has received, except the first.
+// Returns the calls that the server has received, except the first.
 const ran = (log) => readFileSync(log, 'utf8').split('\n').filter((line) => line.startsWith('<') && line.includes('tools/call') && !line.includes('"first"')).length;
 
 function ask(socket, method, path, body) {
@@ -190,7 +190,7 @@ both('in a watching terminal: keys answer', async (t, args) => {
     let outcome;
     void call(client, { judge: 'ask', n }).then((got) => (outcome = got));
     await until('it is on the screen', () => screen.includes(`"n":${n}`));
-    // A key is ignored shortly after the question appeared.
+    // A key is ignored for a short time after the question appeared.
     return until('the key is taken', async () => {
       watch.stdin.write(key);
       await new Promise((done) => setTimeout(done, 100));
@@ -245,7 +245,7 @@ both('a tool for minutes or the session: only this tool, server and session, unt
   await client.toolNames();
   const { socket } = await statusOf(gateway);
   const granted = async () => JSON.parse((await command(gateway, '--json')).stdout).granted;
-  // The call requires approval; its question is denied.
+  // Makes a call that requires approval; its question is denied.
   const asks = async (who, tool, args) => {
     const outcome = call(who, args, tool);
     const [q] = await waits(socket);
@@ -264,7 +264,7 @@ both('a tool for minutes or the session: only this tool, server and session, unt
   for (const words of [['--tool'], ['--tool', '--minutes', '61'], ['--tool', '--minutes', '0'], ['--tool', '--session', '--minutes', '5']]) {
     assert.equal((await command(gateway, 'allow', 'ffffffff', ...words)).code, 2, words.join(' '));
   }
-  // Only tools: what a resource is, no definition says.
+  // Only tools can be approved: no definition describes a resource.
   const read = client.call('resources/read', { uri: (await client.call('resources/list')).resources[0].uri }).then((result) => ({ result }), (error) => ({ error }));
   const [resource] = await waits(socket);
   const refused = await command(gateway, 'allow', resource.id, '--tool', '--session');
@@ -286,14 +286,14 @@ both('a tool for minutes or the session: only this tool, server and session, unt
   assert.match(stdout, /^No call waits for approval\.\n\nApprovals in force:\nID +SERVER +NAME +SCOPE +CLIENT +CLAIMED +LEFT +ARGUMENTS\n/);
   assert.match(stdout, new RegExp(`^${id.slice(0, 8)} +local +a +tool for 10 minutes +http +Claude Code +\\d+ s +any$`, 'm'));
 
-  // Revoked.
+  // The approval is revoked.
   const revoked = await command(gateway, 'revoke', id.slice(0, 6));
   assert.deepEqual([revoked.code, revoked.stdout], [0, 'revoked: local a\n']);
   assert.equal((await command(gateway, 'revoke', id)).code, 1);
   assert.deepEqual(await granted(), []);
   await asks(client, 'local__a', { n: 3 });
 
-  // The end of the session.
+  // The session ends.
   const third = await t.http(gateway);
   const held = call(third, { n: 1 }, 'local__a');
   const [q] = await waits(socket);
@@ -304,7 +304,7 @@ both('a tool for minutes or the session: only this tool, server and session, unt
   await third.close();
   await until('it ends with the session', async () => (await granted()).length === 0);
 
-  // Other rules, although a rule of this name still asks.
+  // The rules are replaced, although a rule with this name still asks.
   const reload = async (next) => {
     writeFileSync(gateway.config, JSON.stringify(next));
     const answer = await ask(socket, 'POST', '/reload-config');
@@ -318,7 +318,7 @@ both('a tool for minutes or the session: only this tool, server and session, unt
   assert.deepEqual(await granted(), []);
   await asks(client, 'local__a', { n: 4 });
 
-  // Another definition: approved as a pin, and still not what the person has allowed.
+  // A changed definition: it is approved as a pin, but the approval was for the old definition.
   await allow('local__a', '--tool', '--session');
   assert.equal((await granted()).length, 1);
   await reload({ ...profile, mcpServers: servers('changed'), security: rules('two') });
@@ -367,7 +367,7 @@ both('the question of a client that cancels or disconnects is removed', async (t
 both('100 waiting calls occupy no slot; beyond the limit calls are rejected with its name', async (t, args) => {
   const { client, log, socket } = await asking(t, args, { limits: { approvals_waiting: 100, in_flight_per_session: 10 } });
   const calls = [];
-  // While the policy decides, a call counts for the session.
+  // While the policy decides, a call counts against the session's limit.
   while (calls.length < 100) {
     for (let i = 0; i < 10; ++i) calls.push(call(client, { judge: 'ask', n: calls.length }));
     await waits(socket, calls.length);
@@ -402,7 +402,7 @@ test('approvals watch --notify shows a desktop notification without arguments, a
   assert.match(text, /^--app-name=Bulkhead\n--\nBulkhead: a call requires approval\na of server local, called by .*rule test-rule/);
   assert.ok(!text.includes('canary'), text);
   await until('the failure is reported', () => /notify-send cannot be started: No such file/.test(none.text));
-  // Both still list questions, while notify-send is running.
+  // Both surfaces still list questions while notify-send is running.
   await until('both list it', () => good.text.includes(question.id) && none.text.includes(question.id));
   await ask(socket, 'POST', `/confirm/${question.id}`, { decision: 'deny' });
   assert.match((await first).error.message, /denied/);
@@ -430,7 +430,7 @@ both('an approval for the session applies to the shown program and _meta', async
       .finally(() => (done.answered = true));
     return done;
   };
-  // The question of a call, approved for the session.
+  // Sends a call whose question is approved for the session.
   const allowed = async (meta) => {
     const one = start(meta);
     const [question] = await waits(socket);

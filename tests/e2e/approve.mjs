@@ -1,4 +1,4 @@
-// Project files (rows F07 to F11): before approval no server is started and no variable is
+// Project files (rows F07 to F11): before approval, no server is started and no variable is
 // expanded.
 import { spawn } from 'node:child_process';
 import { createHash } from 'node:crypto';
@@ -7,7 +7,7 @@ import { join } from 'node:path';
 import { Gateway, assert, fake, program, run, runProgram, test, until } from './lib.mjs';
 import { statusOf } from './status.mjs';
 
-// A folder with a project file, and one home for all commands of the test.
+// Creates a folder with a project file, and one home for all commands of the test.
 function project(t, definition, name = '.mcp.json') {
   const home = join(t.dir, 'home');
   const repo = t.path('repo');
@@ -119,7 +119,7 @@ test('F07 the file of the working folder is used without an option; tools and ca
   assert.doesNotMatch((await at('tools', '--no-project')).stdout, /weather/);
 });
 
-// Runs the program in the folder of a gateway that is not started.
+// Runs the program in the folder of a gateway that has not been started.
 function runIn(gateway, args) {
   const child = spawn(program, args, { env: gateway.env(), cwd: gateway.dir, stdio: ['ignore', 'pipe', 'pipe'] });
   const out = { stdout: '', stderr: '' };
@@ -204,7 +204,8 @@ test('F09 the file is 0600 in a folder 0700; an approval edited by hand is ignor
   const mode = (path) => (statSync(path).mode & 0o7777).toString(8);
   assert.equal(mode(p.store), '600');
   assert.equal(mode(join(p.store, '..')), '700');
-  // A manipulated file: the definition is changed and its new digest written into the store.
+  // A manipulated store: the definition in the file is changed, and its new digest is written into
+  // the store.
   const changed = { ...server.definition, args: [...server.definition.args, '--banner'] };
   p.write({ mcpServers: { weather: changed } });
   const [{ sha256 }] = JSON.parse(p.approve('--json').stdout).servers;
@@ -273,7 +274,7 @@ test('F10 tools and audit findings, after the approval and before it is stored',
   const [stored] = JSON.parse(readFileSync(p.store, 'utf8')).approvals;
   assert.deepEqual(stored.tools, ['fine', 'get']);
   assert.deepEqual(stored.findings, ['get: ignore-previous', 'get: hidden-characters']);
-  // The next prompt shows them.
+  // The next prompt shows the new arguments.
   p.write({ mcpServers: { weather: fake('--tool', 'other') } });
   const { stdout } = p.approve();
   assert.match(stdout, /changed since it was approved/);

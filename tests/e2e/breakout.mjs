@@ -11,7 +11,7 @@ import { statusOf } from './status.mjs';
 const hostilePlugin = join(build, 'tests/hostile/hostile-tools.so');
 const hostileServer = join(build, 'tests/hostile_server');
 
-// Attempts that affect only the process itself; other tests check their limits.
+// Attempts that affect only the process itself; other tests check its limits.
 const ownBusiness = ['take all descriptors'];
 const pluginMay = new Set(ownBusiness);
 const [tcp, udp] = ['connect to a TCP port that is not allowed', 'send a UDP packet'];
@@ -47,7 +47,7 @@ async function kernelObjects(t, target) {
 const asText = (target) => Object.entries(target).map(([name, value]) => `${name}=${value}`).join(';');
 const textOf = (result) => result.content[0].text;
 
-// A readable address in the memory of the process.
+// Returns a readable address in the memory of the process.
 function somewhereIn(pid) {
   try {
     return parseInt(readFileSync(`/proc/${pid}/maps`, 'utf8').split('-')[0], 16);
@@ -167,7 +167,7 @@ test('break-out: a hostile plugin is removed by a reload and fills no disk', asy
   await client.tool('good__echo');
 }, { timeout });
 
-// Operations that a server, which is a program, may do with its own resources.
+// Operations that a server, which is a program, may apply to its own resources.
 const serverMay = [
   ...pluginMay, tcp, udp, 'connect to it with MSG_FASTOPEN', 'connect to it with MPTCP', 'listen on a TCP port', 'read /etc/passwd',
   'start a program', 'run code that was written (W^X)', 'become dumpable again',
@@ -177,7 +177,7 @@ serverMay.push('fill memory (shared)', 'fill memory (memfd)');
 if (process.getuid() === 0) serverMay.push('become root');
 // Only a control group counts processes of root.
 const uncounted = process.getuid() === 0 ? ['fork bomb', 'thread bomb'] : [];
-// A process that has ended since is in no group and in all of them.
+// A process that has ended counts as a member of the group.
 const inGroup = (pid) => {
   try {
     return readFileSync(`/proc/${pid}/cgroup`, 'utf8').includes('/bulkhead-');
@@ -187,10 +187,10 @@ const inGroup = (pid) => {
 };
 // In a private user namespace; its view of the file system does not change.
 const relaxedMay = [...serverMay, 'user namespace', 'chroot'];
-// Ends the server, so it shows nothing.
+// This attempt ends the server, so it proves nothing.
 const skipped = new Set(['become another program']);
 
-// Access granted by `ipc = "host"`; /dev/shm stays private.
+// Access that `ipc = "host"` grants; /dev/shm stays private.
 const hostIpc = [
   'read shared memory (System V)', 'change a semaphore (System V)', 'send a message (System V)', 'open a POSIX message queue',
 ];
@@ -214,8 +214,8 @@ for (const [sandbox, may] of [
   }, { timeout });
 }
 
-// One file in a settings folder is granted, and HOME is another folder. Files in the home folder,
-// existing or created while the server runs, are still inaccessible.
+// One file in a settings folder is granted, and HOME is another folder. Files in the home folder
+// remain inaccessible, whether they exist already or are created while the server runs.
 for (const sandbox of ['home-read-only', 'strict', 'off']) {
   test(`break-out: files beside a granted file are inaccessible, ${sandbox}`, async (t) => {
     const home = t.path('home');
@@ -230,7 +230,7 @@ for (const sandbox of ['home-read-only', 'strict', 'off']) {
       assert.ok(said.startsWith(`${name}: `), said);
       return said.endsWith('WORKED');
     };
-    await client.tool('evil__names');  // it runs
+    await client.tool('evil__names');  // the server is running
     const later = ['.config/hub/token', '.config/gcloud/key', '.netrc', '.ssh/id_rsa', '.config/systemd/user/x.service'];
     for (const file of later) {
       mkdirSync(join(home, file, '..'), { recursive: true });

@@ -1,4 +1,4 @@
-// Server processes: their sandbox, number and lifetime, and that nothing remains of them.
+// Server processes: their sandbox, number and lifetime, and that they leave nothing behind.
 import { existsSync, mkdirSync, readFileSync, readdirSync, renameSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { alive, assert, descendants, fake, fakeMcp, node, npmServer, processesWith, run, runProgram, show, sleep, test, until } from './lib.mjs';
@@ -6,7 +6,7 @@ import { statusOf } from './status.mjs';
 
 const quickly = { retry_min_ms: 50, retry_max_ms: 150, grace_ms: 100 };
 const read = (file) => (existsSync(file) ? readFileSync(file, 'utf8') : '');
-// Empty for processes whose environment even their own user cannot read.
+// Returns the environment; empty if even the process's own user cannot read it.
 const environment = (pid) => {
   try {
     return read(`/proc/${pid}/environ`);
@@ -19,8 +19,8 @@ const starts = (log) => read(log).split('\n').filter((line) => line.startsWith('
 const calls = (text, tool) => text.split('\n').filter((line) => line.startsWith('< ') && line.includes('tools/call') && line.includes(`"${tool}"`)).length;
 const zombies = (pid) => descendants(pid).filter((child) => !alive(child));
 
-// Fault: each session, reconnect and crash leaves processes behind, wrappers (npx, sh) leave the
-// programs they started, and the machine runs out of memory.
+// Fault: each session, reconnect and crash leaves processes behind, wrappers (npx, sh) leave behind
+// the programs they started, and the machine runs out of memory.
 test('pain-3 processes do not accumulate', async (t) => {
   const [log, wrapped] = [t.path('log'), t.path('wrapped')];
   const gateway = await t.gateway({
@@ -156,7 +156,7 @@ for (const args of [[], ['--single-process']]) {
       await check(server);
     }
 
-    // An original URI names no server, so any server may have it. A list includes all.
+    // An original URI names no server, so any server may have it. A list includes all servers.
     await assert.rejects(read('other://r'), (error) => error.code === -32002);
     for (const name of names) running.add(name);
     await check('an original URI');
@@ -180,7 +180,7 @@ for (const args of [[], ['--single-process']]) {
     for (const options of [{}, capable]) {
       const client = await t.http(second, options);
       const read = (uri) => client.call('resources/read', { uri });
-      // No stored list has it, so only a server that has never listed may have it.
+      // No stored list contains it, so only a server that has never answered a list may have it.
       await assert.rejects(read('other://r'), (error) => error.code === -32002);
       assert.deepEqual([starts(t.path('one')), starts(t.path('two'))], before, JSON.stringify(options));
       assert.deepEqual(await statesOf(second), { ...idle, late: 'ready' }, JSON.stringify(options));
@@ -232,7 +232,7 @@ for (const mode of ['in compartments', 'in one process']) {
     assert.deepEqual(await client.toolNames(), ['lazy__a']);
     assert.deepEqual((await client.call('prompts/list')).prompts.map((prompt) => prompt.name), ['lazy__p']);
     assert.equal(starts(log), 1, 'listing does not start it');
-    // The tools for clients with other capabilities are not known.
+    // The tools for clients with other capabilities are unknown.
     const other = await t.http(second, { capabilities: { sampling: {} } });
     assert.deepEqual(await other.toolNames(), ['lazy__a']);
     assert.equal(starts(log), 2);
@@ -269,7 +269,8 @@ test('F06 a lazy server stays idle after a crash of the endpoint', async (t) => 
   assert.equal(starts(log), 1);
 });
 
-// Two of each kind: one that crashes, and one whose three attempts are not affected by that.
+// Two servers of each kind: one that crashes, and one whose three attempts are not affected by the
+// crash.
 for (const args of [[], ['--single-process']]) {
   test(`F22 the next call restarts a crashed server, up to three times, independently of others ${args}`, async (t) => {
     const crashing = (log) => fake('--tool', 'a', '--tool', 'die', '--die', 'die', '--log', t.path(log));
@@ -340,7 +341,7 @@ test('F29 SIGTERM: children end within 5 s, exit 0', async (t) => {
   assert.ok(Date.now() - started < 5000, `${Date.now() - started} ms`);
 });
 
-// Without a PID namespace the kernel does not end processes that a server has put into separate
+// Without a PID namespace, the kernel does not end processes that a server has moved to separate
 // sessions.
 for (const mode of ['in compartments', 'in one process']) {
   test(`sandbox = "off", ${mode}: a daemon ends with the server that left it`, async (t) => {
@@ -382,7 +383,7 @@ test('the default sandbox: a file server works as pasted, secrets of the home ar
   writeFileSync(`${home}/.aws/credentials`, 'CANARY');
   writeFileSync(`${home}/notes.txt`, 'notes');
   writeFileSync(`${files}/hello.txt`, 'hello');
-  // The home is not among its arguments, because a server may change granted paths.
+  // HOME is not among its arguments, because a server may change granted paths.
   const script = 'for f in .ssh/id_rsa .aws/credentials notes.txt; do echo "$f $(cat "$HOME/$f" 2>&1)"; done >"$1"; echo x >"$HOME/new" || echo "home: read-only" >>"$1"; exec "$0" --tool look';
   const seen = join(files, 'seen');
   const gateway = await t.gateway({
@@ -409,7 +410,8 @@ for (const sandbox of ['home-read-only', 'strict']) {
     const secrets = ['.ssh/id_rsa', '.aws/credentials', '.kube/config', '.npmrc', '.netrc', '.config/gh/hosts.yml', '.docker/config.json', '.config/git/credentials'];
     const home = t.path('../home');
     const files = t.path('workspace');
-    // For some paths the parent folder exists, one exists itself; .kube and others do not exist.
+    // For some paths only the parent folder exists, and one path exists itself; .kube and others do
+    // not exist.
     for (const folder of [files, `${home}/.ssh`, `${home}/.config/other`, `${home}/project`]) mkdirSync(folder, { recursive: true });
     writeFileSync(`${home}/.netrc`, 'CANARY');
     writeFileSync(`${home}/project/notes.txt`, 'notes');
@@ -499,7 +501,8 @@ test('F31 canary: a value of env reaches only the child', async (t) => {
   const servers = processesWith(dump);
   for (const pid of [gateway.pid, ...descendants(gateway.pid)]) {
     assert.ok(!read(`/proc/${pid}/cmdline`).includes(canary), 'no command line');
-    // The gateway's own environment contains the value; below the gateway only the server's does.
+    // The gateway's own environment contains the value; below the gateway, only the server's
+    // environment may contain it.
     if (pid !== gateway.pid && !servers.includes(pid)) assert.ok(!environment(pid).includes(canary), read(`/proc/${pid}/cmdline`));
   }
 });

@@ -19,7 +19,7 @@ test('every command has help with an example', async (t) => {
   const commands = [...script.matchAll(/^ {4}'([a-z ]*)'\) words=/gm)].map((found) => found[1]);
   assert.ok(commands.length > 40 && commands.includes('') && commands.includes('mcp disable'), commands.join());
   for (const command of commands) {
-    if (command === 'relay doctor') continue; // has the help of relay
+    if (command === 'relay doctor') continue; // shows the help of relay
     const text = onStdout(runProgram(t, [...command.split(' ').filter(Boolean), '--help']));
     assert.match(text, /Examples?.*:\n {2}\S/, command);
   }
@@ -189,7 +189,7 @@ test('serve prints its address, servers and client configuration', async (t) => 
   assert.match(people, /fs +stdio +ready/);
 });
 
-// Runs in the gateway's environment, so that `status` finds the gateway.
+// Runs the program in the gateway's environment, so that `status` finds the gateway.
 function runProgramIn(gateway, args) {
   try {
     return { code: 0, stdout: execFileSync(program, args, { env: gateway.env(), encoding: 'utf8' }), stderr: '' };
@@ -223,7 +223,7 @@ test('a port in use is reported with exit code 1', async (t) => {
   assert.equal(done.code, 1);
   assert.match(done.stderr, new RegExp(`127\\.0\\.0\\.1:${gateway.port}`));
   assert.match(done.stderr, /already in use by another program/);
-  // In the same runtime folder it is found to be one's own.
+  // In the same runtime folder, the program recognises its own gateway.
   const own = await execute(program, ['serve', '--config', gateway.config, '--listen', `127.0.0.1:${gateway.port}`], { env: gateway.env(), timeout: 20_000 })
     .catch((error) => error);
   assert.equal(own.code, 1, show(own));

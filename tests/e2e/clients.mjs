@@ -1,4 +1,4 @@
-// MCP clients that see the bytes: one over HTTP, one over stdio. They use no SDK, so that a test
+// MCP clients that see raw bytes: one over HTTP, one over stdio. They use no SDK, so that a test
 // can send invalid messages.
 import { spawn } from 'node:child_process';
 import http from 'node:http';
@@ -16,7 +16,7 @@ export class RpcError extends Error {
   }
 }
 
-// Common parts of both clients: ids, notifications, answers to the server's requests.
+// Common parts of both clients: ids, notifications, answers to server-initiated requests.
 class Client {
   constructor(options) {
     this.options = options;
@@ -116,7 +116,7 @@ class Client {
   }
 }
 
-// JSON.parse accepts 1e400 (Infinity) and duplicate keys; anything it rejects is a fault of the
+// JSON.parse accepts 1e400 (Infinity) and duplicate keys; text that it rejects is a fault of the
 // sender.
 function parseLoosely(text) {
   return JSON.parse(text);
@@ -137,8 +137,8 @@ export class HttpClient extends Client {
     return { ...headers, ...extra };
   }
 
-  // One HTTP exchange: {status, headers, body} with the body read, or `res` itself with stream:
-  // true.
+  // Makes one HTTP exchange. Returns {status, headers, body} with the complete body, or `res`
+  // itself if stream is true.
   exchange(method, { body, headers, stream = false, path, signal } = {}) {
     return new Promise((resolve, reject) => {
       const req = http.request(
@@ -266,7 +266,8 @@ async function readAll(res) {
   return Buffer.concat(chunks).toString();
 }
 
-// The events of an event stream: {event, id, retry, data}. Ends when the stream ends or is cut.
+// Yields the events of an event stream: {event, id, retry, data}. Ends when the stream ends or is
+// cut off.
 export async function* events(res) {
   let text = '';
   const decoder = new TextDecoder();
@@ -369,7 +370,7 @@ export class StdioClient extends Client {
   async reply(text) {
     this.write(text);
   }
-  // Closes stdin; the server must end on its own.
+  // Closes stdin; the server must then exit by itself.
   async close(ms = 8000) {
     if (this.exit) return this.exit;
     this.child.stdin.end();

@@ -1,4 +1,4 @@
-// One process per compartment: its content, and the effect of its crash.
+// One process per compartment: its contents, and the effect of its crash.
 import { once } from 'node:events';
 import { createServer, request } from 'node:http';
 import {
@@ -26,7 +26,7 @@ async function crash(gateway, name) {
     return one?.state === 'running' && one.pid !== pid && one;
   });
 }
-// One request to the service socket.
+// Sends one request to the service socket.
 const get = (socketPath, path) =>
   new Promise((done, failed) => {
     request({ socketPath, path }, (res) => {
@@ -48,7 +48,7 @@ const descriptors = (pid) =>
 const parentOf = (pid) => Number(/^PPid:\s+(\d+)/m.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))[1]);
 const mayLook = process.getuid() === 0;
 
-// Inodes of the Unix sockets in /proc/net/unix whose path has this prefix.
+// Returns the inodes of the Unix sockets in /proc/net/unix whose path has this prefix.
 const unixInodes = (prefix) =>
   readFileSync('/proc/net/unix', 'utf8').split('\n').map((line) => line.trim().split(/\s+/))
     .filter((words) => words[7]?.startsWith(prefix)).map((words) => words[6]);
@@ -68,7 +68,7 @@ test('A01 each compartment is a child of the supervisor and holds only what it n
   const client = await t.http(gateway);
   assert.ok((await client.toolNames()).length >= 2);
   const records = new Records(gateway);
-  // Each compartment has done work, so it holds what it opens at its first use.
+  // Each compartment has done work, so it has opened everything that it opens at first use.
   assert.equal((await client.tool('local__a')).content[0].text, 'fake/a');
   await client.tool('web__echo', { x: 1 });
   assert.match(show(await client.tool('files__file_read', { path: 'note.txt' })), /kept/);
@@ -161,7 +161,7 @@ require('node:readline').createInterface({ input: process.stdin }).on('line', (l
   process.stdout.write(JSON.stringify({ jsonrpc: '2.0', id, result }) + '\\n');
 });`;
 
-// The processes of the gateway that may map a plugin's library: those that contain the plugin.
+// The processes of the gateway that may map a plugin's library: only those that run the plugin.
 const holdersOf = { sqlite3: ['telemetry.records'], gumbo: ['web'] };
 
 test('A02 the session database: only its writer maps the library, and no server can open the files', async (t) => {
@@ -176,7 +176,7 @@ test('A02 the session database: only its writer maps the library, and no server 
   });
   const client = await t.http(gateway);
   const records = new Records(gateway);
-  // Each compartment has done work, so it has loaded what it loads at its first use.
+  // Each compartment has done work, so it has loaded everything that it loads at first use.
   await client.tool('remote__echo', { x: 1 });
   await client.tool('files__file_read', { path: 'note.txt' });
   assert.match(show(await client.tool('web__fetch_http', { url: http.url })), /content/);
@@ -259,7 +259,7 @@ test('pain-1 a restarted endpoint resumes its sessions', async (t) => {
   assert.equal((await client.tool('local__a')).content[0].text, 'fake/a');  // the same session id
 });
 
-// Fault: under load throughput collapses, and the processor stays busy after the load has ended.
+// Fault: under load, throughput collapses, and the processor stays busy after the load has ended.
 test('pain-12 all calls under load are answered, and the gateway is idle afterwards', async (t) => {
   const web = await t.fakeHttp();
   const gateway = await t.gateway({ mcpServers: { local: fake('--tool', 'a'), web: { url: web.url } } });
@@ -276,7 +276,7 @@ test('pain-12 all calls under load are answered, and the gateway is idle afterwa
     const turns = [...status.matchAll(/voluntary_ctxt_switches:\s+(\d+)/g)].reduce((sum, one) => sum + Number(one[1]), 0);
     return { ticks: Number(stat[11]) + Number(stat[12]), turns };
   }).reduce((sum, one) => ({ ticks: sum.ticks + one.ticks, turns: sum.turns + one.turns }));
-  await sleep(300); // work that ends with the load has ended
+  await sleep(300); // work that ends shortly after the load has ended by then
   const before = used();
   await sleep(1000);
   const after = used();

@@ -125,7 +125,7 @@ test('G13 configuration errors: distinct, with file and line, all at once', asyn
   const missing = show(undefined);
   const broken = show('{"mcpServers": {"a": {"command": "x",}\n  "b"');
   const wrong = show('{\n "mcpServers": {\n  "a": {"command": 5},\n  "b": {"command": "x", "comand": "y"}\n }\n}');
-  const variable = show({ transports: { http: { token: '${env:NO_SUCH_VARIABLE}' } } }); // for servers see unset.mjs
+  const variable = show({ transports: { http: { token: '${env:NO_SUCH_VARIABLE}' } } }); // for servers, see unset.mjs
   for (const done of [missing, broken, wrong, variable]) assert.equal(done.code, 1, done.stderr);
   assert.match(missing.stderr, /file_not_found/);
   assert.match(broken.stderr, /invalid_json/);
@@ -172,12 +172,12 @@ test('without prefix a name never moves from one server to another', async (t) =
   const late = { command: 'sh', args: ['-c', 'while [ ! -e "$0" ]; do sleep 0.05; done; exec "$@"', gate, fake().command, '--tool', 'x', '--tool', 'own', '--log', log], sandbox: 'off' };
   const gateway = await t.gateway({ naming: { prefix: 'never' }, limits: { first_list_wait_ms: 60000, connect_timeout_ms: 60000, grace_ms: 0 }, mcpServers: { a: late, b: fake('--tool', 'x', '--tool', 'y') } });
   const client = await t.http(gateway);
-  // The owner of x is unknown until a has answered: the call waits and is then rejected.
+  // The owner of x is unknown until `a` has answered: the call waits and is then rejected.
   const call = client.tool('x').then(() => 'answered', (error) => error.message);
   writeFileSync(gate, '');
   assert.match(await call, /servers "a", "b" have the same name/);
   assert.deepEqual((await client.toolNames()).sort(), ['own', 'y']);
-  // Names listed by a stay reserved while it is down.
+  // Names listed by `a` stay reserved while it is down.
   rmSync(gate);
   for (const pid of processesWith(log)) process.kill(pid, 'SIGKILL');
   await until('only y is listed', async () => (await client.toolNames()).join() === 'y', 10_000);

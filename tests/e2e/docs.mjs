@@ -1,11 +1,11 @@
-// The documents name only commands and options that exist, and their profiles load.
+// Tests that the documents name only commands and options that exist, and that their profiles load.
 import { readFileSync, readdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { assert, root, run, runProgram, show, test } from './lib.mjs';
 
 const files = ['README.md', 'SECURITY.md', ...readdirSync(join(root, 'docs')).filter((name) => name.endsWith('.md')).map((name) => `docs/${name}`)];
 
-// Code of a document: {file, line, lang, text}; lang is "" for inline code.
+// Returns the code of a document: {file, line, lang, text}; lang is "" for inline code.
 function codeOf(file) {
   const out = [];
   let block = null;
@@ -28,7 +28,7 @@ function codeOf(file) {
 }
 const code = files.flatMap(codeOf);
 
-// The commands of the program with their options, from its completion script: "mcp add" -> Set.
+// Returns the program's commands with their options, from its completion script: "mcp add" -> Set.
 function commandsOf(t) {
   const done = runProgram(t, ['completion', 'bash']);
   assert.equal(done.code, 0, show(done));

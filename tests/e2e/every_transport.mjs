@@ -1,4 +1,4 @@
-// H05: transports are plugins and behave equally. One list of checks runs over each of them.
+// H05: transports are plugins and behave equally. The same list of checks runs over each of them.
 import { existsSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { Gateway, assert, fake, member, program, run, test } from './lib.mjs';
 import { relayProgram } from './relay_process.mjs';
@@ -15,7 +15,7 @@ const codeOf = (text) => JSON.parse(text).error?.code;
 const anonymous = (text) => [undefined, 'null'].includes(member(text, 'id'));
 
 // Each check gets a separate session after the handshake, and a server whose tool `held` answers
-// when it is released.
+// when the test releases it.
 const checks = {
   async initialize({ hello, wire }) {
     assert.equal(hello.result.protocolVersion, '2025-06-18');
@@ -131,7 +131,7 @@ const checks = {
   },
 };
 
-// The server behind the gateway, as its log shows it.
+// The server behind the gateway, as seen in its log.
 class Upstream {
   constructor(t) {
     this.log = t.path('log');
@@ -162,7 +162,7 @@ class Upstream {
 
 const limits = { message_bytes: 500_000 };
 
-// A gateway for HTTP and guests; where: the guests' address.
+// Starts a gateway for HTTP and guests; `where` is the guests' address.
 async function served(t, upstream, where) {
   const socket = t.path('guest.sock');
   const gateway = await t.gateway({
@@ -173,7 +173,7 @@ async function served(t, upstream, where) {
   return { socket, url: gateway.url };
 }
 
-// Each transport is started once; then each check opens a connection over it.
+// Each transport is started once; each check then opens a connection over it.
 const ways = {
   'lines on stdio': (t, upstream) => {
     const gateway = new Gateway(t.dir, { limits, mcpServers: { up: upstream.definition } });
@@ -201,7 +201,7 @@ const ways = {
   },
 };
 
-// In the guest of tests/guest only: on any other machine the connection could reach a foreign
+// Only in the guest of tests/guest: on any other machine, the connection could reach a foreign
 // service.
 const port = process.env.BULKHEAD_GUEST_PORT;
 if (port) {

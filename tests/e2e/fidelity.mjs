@@ -1,5 +1,5 @@
-// The bytes of arguments and results are forwarded unchanged: random JSON over all pairs of
-// transports. FIDELITY_SEED=N repeats a run, FIDELITY_COUNT=N sets its length.
+// Tests that the bytes of arguments and results are forwarded unchanged: random JSON over all pairs
+// of transports. FIDELITY_SEED=N repeats a run, FIDELITY_COUNT=N sets its length.
 import { assert, fake, member, run, test } from './lib.mjs';
 
 const seed = Number(process.env.FIDELITY_SEED ?? Math.floor(Math.random() * 2 ** 31));
@@ -16,7 +16,7 @@ function random(state) {
   };
 }
 
-// Random JSON text with elements that libraries tend to change.
+// Writes random JSON text with elements that libraries tend to change.
 class Writer {
   constructor(next) {
     this.next = next;
@@ -60,7 +60,7 @@ class Writer {
   array(depth) {
     return `[${this.list(this.below(5), () => this.value(depth))}${this.space()}]`;
   }
-  // Keys sometimes repeat, equal or in different case.
+  // Keys are sometimes duplicated, with equal or different case.
   object(depth) {
     const member_ = () => `${this.pick(['"k"', '"K"', '"name"', '"id"', '"__proto__"', '""', this.string()])}${this.space()}:${this.space()}${this.value(depth)}`;
     return `{${this.list(this.below(6), member_)}}`;

@@ -1,4 +1,5 @@
-// builtin-files in a complete gateway: in its compartment, confined, as the owner of the folders.
+// builtin-files in a complete gateway: in its compartment, confined, running as the owner of the
+// folders.
 import { chmodSync, chownSync, existsSync, lstatSync, mkdirSync, mkdtempSync, readFileSync, readdirSync, rmSync, statSync, symlinkSync, writeFileSync } from 'node:fs';
 import { Skip, assert, run, sanitized, test, until } from './lib.mjs';
 import { Records } from './records.mjs';
@@ -123,7 +124,7 @@ test('files are resources of a template', async (t) => {
 
 // ---- snapshots -------------------------------------------------------------------------------
 
-// A workspace with snapshots in a folder beside it.
+// Creates a workspace with snapshots in a folder beside it.
 async function kept(t, snapshots = {}, options = {}, name = '') {
   const work = folder(t, `work${name}`);
   const path = folder(t, `kept${name}`);

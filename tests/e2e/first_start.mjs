@@ -11,8 +11,8 @@ const both = (name, fn) => {
   for (const [mode, args] of Object.entries(modes)) test(`${name} (${mode})`, (t) => fn(t, args));
 };
 
-// A server that starts when the file `go` exists in its folder, with the arguments in `args`;
-// `broken` ends it.
+// A server that starts when the file `go` exists in its folder, with the arguments in `args`. A
+// file `broken` makes it exit.
 class Gated {
   constructor(t, name) {
     this.folder = t.path(name);
@@ -102,7 +102,7 @@ both('stdio: servers that start for the first time are named in instructions, an
   assert.equal((await second.tool('slow__a')).content[0].text, 'fake/a');
 });
 
-// An npx that "downloads" packages missing in its cache, as far as the tests need it.
+// Simulates an npx that downloads packages missing in its cache, as far as the tests need it.
 function fakeNpx(t) {
   const folder = t.path('bin');
   mkdirSync(folder);

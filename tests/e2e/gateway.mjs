@@ -16,13 +16,13 @@ const { default: importFromNpm } = existsSync(join(npmDir, 'import.mjs'))
   : { default: () => Promise.reject(new Error('test packages missing')) };
 export { importFromNpm };
 
-// A definition of a scripted stdio upstream.
+// Returns the definition of a scripted stdio upstream.
 export const fake = (...args) => ({ command: fakeMcp, args: args.map(String) });
-// A definition of an npm server that runs with the pinned Node.
+// Returns the definition of an npm server that runs with the pinned Node.
 export const npmServer = (path, ...args) => ({ command: node, args: [npmBin(path), ...args] });
 
 // Resolves with { code, signal } when a child has ended and its output was read. If other processes
-// hold its pipes, half a second after its end.
+// hold its pipes, it resolves half a second after the child's end.
 export const ended = (child) => new Promise((resolve) => {
   child.once('exit', (code, signal) => {
     const done = () => resolve({ code, signal });
@@ -44,7 +44,7 @@ export const alive = (pid) => {
     return false;
   }
 };
-// The pids of all running processes below `pid`.
+// Returns the pids of all running processes below `pid`.
 export function descendants(pid) {
   const parents = new Map();
   for (const entry of readdirSync('/proc')) {
@@ -55,7 +55,7 @@ export function descendants(pid) {
       if (!parents.has(ppid)) parents.set(ppid, []);
       parents.get(ppid).push(Number(entry));
     } catch {
-      // has ended since
+      // the process has ended since
     }
   }
   const found = [];
@@ -70,19 +70,19 @@ export function descendants(pid) {
 }
 
 const sanitizerOptions = /^(A|T|UB|L)SAN_OPTIONS$/;
-// True if the programs are built with a sanitizer: they need much memory and have no system-call
-// filter.
+// True if the programs are built with a sanitizer: they need a lot of memory and have no
+// system-call filter.
 export const sanitized = Object.keys(process.env).some((name) => sanitizerOptions.test(name));
 
-// The pids (in this namespace) of running processes whose arguments contain this text; in its
-// sandbox a server has a different pid.
+// Returns the pids (in this namespace) of running processes whose arguments contain this text. In
+// its sandbox, a server has a different pid.
 export function processesWith(text) {
   const found = [];
   for (const entry of readdirSync('/proc')) {
     try {
       if (/^\d+$/.test(entry) && readFileSync(`/proc/${entry}/cmdline`, 'utf8').includes(text) && alive(Number(entry))) found.push(Number(entry));
     } catch {
-      // has ended since
+      // the process has ended since
     }
   }
   return found.sort((a, b) => a - b);
@@ -162,7 +162,7 @@ export class Gateway {
     return this.stderrText;
   }
 
-  // Sends SIGTERM; the gateway and all its processes must end soon.
+  // Sends SIGTERM; the gateway and all its processes must end within a short time.
   async stop() {
     if (!this.child || this.stopped) return;
     this.stopped = true;
@@ -185,8 +185,8 @@ export class Gateway {
   }
 }
 
-// Runs the program to its end: {code, stdout, stderr}. A profile is written to a file that replaces
-// `{config}`.
+// Runs the program to its end: {code, stdout, stderr}. A profile is written to a file whose path
+// replaces `{config}`.
 export function runProgram(t, args, { profile, file, env, input } = {}) {
   const gateway = new Gateway(t.dir, profile, { file, env });
   const filled = args.map((arg) => arg.replace('{config}', gateway.config));

@@ -1,8 +1,9 @@
-// Named tests with a time limit each; all processes that a test started are ended with it.
+// Named tests, each with a time limit. All processes that a test started are ended with it.
 //
 //   test('A19 degraded start', async (t) => { ... });
-//   await run();            // at the end of the file; arguments: only tests whose name contains
-//   the text
+//   await run();            // at the end of the file
+//
+// Arguments select tests whose names contain the text.
 import { mkdirSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -19,7 +20,7 @@ export class Skip extends Error {}
 
 export const sleep = (ms) => new Promise((resolve) => setTimeout(resolve, ms));
 
-// Waits until probe() returns a true value and returns it; a failure reports the last error or
+// Waits until probe() returns a true value and returns it. A failure reports the last error or
 // value.
 export async function until(what, probe, ms = 5000) {
   const end = Date.now() + ms;
@@ -53,12 +54,12 @@ class Context {
   defer(end) {
     this.#ends.push(end);
   }
-  // Not in the gateway's folder, which is its home: servers cannot write there.
+  // Returns a path outside of the gateway's folder, which is its home: servers cannot write there.
   path(name) {
     mkdirSync(join(this.dir, 'files'), { recursive: true });
     return join(this.dir, 'files', name);
   }
-  // A gateway that serves HTTP; see Gateway.serve for the options.
+  // Starts a gateway that serves HTTP; see Gateway.serve for the options.
   async gateway(profile, options = {}) {
     const gateway = new Gateway(this.dir, profile, options);
     this.gateways.push(gateway);
@@ -66,14 +67,14 @@ class Context {
     await gateway.serve();
     return gateway;
   }
-  // A client of the gateway's HTTP endpoint, after the handshake.
+  // Returns a client of the gateway's HTTP endpoint, after the handshake.
   async http(where, options = {}) {
     const client = new HttpClient(typeof where === 'string' ? where : where.url, options);
     this.defer(() => client.close());
     if (options.initialize !== false) await client.initialize();
     return client;
   }
-  // A client that spawns `bulkhead stdio` itself.
+  // Returns a client that spawns `bulkhead stdio` itself.
   async stdio(profile, options = {}) {
     const gateway = new Gateway(this.dir, profile, options);
     const client = new StdioClient(...gateway.stdioCommand(), options);
@@ -82,7 +83,7 @@ class Context {
     if (options.initialize !== false) await client.initialize();
     return client;
   }
-  // A client that spawns any stdio server.
+  // Returns a client that spawns any stdio server.
   async spawn(command, args, options = {}) {
     const client = new StdioClient(command, args, options);
     this.defer(() => client.close());

@@ -1,4 +1,5 @@
-// The HTTP transport for clients: streams and resumption, batches, HTTP+SSE, and rejected requests.
+// The HTTP transport as clients see it: streams and resumption, batches, HTTP+SSE, and rejected
+// requests.
 import { readFileSync, writeFileSync } from 'node:fs';
 import http from 'node:http';
 import net from 'node:net';
@@ -33,10 +34,10 @@ test('an interrupted stream is resumed with Last-Event-ID', async (t) => {
   let seen = 0;
   for await (const event of events(res)) {
     if (event.id) last = event.id;
-    if (event.data && ++seen === 1) break; // this drops the connection
+    if (event.data && ++seen === 1) break; // leaving the loop drops the connection
   }
   assert.ok(last, 'events carry ids');
-  await sleep(700); // the answer arrives while no client listens
+  await sleep(700); // the answer arrives while no client is listening
   const again = await client.exchange('GET', { headers: client.headers({ accept: 'text/event-stream', 'last-event-id': last }), stream: true });
   assert.equal(again.statusCode, 200);
   const rest = [];
@@ -58,10 +59,10 @@ test('a head that is too large names the limit', async (t) => {
 });
 
 const modes = [['in compartments', []], ['in one process', ['--single-process']]];
-// The counters of the HTTP transport, by the last part of their name.
+// Returns the counters of the HTTP transport, keyed by the last segment of their name.
 const httpCounters = async (gateway) => Object.fromEntries(Object.entries((await statusOf(gateway)).counters)
   .filter(([name]) => name.includes('http.')).map(([name, value]) => [name.replace(/^.*http\./, ''), value]));
-// Opens `n` sessions and leaves their handshake incomplete; resolves with the statuses other than
+// Opens `n` sessions and leaves their handshakes incomplete; resolves with the statuses other than
 // 200.
 async function flood(gateway, n, { ready = false } = {}) {
   const agent = new http.Agent({ keepAlive: true, maxSockets: 16 });
@@ -121,7 +122,7 @@ for (const [mode, args] of modes) {
     const fifth = await t.http(gateway);
     assert.equal((await httpCounters(gateway)).sessions_evicted, 1);
     assert.equal((await fifth.tool('a__x')).content[0].text, 'fake/x');
-    // The first client resumes with its own id and evicts the next session.
+    // The first client resumes with its own id, which evicts the next session.
     const { session } = watching;
     assert.equal((await watching.tool('a__x')).content[0].text, 'fake/x');
     assert.equal(watching.session, session);
@@ -130,7 +131,7 @@ for (const [mode, args] of modes) {
     assert.equal((await httpCounters(gateway)).sessions_evicted, 3);
     writeFileSync(t.path('go'), '');
     assert.equal((await slow).content[0].text, 'fake/slow', 'a call in flight is not touched');
-    if (!args.length) {  // the subscription is in the ledger
+    if (!args.length) {  // the ledger has the subscription
       await until('the subscription is repeated', () => readFileSync(log, 'utf8').split('resources/subscribe').length > 2);
       await watching.listen();
       await listening.tool('a__touch');
@@ -270,7 +271,8 @@ test('Host and Origin are checked', async (t) => {
   }
 });
 
-// A GET for an image, a frame or a script has no Origin; browsers send Sec-Fetch-Site with it.
+// A GET for an image, a frame or a script has no Origin header; browsers send Sec-Fetch-Site with
+// it.
 for (const [mode, args] of modes) {
   test(`a web page's request without Origin is rejected, ${mode}`, async (t) => {
     const gateway = await t.gateway({ mcpServers: { a: fake('--tool', 'x') } }, { args });
@@ -301,7 +303,8 @@ for (const [mode, args] of modes) {
     }
     assert.equal(await sessions(), before, 'no session was opened, and none ended');
     assert.equal(await ask('GET', '/sse', { 'sec-fetch-site': 'cross-site', origin: 'http://evil.example' }), 403);
-    // Programs, the address bar, a same-origin page, and a page of this machine with its Origin.
+    // Programs, the address bar, a same-origin page, and a page of this machine with its Origin
+    // header.
     for (const headers of [{}, { 'sec-fetch-site': 'none' }, { 'sec-fetch-site': 'same-origin' },
       { 'sec-fetch-site': 'cross-site', origin: 'http://localhost:3000' }]) {
       assert.equal(await ask('GET', '/sse', headers), 200, JSON.stringify(headers));

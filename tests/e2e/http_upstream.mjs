@@ -89,7 +89,7 @@ test('A26 failures are distinguished; a lost session is reopened', async (t) => 
   await until('works again', () => client.tool('up__echo'));
   const opened = up.opened;
   up.forgetSessions();
-  // The lost session is a separate error, or the call is sent again: after 404 it has never run.
+  // The lost session is a distinct error, or the call is retried: after 404 it has not run.
   const after = await client.tool('up__echo').catch((error) => error);
   if (after instanceof Error) assert.match(after.message, /session/i);
   await until('a new session works', () => client.tool('up__echo'));
@@ -174,7 +174,7 @@ test('A24 an upstream that supports only HTTP/2, over TLS', async (t) => {
   await client.tools();
   assert.equal((await client.tool('up__echo', { n: 1 })).echo.n, 1);
   assert.equal((await client.tool('up__echo_sse', { n: 2 })).echo.n, 2);
-  const long = 'x'.repeat(1_000_000); // more than HTTP/2's first window
+  const long = 'x'.repeat(1_000_000); // more than HTTP/2's initial window
   assert.equal((await client.tool('up__echo', { long })).echo.long, long);
   const calls = Array.from({ length: 20 }, (_, n) => client.tool('up__slow', { ms: 100, n }));
   assert.deepEqual((await Promise.all(calls)).map(({ echo }) => echo.n), calls.map((_, n) => n));
@@ -184,7 +184,7 @@ test('A24 an upstream that supports only HTTP/2, over TLS', async (t) => {
   assert.equal((await client.tool('up__poll', { n: 3 })).echo.n, 3);
   assert.deepEqual([...new Set(up.requests.map(({ version }) => version))], ['2.0']);
   console.log(`    ${up.requests.length} requests over ${up.sockets.size} connections`);
-  // It is connecting during each retry.
+  // The server is connecting during each retry.
   await until('its certificate is rejected', async () => {
     const { state, reason } = (await statusOf(gateway)).servers.find(({ name }) => name === 'stranger');
     return state === 'failed' && /certificate/i.test(reason);

@@ -1,5 +1,5 @@
-// Missing kernel features: a warning in mode best-effort, a failed start in mode require. The
-// program `lack` makes a feature unavailable.
+// Missing kernel features cause a warning in mode best-effort and a failed start in mode require.
+// The program `lack` makes a feature unavailable.
 import { execFileSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -12,13 +12,13 @@ const inText = (gateway, ...command) => {
   try {
     return execFileSync(program, command, { env: gateway.env(), cwd: gateway.dir, encoding: 'utf8', timeout: 30_000 });
   } catch (error) {
-    return error.stdout;  // doctor's exit code reports a fault
+    return error.stdout;  // doctor's exit code reports the fault
   }
 };
 const logOf = (gateway) => readFileSync(join(gateway.dir, 'state/bulkhead/log/bulkhead.log'), 'utf8');
 const upIs = (gateway, state) => until(`it is ${state}`, async () => (await statusOf(gateway)).servers[0].state === state, 20_000);
 
-// [missing part, words for compartments, words for servers, alternatives that the first failing
+// [missing feature, words for compartments, words for servers, alternatives that the first failing
 // compartment may report]
 const lacks = [
   ['landlock', ['landlock-files'], ['landlock-files'], 'landlock-[a-z]+'],

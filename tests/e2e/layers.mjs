@@ -66,7 +66,7 @@ both('A27 the corporate server has precedence over others of its name', async (t
   const search = servers.find((one) => one.id === 'search');
   assert.deepEqual([search.source, search.editable, search.server.enabled, search.server.args[1]], ['corp', false, true, 'corp']);
   assert.equal(servers.find((one) => one.id === 'own').source, 'profile');
-  // A locked server cannot be disabled either: a profile that tries is rejected.
+  // A locked server cannot be disabled either: a profile that tries to do so is rejected.
   const said = refusal(t, '[mcpServers.locked]\ncommand = "x"\nenabled = false\n', env, args);
   assert.match(said, /gateway\.toml:1:\d+: mcpServers\.locked: the corporation's profile locks mcpServers\.locked \(.*corp\.toml:\d+\).*\[locked\]/);
 });
@@ -96,7 +96,7 @@ both('locks apply to file, project, API, command line and reload', async (t, arg
     assert.match(refusal(t, good + text, env, args), said);
     assert.ok((await call(client, 'vault__read')).result);
   }
-  // A project file does not belong to the user.
+  // A project file is not the user's own file.
   writeFileSync(gateway.config, good);
   writeFileSync(join(gateway.dir, '.mcp.json'), JSON.stringify({ mcpServers: { shell: fake('--tool', 'evil'), fine: fake() } }));
   const answer = await ask(gateway, 'POST', '/reload-config');
@@ -137,7 +137,7 @@ both('B28 corporate rules come first and cannot be weakened', async (t, args) =>
   assert.match(outside.stderr(), /services\.http is left out: .*so what its policy calls out by is its own/);
   const { stdout } = runProgram(t, ['profile', 'show', '--config', '{config}'], { profile: `${servers}[services.http]\nplugin = "/home/u/x.so"\n`, file: 'gateway.toml', env });
   assert.match(stdout, /services\.http\.plugin += http-client/);
-  // Nor can a folder with another plugin of that name.
+  // A folder with another plugin of that name cannot replace it either.
   mkdirSync(t.path('plugins'), { recursive: true });
   writeFileSync(join(t.path('plugins'), 'policy-rules.so'), 'no library');
   const other = await t.gateway(`plugin_dirs = [${quoted(t.path('plugins'))}]\n${servers}`, { args, env });
@@ -148,10 +148,10 @@ both('B28 corporate rules come first and cannot be weakened', async (t, args) =>
   for (const folder of ['ours', 'plugins']) writeFileSync(join(t.path(folder), 'policy-acme.so'), 'no library');
   const named = corp(t, `plugin_dirs = [${quoted(t.path('ours'))}]\n[policies.acme]\nplugin = "policy-acme"\n`);
   assert.ok(refusal(t, `plugin_dirs = [${quoted(t.path('plugins'))}]\n${servers}`, named, args).includes(join(t.path('ours'), 'policy-acme.so')));
-  // A default that another layer repeats is still the corporation's.
+  // A default that another layer repeats still comes from the corporation.
   const block = corp(t, '[security]\ndefault = "block"\n');
   assert.match(refusal(t, `${servers}[security]\ndefault = "allow"\n[security.capabilities]\nmcp_tools = "block"\n`, block, args), /the corporation's profile sets "block"/);
-  // Rules have several syntaxes.
+  // Rules can be written in several syntaxes.
   const locked = corp(t, directive('lock', 'security.rules'));
   assert.match(refusal(t, `${servers}[profiles.rules.all]\nmatch = 'has(mcp.method)'\naction = "allow"\n`, locked, args), /profiles: the corporation's profile locks security\.rules/);
   // A directive after a lock.
@@ -159,7 +159,7 @@ both('B28 corporate rules come first and cannot be weakened', async (t, args) =>
   assert.match(refusal(t, servers, late, args), /corp\.toml:5:1: directives\[1\]: replace mcpServers\.x comes too late: the corporation's profile locks mcpServers\.x .*corp\.toml:1/);
 });
 
-// Fault: the start stops, or the user's value is used.
+// Fault: the gateway does not start, or it uses the user's value.
 both('E05 the corporation\'s policy value overrides the user\'s, and with a lock the user\'s is an error', async (t, args) => {
   const lists = (keys) => `[policies.default]\nplugin = "policy-lists"\n${keys}\n`;
   const ours = lists('tool_permissions = { local__a = "block" }');
@@ -267,7 +267,7 @@ class Signed {
     this.sign('corp.toml', ...args);
     this.sign('catalogue.json', ...args);
   }
-  // The output of a short command with this profile, always as the same user.
+  // Returns the output of a short command with this profile, always as the same user.
   show() {
     const state = this.t.path('state');
     return runProgram(this.t, ['profile', 'show', '--origin', '--config', '{config}'], { profile: '', file: 'gateway.toml', env: { ...this.env, XDG_STATE_HOME: state } });
@@ -304,12 +304,12 @@ test('B38 a wrong byte, revision, hash or status is rejected with its own reason
   assert.match(signed.says(), /^REFUSED .*the catalogue has another for revision 2026\.0131\.4 \[hash\]/);
   signed.publish('2026.0131.4', grace, { status: 'revoked' });
   assert.match(signed.says(), /^REFUSED .*revision 2026\.0131\.4 is revoked \[revoked\]/);
-  // The rejection is permanent, also if a later catalogue does not contain it.
+  // The rejection is permanent, even if a later catalogue does not contain it.
   signed.publish('2026.0131.4', grace);
   assert.match(signed.says(), /^REFUSED .*revision 2026\.0131\.4 of "acme-base" was revoked by a catalogue seen before.*\[revoked\]/);
   signed.publish('2026.0131.6', grace, { status: 'deprecated' });
   assert.match(signed.says(), /= 77[^]*DEPRECATED: revision 2026\.0131\.6 of the corporation's profile "acme-base".*current one is 2026\.0201\.1/);
-  // Another key, and no signature at all.
+  // Signed with another key, or not signed at all.
   tool('minisign', ['-G', '-W', '-f', '-p', t.path('other.pub'), '-s', signed.key]);
   signed.sign('corp.toml');
   assert.match(signed.says(), /^REFUSED .*signed by another key \[signature\]/);
@@ -330,7 +330,7 @@ test('older revisions and older catalogues are rejected', (t) => {
   signed.current = '2026.0301.1';
   signed.publish('2026.0301.1', 'limts = 1\n');
   assert.match(signed.says(), /^REFUSED .*unknown key "limts"/);
-  // A revision that could not be used does not count, but its catalogue does.
+  // A revision that could not be used is ignored, but its catalogue is applied.
   signed.publish('2026.0201.2', grace);
   assert.match(signed.says(), /= 77/);
   signed.current = '2026.0401.1';
@@ -468,7 +468,7 @@ both('A28 servers of other programs are added where detection is enabled and per
   for (const text of [own, `detect_servers = true\n[editable]\nmcpServers = false\n${own}`, v2('acme-coding', '', `[editable]\nmcpServers = false\n${own}`)]) {
     assert.deepEqual((await sources(text)).found, { own: 'profile' });
   }
-  // A27: corp, then the profile, then other programs.
+  // A27: the corporate layer, then the profile, then other programs.
   const bound = { ...corp(t, table('c', fake('--tool', 'corp'))), ...env };
   const last = await t.gateway(`detect_servers = true\n${table('g', fake('--tool', 'mine'))}`, { args, env: bound });
   const { servers } = await ask(last, 'GET', '/mcp/connectors');

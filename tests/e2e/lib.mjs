@@ -1,4 +1,4 @@
-// The exports that end-to-end tests use, in one module.
+// All exports that end-to-end tests use, in one module.
 export { test, run, until, sleep, show, Skip } from './harness.mjs';
 export {
   Gateway, alive, build, descendants, ended, fake, fakeMcp, importFromNpm, node, npmBin, npmDir, npmServer, processesWith,

@@ -149,7 +149,7 @@ test("a server's log: last lines, a follower, control characters, a rotated file
   appendFileSync(`${file}.1`, 'the end\n');
   writeFileSync(file, 'a new file\n');
   await until('the rest of the old file, then the new one', () => /^the end\na new file$/m.test(seen));
-  appendFileSync(file, 'fatal: no key'); // and no line end
+  appendFileSync(file, 'fatal: no key'); // without a line ending
   await until('a last line without an end', () => /^fatal: no key$/m.test(seen));
   assert.equal(home.ok('logs', 'one', '-n', '1').stdout, 'a new file\nfatal: no key\n');
 });

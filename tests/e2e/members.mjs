@@ -15,7 +15,7 @@ const lines = (log, mark) => (existsSync(log) ? readFileSync(log, 'utf8').split(
 const got = (log, method) => lines(log, '< ').filter((line) => member(line, 'method') === JSON.stringify(method));
 const dropped = async (gateway) => (await statusOf(gateway)).counters.dropped_members;
 const keys = (text) => Object.keys(JSON.parse(text)).sort();
-// A request with members beside params; id: the client's next id.
+// Sends a request with members beside params; its id is the client's next id.
 function send(client, method, params, beside = '', options = {}) {
   const id = client.nextId++;
   const body = client.message(method, params, id).replace(/}$/, `${beside}}`);
@@ -159,7 +159,7 @@ both('invalid traces are dropped from _meta', async (t, args) => {
 // ---- members of params -----------------------------------------------------------------------
 
 const everyMethod = (log) => fake('--tool', 'a', '--tool', 'b', '--resource', 'file:///r', '--prompt', 'p', '--log', log);
-// Requests that go to a server, with these additional members in params.
+// Returns requests that are forwarded to a server, with these additional members in params.
 const requestsWith = (uri, more) => ({
   'tools/call': `{"name":"up__a","arguments":{"n":1}${more}}`,
   'resources/read': `{"uri":"${uri}"${more}}`,

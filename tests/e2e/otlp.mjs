@@ -1,4 +1,4 @@
-// telemetry-otlp: calls as spans and metrics at a collector, sent from a compartment that reaches
+// telemetry-otlp: calls as spans and metrics at a collector, sent from a compartment that can reach
 // only the collector; outages of the collector; forwarding of the client's trace.
 import { assert, fake, run, runProgram, sanitized, show, test, until } from './lib.mjs';
 import { statusOf } from './status.mjs';
@@ -48,7 +48,7 @@ test("the gateway's own credentials are in no span, behind escapes neither", asy
     mcpServers: { local: { ...fake('--tool', 'a'), env: { API_TOKEN: canary } } },
   });
   const units = [...canary].map((c) => `\\u${c.charCodeAt(0).toString(16).padStart(4, '0')}`).join('');
-  const long = 'x'.repeat(504); // the cut at 512 bytes is within the credential
+  const long = 'x'.repeat(504); // the cut at 512 bytes is inside the credential
   for (const uri of [`file:///${canary}`, `file:///${units}`, `file:///?q=${encodeURIComponent(canary)}`, long + canary]) {
     await assert.rejects(client.request('resources/read', `{"uri":"${uri}"}`));
   }

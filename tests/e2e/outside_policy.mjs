@@ -1,6 +1,6 @@
-// A policy plugin built outside the tree (examples/policy-plugin) against the installed SDK. It
-// replaces policy-rules by profile only; tests of its faults in its own compartment and in the
-// endpoint.
+// A policy plugin built outside the repository (examples/policy-plugin) against the installed SDK.
+// It replaces policy-rules with only a change of the profile. Its faults are tested in its own
+// compartment and in the endpoint.
 import { spawnSync } from 'node:child_process';
 import { cpSync, existsSync, mkdtempSync, readFileSync, readdirSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -12,7 +12,7 @@ const telemetryPlugin = join(build, 'tests/judges/test-telemetry.so');
 const refused = 3;
 const timeout = 120_000; // building the plugin takes a while
 
-process.umask(0o022); // a plugin that others can write is not loaded
+process.umask(0o022); // a plugin that others can modify is not loaded
 const work = mkdtempSync(join(tmpdir(), 'bulkhead-outside-'));
 process.on('exit', () => rmSync(work, { recursive: true, force: true }));
 
@@ -21,8 +21,7 @@ function step(command, args) {
   if (done.error?.code === 'ENOENT') throw new Skip(`${command} is not there`);
   assert.equal(done.status, 0, `${command} ${args.join(' ')}\n${done.stdout}${done.stderr}`);
 }
-// Built once, as its README describes. A build with a sanitizer requires plugins built in the same
-// way.
+// Built once, as its README describes. A sanitizer build requires plugins built in the same way.
 let plugin;
 let failure;
 function outside() {
@@ -143,8 +142,8 @@ for (const [fault, rule] of [['crash', 'failed'], ['hang', 'timeout']]) {
   }, { timeout });
 }
 
-// First, so that the build does not affect tests with time limits.
+// Built first, so that the build does not affect tests with time limits.
 try {
   outside();
-} catch { /* each test says so */ }
+} catch { /* each test reports it */ }
 await run();

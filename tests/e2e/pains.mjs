@@ -1,5 +1,5 @@
-// Known faults of other gateways, one named test each. The comment describes the fault that would
-// make the test fail.
+// Known faults of other gateways, one named test per fault. The comment describes the fault that
+// would make the test fail.
 import { readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { assert, fake, processesWith, run, test, until } from './lib.mjs';
 import { statusOf } from './status.mjs';
@@ -11,8 +11,8 @@ const received = (log, method) => read(log).split('\n').filter((line) => line.st
 const lastPid = (log) => processesWith(log).at(-1);
 
 // Fault: the first request of a modern client gets an answer that prevents its fallback (a hang, a
-// result, a closed connection) or ends the session; or it is forwarded to old upstreams, which may
-// exit at an unknown method; or upstreams of an old revision are dropped.
+// result, a closed connection) or ends the session. Or it is forwarded to old upstreams, which may
+// exit at an unknown method. Or upstreams of an old revision are dropped.
 test('pain-2 modern client, old upstreams', async (t) => {
   const old = (revision) => fake('--tool', 'a', '--protocol', revision, '--exit-on', 'server/discover');
   const web = await t.fakeHttp({ protocol: '2025-03-26' });
@@ -26,7 +26,7 @@ test('pain-2 modern client, old upstreams', async (t) => {
     assert.equal(client.server.protocolVersion, '2025-11-25');
     for (const tool of ['y24__a', 'y25__a', 'web__echo']) await client.tool(tool);
   }
-  // This revision has no such header; a server may reject a header that it did not negotiate.
+  // This revision has no such header; a server may reject a header that was not negotiated.
   assert.ok([undefined, '2025-03-26'].includes(web.messages('tools/call')[0].headers['mcp-protocol-version']));
   assert.equal(web.messages('server/discover').length, 0);
 });
@@ -87,8 +87,8 @@ test('pain-6 connected with zero tools recovers', async (t) => {
   await client.note('notifications/tools/list_changed');
 });
 
-// Fault: a server that could not be started is never retried; an ended one is still reported
-// healthy.
+// Fault: a server that could not be started is never retried, or a server that has ended is still
+// reported as healthy.
 test('pain-7 an ended child is restarted, and status shows it', async (t) => {
   const [log, broken] = [t.path('log'), t.path('broken')];
   writeFileSync(broken, '');
@@ -112,7 +112,8 @@ test('pain-7 an ended child is restarted, and status shows it', async (t) => {
   assert.ok((await state()).restarts >= 2);
 });
 
-// Fault: every refresh, health check, status or list opens an upstream session and never closes it.
+// Fault: every refresh, health check, status query or list opens an upstream session and never
+// closes it.
 test('pain-8 lists, status and clients leave no upstream sessions', async (t) => {
   const web = await t.fakeHttp();
   const log = t.path('log');
@@ -193,7 +194,7 @@ test('pain-11 session ids and headers of real clients', async (t) => {
 });
 
 // Fault: the prefix makes names longer than clients accept, and one such name breaks the whole
-// session; or shortened names collide or change between starts.
+// session. Or shortened names collide or change between starts.
 test('pain-15 names over 64 characters', async (t) => {
   const long = 'a_tool_with_a_name_that_is_already_as_long_as_some_clients_will_tak';
   const log = t.path('log');
@@ -218,7 +219,7 @@ test('pain-15 names over 64 characters', async (t) => {
   assert.match(JSON.stringify(await statusOf(strict)), new RegExp(long));
 });
 
-// Fault: notifications are dropped, or bodies are buffered so that notifications arrive with the
+// Fault: notifications are dropped, or bodies are buffered, so notifications arrive with the
 // answer.
 test('pain-16 notifications are forwarded immediately', async (t) => {
   const message = '{"jsonrpc":"2.0","method":"notifications/message","params":{"level":"warning","logger":"l","data":{"k":[1e400]}}}';
@@ -250,7 +251,7 @@ test('pain-16 notifications are forwarded immediately', async (t) => {
   assert.ok(!other.notes.some((entry) => entry.method === 'notifications/progress'), 'progress belongs to the caller');
 });
 
-// Fault: _meta, progress, log levels or elicitation are dropped; or an elicitation is sent to an
+// Fault: _meta, progress, log levels or elicitation are dropped, or an elicitation is sent to an
 // unrelated client.
 test('pain-19 _meta, progress, logging and elicitation reach the right client', async (t) => {
   const log = t.path('log');
@@ -275,8 +276,8 @@ test('pain-19 _meta, progress, logging and elicitation reach the right client', 
   await until('the level reaches the server', () => received(log, 'logging/setLevel').length > 0);
 });
 
-// Fault: an elicitation or sampling request that no client's call caused is sent to some client;
-// one to a client that cannot answer blocks the call.
+// Fault: an elicitation or sampling request that no client's call caused is sent to some client, or
+// a request to a client that cannot answer blocks the call.
 test('pain-19 requests without a matching receiver are rejected', async (t) => {
   const log = t.path('log');
   const gateway = await t.gateway({
@@ -344,7 +345,7 @@ test('pain-20 the catalogue follows list_changed and restarts', async (t) => {
   });
 });
 
-// Fault: a hang causes a client to wait forever, or an error that does not name the server.
+// Fault: a hang makes a client wait forever, or causes an error that does not name the server.
 test('pain-24 every hang becomes a time-out that names the server', async (t) => {
   const web = await t.fakeHttp();
   const gateway = await t.gateway({
@@ -387,7 +388,7 @@ test('pain-24 an unanswered question times out', async (t) => {
   await until('nothing is left of it', async () => (await statusOf(gateway)).in_flight === 0);
 });
 
-// Fault: the list hides a tool that can still be called, or the policy evaluates another name than
+// Fault: the list hides a tool that can still be called, or the policy evaluates a name other than
 // the executed one (two members `name`, different case, an escape, a header).
 test('pain-25 list and call agree', async (t) => {
   const log = t.path('log');

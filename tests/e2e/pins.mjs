@@ -61,7 +61,7 @@ both('A34 a changed definition is reported with both hashes, and enforced until 
   assert.equal(changed.hash, before.pins.find((pin) => pin.tool === 'a').hash);
   assert.match(changed.seen_hash, /^[0-9a-f]{32}$/);
   assert.notEqual(changed.seen_hash, changed.hash);
-  // For the user: both descriptions, without control characters, and the findings.
+  // Shown to the user: both descriptions, without control characters, and the findings.
   const shown = pins(gateway, 'show', 's', 'a');
   assert.match(shown.out, /approved [0-9a-f]{32}\n +"reads files"/);
   assert.match(shown.out, /now +[0-9a-f]{32}\n +"reads files \\u001b\[2J/);
@@ -188,7 +188,7 @@ both('watch, the default: nothing is rejected, rules and the log see changes; of
   assert.ok((await call(client, 's__b')).result);
   const log = readFileSync(join(gateway.dir, 'state/bulkhead/log', 'bulkhead.log'), 'utf8');
   assert.match(log, /tool "a" is not what was approved: its definition was [0-9a-f]{32} and is [0-9a-f]{32}/);
-  // Off: definitions are not compared, so nothing is pinned either.
+  // Mode off: definitions are not compared, so nothing is pinned either.
   write(gateway, profileOf({ mode: 'off' }, [['a', 'steals'], ['b', 'lists']], { security }));
   reload(gateway);
   await until('nothing is', async () => /unpinned/.test((await call(client, 's__b')).error?.message));

@@ -118,7 +118,7 @@ test('a plugin in a compartment has no environment variables and no control; wit
   const called = /^variables:(.*); offset: (-?\d+); control: no$/.exec(await textOf(client, 'caller'));
   assert.deepEqual(called[1].trim().split(' ').sort(), ['HOME', 'LANG', 'LOGNAME', 'PATH', 'SHELL', 'SSL_CERT_DIR', 'TERM', 'USER', 'https_proxy']);
   assert.ok(![45_900, 49_500].includes(Number(called[2])), `not that of TZ: ${called[2]}`);
-  // In a single process it has the same access as the gateway.
+  // In a single process, the plugin has the same access as the gateway.
   const one = await textOf(await t.http(await t.gateway({ tools }, { env, args: ['--single-process'] })), 'alone');
   assert.match(one, /variables:.* SECRET_CANARY/);
   assert.match(one, /control: yes$/);

@@ -1,5 +1,5 @@
 // Third-party policy and telemetry plugins, in their own compartments and in the endpoint: whatever
-// they do, a call is decided or rejected, and recorded, and the endpoint continues.
+// they do, each call is decided or rejected, and recorded, and the endpoint keeps running.
 import { readFileSync, readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { assert, build, fake, run, runProgram, sanitized, show, test, until } from './lib.mjs';
@@ -120,7 +120,7 @@ test('while the policy is down calls are rejected and lists are empty; then both
   t.defer(() => {
     try {
       process.kill(pid, 'SIGCONT');
-    } catch { /* it has been ended */ }
+    } catch { /* the process has ended */ }
   });
   const hung = await call(client, { judge: 'allow' });
   assert.match(hung.error.message, /policy-timeout/);
@@ -201,7 +201,7 @@ test('every call is recorded once, also if telemetry crashes', async (t) => {
     return numbers.size >= calls + 2;
   });
   const crashes = records(gateway).filter((one) => one.name === 'crash-telemetry');
-  // Received but not acknowledged: sent again under the same number.
+  // The record was received but not acknowledged, so it is sent again with the same number.
   assert.equal(crashes.length, 2, show(crashes));
   assert.equal(new Set(crashes.map((one) => one.number)).size, 1);
   assert.equal((await compartment(gateway, 'endpoint')).restarts, 0);
@@ -216,7 +216,7 @@ test('records in transit at the shutdown are stored', async (t) => {
   assert.ok(records(gateway).length >= before + 50, `${records(gateway).length}`);
 });
 
-// A compromised plugin must keep neither the supervisor nor its disk busy.
+// A compromised plugin must not keep the supervisor or its disk busy.
 test('signatures for a telemetry plugin are limited', async (t) => {
   const { gateway, client } = await judged(t, { tools: ['a', 'sign-telemetry'] });
   await decides(client);

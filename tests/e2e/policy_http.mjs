@@ -1,6 +1,6 @@
-// The external policy decision point (policy-http): called once a call's name is resolved, from a
-// compartment that reaches only the decision point. Every fault is a rejection. A call that a rule
-// blocks stays blocked whatever it answers.
+// The external policy decision point (policy-http): queried once a call's name is resolved, from a
+// compartment that can reach only the decision point. Every fault is a rejection. A call that a
+// rule blocks stays blocked whatever the decision point answers.
 import { execFileSync } from 'node:child_process';
 import { readFileSync, readdirSync } from 'node:fs';
 import { join } from 'node:path';
@@ -16,7 +16,7 @@ async function point(t, options = {}) {
   t.defer(() => server.stop());
   return server;
 }
-// The decision point after the profile's rules, as in the manual.
+// Configures the decision point after the profile's rules, as in the manual.
 async function asked(t, server, { http = {}, security, env, ...more } = {}) {
   const gateway = await t.gateway({
     mcpServers: { local: fake('--tool', 'a', '--tool', 'b') },

@@ -1,6 +1,6 @@
-// Rules that are added, changed or removed while a gateway runs: rules reported as in force decide
-// the next call, and changes that are not in force are reported. Each test runs with compartments
-// and with --single-process.
+// Rules that are added, changed or removed while a gateway runs: rules that are reported as in
+// force decide the next call, and changes that are not in force are reported. Each test runs with
+// compartments and with --single-process.
 import { copyFileSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { spawnSync } from 'node:child_process';
 import { request } from 'node:http';
@@ -59,7 +59,7 @@ both('rules added by a reload are in force, and removed ones are not', async (t,
   assert.doesNotMatch(reloaded(gateway, `\n\n${servers()}`), /policy/);
 });
 
-// The same rule in each way in which a gateway without rules can get its first one.
+// The same rule, in every way that a gateway without rules can get its first rule.
 const firsts = {
   'allowed_tools': { text: '[security.servers.local]\nallowed_tools = ["b"]\n', by: /security\.servers\.local\.allowed_tools/, says: /policy: 1 rule added, in force/ },
   'a default': { text: '[security]\ndefault = "block"\n', by: /security\.rules\.mcp\.default/, says: /policy: settings of the rules changed, in force/ },
@@ -77,8 +77,8 @@ for (const [what, { text, by, says }] of Object.entries(firsts)) {
 }
 
 const callsOf = async (gateway) => (await statusOf(gateway)).counters.calls;
-// Calls that wait when the rules change: for another call, for a starting server, for a restarting
-// one. `begin` is called before the two that wait.
+// Calls that are pending when the rules change: they wait for another call, for a starting server,
+// or for a restarting server. `begin` is called before the two pending calls.
 const waits = {
   'behind another call': {
     def: fake('--tool', 'a', '--tool', 'b', '--tool', 'slow', '--delay', 'slow=4000'),
@@ -102,7 +102,7 @@ for (const [what, { def, keys, begin }] of Object.entries(waits)) {
     both(`a call that waits ${what} is evaluated by the rules in force at its turn: ${which}`, async (t, args) => {
       const log = t.path('server.log');
       const profile = servers({ ...def, args: [...def.args, '--log', log] }) + keys + policy;
-      // The budget exists before and after: a waiting call counts once.
+      // The budget exists before and after the reload: a pending call counts once.
       const twice = '[security.rules.mcp.twice]\non = "mcp.request"\nif = \'\'\'mcp.request.tool_name == "b"\'\'\'\ndecision = "block"\nover = { calls = 2, per = "1h" }\n';
       const gateway = await t.gateway(profile + twice, { args });
       const client = await t.http(gateway);
@@ -119,7 +119,7 @@ for (const [what, { def, keys, begin }] of Object.entries(waits)) {
       const ran = (name) => readFileSync(log, 'utf8').split('\n').filter((line) => line.startsWith('<') && line.includes('"tools/call"') && line.includes(`"name":"${name}"`)).length;
       assert.equal(ran('a'), 0, 'the server has not seen it');
       assert.equal(ran('b'), 1);
-      // Counters live as long as the policy's process, which a reload restarts.
+      // Counters last as long as the policy's process, which a reload restarts.
       if (policy !== '' && args.length === 0) return;
       await runs(client, 'local__b');
       await blocked(client, 'local__b', /security\.rules\.mcp\.twice/);
@@ -165,7 +165,7 @@ both('the first rules by SIGHUP and by the connector API are in force', async (t
   write(gateway, servers() + rule('one', 'a'));
   process.kill(gateway.pid, 'SIGHUP');
   await until('the rule is in force', async () => /security\.rules\.mcp\.one/.test((await call(client)).error?.message));
-  // Any trigger that rereads the files applies all of them.
+  // Any trigger that rereads the files applies all changes.
   write(gateway, servers() + rule('two', 'b'));
   const { socket } = await statusOf(gateway);
   const added = await new Promise((done, failed) => {
@@ -210,8 +210,8 @@ both('a reload with an invalid rule keeps the previous rules and reports it', as
   await runs(client, 'local__b');
 });
 
-// Fault: the policy's process ends because of rules that it rejects, the old rules are lost, and
-// the reload reports success.
+// Fault: the policy's process ends because it rejects new rules, the old rules are lost, and the
+// reload reports success.
 test('in a private compartment: first rules, invalid rules, no rules', async (t) => {
   const gateway = await t.gateway(servers() + own);
   const client = await t.http(gateway);
@@ -238,7 +238,7 @@ both('a new configuration of policy-lists is in force', async (t, args) => {
   await blocked(client, 'local__b', /blocked_servers/);
 });
 
-// Fault: "reloaded" with exit code 0 and no required restart, while the old policy still decides.
+// Fault: exit code 0 and "reloaded" without a required restart, while the old policy still decides.
 both('a policy that cannot be replaced is reported: exit code 1 alone, 4 beside applied changes', async (t, args) => {
   const gateway = await t.gateway(servers() + rule('one', 'a'), { args });
   const client = await t.http(gateway);
@@ -278,8 +278,8 @@ both('a policy that is removed, moved or reordered is reported', async (t, args)
   reloaded(gateway, servers() + use('x', one) + use('y', one));
 });
 
-// Fault: the change is reported as in force, or a restarted endpoint uses another configuration
-// than the reported one.
+// Fault: the change is reported as in force, or a restarted endpoint does not use the reported
+// configuration.
 both('a policy of the endpoint that rejects a new configuration at runtime keeps its own and is reported', async (t, args) => {
   const use = (keys) => `[policies.default]\nplugin = "policy-rules"\n[policies.x]\nplugin = ${quoted(`${testPolicy}.so`)}\ncompartment = "endpoint"\nrules = false\n${keys}\n`;
   const gateway = await t.gateway(servers() + use(''), { args });
@@ -289,7 +289,7 @@ both('a policy of the endpoint that rejects a new configuration at runtime keeps
   const { digest } = (await statusOf(gateway)).policy;
   assert.match(reloaded(gateway, servers() + use('lists = "filter"'), 1), /nothing was changed[^]*policies\.x: needs a restart; it decides as before until then/);
   assert.deepEqual([(await statusOf(gateway)).policy.generation, (await statusOf(gateway)).policy.digest], [1, digest]);
-  // In the same reload, rules of another policy are in force.
+  // In the same reload, new rules of another policy take effect.
   const out = reloaded(gateway, servers() + use('lists = "filter"') + rule('one', 'b'), 4);
   assert.match(out, /policy: 1 rule added, in force \(now 1 rule\)/);
   assert.match(out, /policies\.x: needs a restart/);
@@ -334,7 +334,7 @@ both('policy check and explain report if a running gateway of the profile has ot
   assert.equal(reload(gateway).code, 0);
   assert.match(check(), same);
   assert.equal(JSON.parse(explain('--json')).gateways[0].same, true);
-  // Another profile is not compared.
+  // Another profile is not compared with the gateway.
   writeFileSync(join(gateway.dir, 'other.toml'), servers());
   assert.doesNotMatch(check('other.toml'), /running gateway/);
 });
@@ -362,7 +362,7 @@ both('each generation of the rules is recorded: the start, and each reload that 
   assert.match(marks[0], /^generation 1: 0 rules, digest [0-9a-f]{32}, by default \(policy-rules\)$/);
   assert.match(marks[1], /^generation 2: 1 rule, digest [0-9a-f]{32}, by default \(policy-rules\); 1 rule added$/);
   assert.match(marks[2], /^generation 3: 2 rules, digest [0-9a-f]{32}, by default \(policy-rules\); 1 rule added, 1 rule changed$/);
-  // The chain has them in their order.
+  // The chain contains them in the same order.
   assert.deepEqual(inspect(`SELECT decision FROM (SELECT seq, 'policy' AS decision FROM audit_marks WHERE kind = 'policy'
     UNION ALL SELECT seq, decision FROM mcp_calls WHERE method = 'tools/call') ORDER BY seq`).map(([text]) => text),
   ['policy', 'allowed', 'policy', 'denied', 'policy']);

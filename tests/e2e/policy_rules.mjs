@@ -161,7 +161,7 @@ both('a JSON-RPC error of a server is evaluated like a result', async (t, args) 
   assert.deepEqual((await call(client)).error.error, error);
 });
 
-// Texts of a server other than answers, and server texts that the gateway's errors would repeat.
+// Texts from a server other than answers, and server texts that the gateway's errors would repeat.
 const otherWords = {
   'the last lines of a program that ends': async () => ({ def: fake('--tool', 'a', '--die', 'a', '--stderr', 'token sk-SECRET123') }),
   'the last lines of a program that does not start': async () => ({ def: fake('--tool', 'a', '--exit-on', 'initialize', '--stderr', 'token sk-SECRET123') }),
@@ -331,7 +331,7 @@ both('rules beside a policy that does not evaluate them are rejected with the re
   const refusedBy = /gateway\.toml:\d+: policies\.mine: the profile has rules, and this plugin does not judge by them: name "policy-rules"/;
   const no = rule('r', { decision: 'block' });
   assert.match(refusal(t, args, `[policies.mine]\nplugin = "policy-allow"\n${no}`), refusedBy);
-  // One policy whose schema permits any key, and one without a schema in its file.
+  // One policy whose schema permits any key, and one policy without a schema in its file.
   const foreign = `[policies.mine]\nplugin = ${quoted(join(build, 'tests/judges/test-policy.so'))}\n`;
   assert.match(refusal(t, args, foreign + no), refusedBy);
   assert.match(refusal(t, args, `[policies.mine]\nplugin = "policy-lists"\n${no}`), /mine[^]*does not judge by/);
@@ -341,8 +341,8 @@ both('rules beside a policy that does not evaluate them are rejected with the re
   await until('the policies are ready', async () => /security\.rules\.mcp\.r/.test((await call(client)).error?.message));
 });
 
-// Fault: it is reported to offer no tools, or to have an invalid configuration, instead of its
-// actual kind.
+// Fault: the plugin is reported to offer no tools or to have an invalid configuration, instead of
+// being reported with its actual kind.
 both('a plugin in the wrong section is reported with its kind and the right section', async (t, args) => {
   assert.match(refusal(t, args, '[tools.x]\nplugin = "policy-lists"\n'), /gateway\.toml:\d+: tools\.x\.plugin: "policy-lists" is a policy \(bh\.policy\/1\) and offers no tools: name it as \[policies\.x\]/);
   const path = join(build, 'tests/judges/test-policy.so');

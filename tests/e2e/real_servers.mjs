@@ -15,7 +15,7 @@ const { StreamableHTTPClientTransport } = await importFromNpm(`${sdk}/client/str
 const types = await importFromNpm(`${sdk}/types.js`);
 const server = (name) => `@modelcontextprotocol/server-${name}/dist/index.js`;
 
-// A free port, for a server that cannot choose one itself.
+// Finds a free port, for a server that cannot choose one itself.
 const freePort = () =>
   new Promise((resolve) => {
     const probe = createServer().listen(0, '127.0.0.1', () => {
@@ -24,7 +24,7 @@ const freePort = () =>
     });
   });
 
-// server-everything over HTTP; resolves with its URL.
+// Starts server-everything over HTTP; resolves with its URL.
 async function everythingOverHttp(t) {
   const port = await freePort();
   const child = spawn(node, [npmBin(server('everything')), 'streamableHttp'], { env: { PATH: process.env.PATH, PORT: String(port) }, stdio: 'ignore' });
@@ -49,7 +49,7 @@ async function profileOf(t, session) {
   };
 }
 
-// A client of the official SDK with all capabilities.
+// Creates a client of the official SDK with all capabilities.
 function sdkClient(seen) {
   const client = new Client({ name: 'official', version: '1.0.0' }, { capabilities: { sampling: {}, elicitation: {}, roots: { listChanged: true } } });
   client.setRequestHandler(types.CreateMessageRequestSchema, (request) => {
@@ -85,11 +85,11 @@ async function useAll(t, client, seen) {
     const steps = [];
     await call(`${place}__trigger-long-running-operation`, { duration: 1, steps: 4 }, { onprogress: (step) => steps.push(step.progress) });
     // The server sends the last step and the result together. If the client reads both in one
-    // piece, it drops the handler before calling it (also without a gateway), so the fourth step is
-    // not checked; pain-19 shows with raw clients that it is forwarded.
+    // piece, it drops the handler before calling it (also without a gateway). Therefore the fourth
+    // step is not checked here; pain-19 shows with raw clients that it is forwarded.
     assert.deepEqual(steps.slice(0, 3), [1, 2, 3], `progress of ${place}`);
   }
-  // If roots are declared, this server uses them as its folders; it is shared, so they are not
+  // If roots are declared, this server uses them as its folders. It is shared, so roots are not
   // declared.
   assert.match(JSON.stringify(await call('files__read_text_file', { path: t.path('files/hello.txt') })), /hello from a file/);
   await call('memory__create_entities', { entities: [{ name: 'n', entityType: 't', observations: ['o'] }] });

@@ -31,7 +31,7 @@ export class Records {
   async rows(sql) {
     return JSON.parse((await this.inspect(sql, '--json')).stdout).rows;
   }
-  // Waits until the first value of the answer is as expected.
+  // Waits until the first value of the answer is the expected value.
   until(sql, ok) {
     return until(sql, async () => ok((await this.rows(sql))[0][0]), 10_000);
   }
@@ -40,7 +40,7 @@ export class Records {
   }
 }
 
-// The manipulation by a user with write access to the file: the triggers are removed first.
+// Manipulates the file like a user with write access: the triggers are removed first.
 export async function tamper(file, sql) {
   const db = new DatabaseSync(file);
   const triggers = db.prepare("SELECT name FROM sqlite_schema WHERE type = 'trigger'").all();

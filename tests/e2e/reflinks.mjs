@@ -1,5 +1,5 @@
-// Snapshots on file systems that share blocks between files (FICLONE): a stored content uses no
-// space until one of the two changes.
+// Snapshots on file systems with reflink copies (FICLONE): stored contents use no additional space
+// until the file or the copy changes.
 import { execFileSync } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
 import { closeSync, existsSync, mkdirSync, openSync, readFileSync, statfsSync, statSync, truncateSync, writeFileSync, writeSync } from 'node:fs';
@@ -8,7 +8,7 @@ import { Skip, assert, run, test } from './lib.mjs';
 const MIB = 1 << 20;
 const found = (program) => ['/usr/sbin', '/sbin', '/usr/bin'].map((dir) => `${dir}/${program}`).find(existsSync);
 
-// A new file system of this type in a file, mounted until the test ends.
+// Creates a file system of this type in a file, mounted until the test ends.
 function mounted(t, type) {
   if (process.getuid() !== 0) throw new Skip(`reflinks-${type}: only root can mount a file system`);
   if (!new RegExp(`\\t${type}\\n`).test(readFileSync('/proc/filesystems', 'utf8'))) throw new Skip(`reflinks-${type}: this kernel has no ${type}`);

@@ -1,5 +1,5 @@
 // The relay of a guest over a Unix socket: rows B04 to B11 against an endpoint written from the
-// specification of the frames, further cases, and doctor.
+// specification of the frames, additional cases, and doctor.
 import { spawn, spawnSync } from 'node:child_process';
 import { chmodSync, copyFileSync, statSync, symlinkSync } from 'node:fs';
 import net from 'node:net';
@@ -33,7 +33,7 @@ test('B04 the name of the parent process, cleaned and cut on a character boundar
     return { frame: endpoint.received.at(-1).name, meta: endpoint.peer.meta };
   };
   assert.deepEqual(await nameUnder('my agent\tx'), { frame: 'my_agent_x', meta: 'CAPSEM_META:my_agent_x' });
-  const long = `x${'€'.repeat(66)}`; // 199 bytes; byte 128 is within a character
+  const long = `x${'€'.repeat(66)}`; // 199 bytes; byte 128 is inside a character
   const { frame } = await nameUnder(long);
   assert.equal(frame, `x${'€'.repeat(42)}`);
 });
@@ -54,7 +54,7 @@ test('B06 half-close at the end of input: the answer still arrives', async (t) =
   relay.request(1, 'tools/call');
   const exit = relay.end();
   await until('the endpoint sees the end', () => ended && endpoint.asked);
-  await sleep(1500); // longer than its wait without open requests
+  await sleep(1500); // longer than the relay waits if there are no open requests
   assert.deepEqual(relay.lines, []);
   plain(endpoint.asked.frame, endpoint.asked.peer);
   endpoint.peer.socket.end();
@@ -255,8 +255,8 @@ test('a thousand requests at once, in order on the wire', async (t) => {
   assert.deepEqual(requests(endpoint).map((frame) => frame.stream), Array.from({ length: 1000 }, (_, i) => i + 1));
 });
 
-// The endpoint is an independent implementation of the frames. An invalid frame is rejected alone
-// if the next frame can be found, and ends the connection otherwise.
+// The endpoint is an independent implementation of the frames. If the next frame can be located,
+// only the invalid frame is rejected; otherwise the connection ends.
 test('B02 rejected frames and ten million random bytes from an independent endpoint', async (t) => {
   const peer = spawn('python3', [framePeer, 'serve', `unix:${t.path('peer')}`], { stdio: ['ignore', 'pipe', 'pipe'] });
   let heard = '';
@@ -291,7 +291,7 @@ test('B02 rejected frames and ten million random bytes from an independent endpo
   assert.match(heard, /^listening\n(\d+\n)+$/, 'it had nothing to complain of');
 }, { timeout: 120_000 });
 
-// Waits until nothing has moved for a while; the duration is not asserted.
+// Waits until nothing has changed for a while; the duration is not asserted.
 async function standstill(what, measure) {
   let before = -1;
   let same = 0;
@@ -319,7 +319,7 @@ test('a client that stops reading: the socket of the endpoint fills up, and noth
   const waits = await standstill('the endpoint', () => endpoint.peer.socket.writableLength);
   assert.ok(waits > 30 * size, `${waits} bytes wait at the endpoint`);
   assert.equal(relay.child.exitCode, null);
-  // Input of the client is still forwarded while it does not read.
+  // Input of the client is still forwarded while the client does not read.
   relay.send({ jsonrpc: '2.0', method: 'notifications/cancelled', params: { requestId: 40 } });
   await until('the notification', () => endpoint.received.at(-1).payload.includes('cancelled'));
   relay.memoryWithin(6144);
@@ -362,7 +362,7 @@ test('after the end of input a client that reads late still gets everything', as
   for (let id = 1; id <= 3; ++id) relay.request(id, 'tools/call');
   const exit = relay.end();
   await until('all were asked', () => requests(endpoint).length === 3);
-  await sleep(2500); // longer than the time limit of a last write without a reader
+  await sleep(2500); // longer than the time limit of the last write without a reader
   assert.equal(relay.child.exitCode, null, 'it waits for its client');
   relay.unread(false);
   assert.equal(await exit, 0, relay.stderr);
@@ -458,7 +458,7 @@ test('doctor passes a correct endpoint and explains faults', async (t) => {
   assert.match(bad.out, /FAIL {2}no connection to unix:.*no such socket[^]*Check that the gateway runs/);
 });
 
-// Each fault is reported once, and later checks report what they find.
+// Each fault is reported once, and later checks report their own findings.
 test('doctor distinguishes the faults of an endpoint', async (t) => {
   const tool = { name: 'say', description: 'Repeats its argument', inputSchema: { type: 'object' } };
   const results = { initialize: { serverInfo: { name: 'fake' }, protocolVersion: '2025-06-18' }, 'tools/list': { tools: [tool] }, 'tools/call': { isError: true, content: [] } };
@@ -488,7 +488,7 @@ test('doctor distinguishes the faults of an endpoint', async (t) => {
   }
 });
 
-// A monitor's socket; `answer` is its reply to the handshake.
+// Creates a monitor's socket; `answer` is its reply to the handshake.
 async function monitor(t, name, answer) {
   const front = net.createServer((socket) => {
     socket.on('error', () => {});
@@ -542,7 +542,7 @@ test('doctor distinguishes a lost connection from a rejection, and reports who m
   }).start();
   t.defer(() => endpoint.stop());
   assert.match((await doctorOf(t, ['--unix', endpoint.path])).out, /FAIL {2}initialize was rejected: .*-32600.*\n.*policy rejects/);
-  // A socket of another user. Root may connect to any, so the test changes to another user.
+  // A socket of another user. Root may connect to any socket, so the test changes to another user.
   const program = t.path('relay');
   copyFileSync(relayProgram, program);
   chmodSync(program, 0o755);
@@ -581,7 +581,7 @@ test('the size of the file and the memory use are small', async (t) => {
   const resident = relay.resident();
   assert.ok(statSync(relayProgram).size <= 1_500_000, `${statSync(relayProgram).size} bytes`);
   assert.ok(resident <= 4096, `${resident} KiB resident`);
-  // Rejected lines leave no memory behind.
+  // Rejected lines do not leak memory.
   for (const size of [15_000_000, 17_000_000, 17_000_000]) relay.request(size, 'ping', { pad: 'p'.repeat(size) });
   await until('the rejections', () => relay.lines.length === 105, 20_000);
   await until('their memory is released', () => relay.resident() <= 4096);

@@ -1,5 +1,5 @@
 // The complete path: the official client, bulkhead-relay as its server, frames over a Unix socket,
-// the gateway, a server behind it.
+// the gateway, and a server behind it.
 import { alive, descendants, Gateway, assert, fake, importFromNpm, run, sleep, test, until } from './lib.mjs';
 import { Relay, relayProgram } from './relay_process.mjs';
 import { statusOf } from './status.mjs';
@@ -107,7 +107,7 @@ test('the gateway is killed and restarted: pending calls fail once, the client c
   const below = descendants(gateway.pid);
   process.kill(gateway.pid, 'SIGKILL');
   for (const error of await Promise.all(pending)) {
-    // Or the endpoint outlived its server briefly and reported its end.
+    // Alternatively, the endpoint outlived its server briefly and reported the server's end.
     assert.match(error.message, /tools\/call: connection closed|server "up"/);
     assert.ok([-32001, -32603].includes(error.code), error.message);
   }
@@ -117,7 +117,7 @@ test('the gateway is killed and restarted: pending calls fail once, the client c
   const again = new Gateway(t.dir, profile, { listen: null });
   t.gateways.push(again);
   t.defer(() => again.stop());
-  const waiting = call(client, 'say'); // sent into the outage
+  const waiting = call(client, 'say'); // sent during the outage
   await again.serve();
   assert.ok(!(await waiting).isError);
   await call(client, 'ask');

@@ -8,7 +8,7 @@ import { assert, build, sanitized, until } from './lib.mjs';
 export const relayProgram = process.env.BULKHEAD_RELAY ?? join(build, 'bin/bulkhead-relay');
 
 export class Relay {
-  // command: the command to run, if it is not the relay itself.
+  // command: the command to run if it is not the relay itself.
   constructor(t, args, command) {
     const [program, ...rest] = command ?? [relayProgram, ...args];
     this.lines = [];
@@ -34,7 +34,7 @@ export class Relay {
     await until('a line of the relay', () => this.lines.length > 0, ms);
     return JSON.parse(this.lines.shift());
   }
-  // KiB of memory: current, or the maximum (VmHWM).
+  // Returns the memory in KiB: current, or the maximum (VmHWM).
   resident(field = 'VmRSS') {
     return Number(new RegExp(`${field}:\\s+(\\d+)`).exec(readFileSync(`/proc/${this.child.pid}/status`, 'utf8'))[1]);
   }
@@ -43,7 +43,7 @@ export class Relay {
     const peak = this.resident('VmHWM');
     if (!sanitized) assert.ok(peak <= most, `${peak} KiB of memory`);
   }
-  // Bytes written to the client.
+  // Returns the number of bytes written to the client.
   written() {
     return Number(/wchar: (\d+)/.exec(readFileSync(`/proc/${this.child.pid}/io`, 'utf8'))[1]);
   }

@@ -1,4 +1,4 @@
-// Hot reload: by the service socket, by SIGHUP, by the connector API. Each test runs with
+// Hot reload through the service socket, SIGHUP, and the connector API. Each test runs with
 // compartments and with --single-process.
 import { execFile } from 'node:child_process';
 import { request } from 'node:http';
@@ -19,7 +19,7 @@ const starts = (log) => [...readFileSync(log, 'utf8').matchAll(/^! start (\d+)$/
 
 const write = (gateway, profile) => writeFileSync(gateway.config, JSON.stringify(profile));
 
-// A plugin with a tool that takes two seconds and one that does not.
+// A plugin with one tool that takes two seconds and one that does not.
 const slowTools = join(build, 'core/plugin/testing_plugins/plugins/unfinished.so');
 
 both('a reload that changes a tools plugin loses no call', async (t, args) => {
@@ -134,7 +134,7 @@ both('A12 an in-flight call of a removed server is answered', async (t, args) =>
   await until('its process has ended', () => !alive(lastPid(log)));
 });
 
-// Fault: while a server is reconnected, its tools are missing or calls to it fail.
+// Fault: while a server is being replaced, its tools are missing or calls to it fail.
 both('pain-18 a changed server is replaced without an outage', async (t, args) => {
   const [log, fresh] = [t.path('log'), t.path('fresh')];
   const definition = (...more) => fake('--tool', 'a', '--init-delay', 400, ...more);
@@ -164,7 +164,7 @@ both('pain-18 a changed server is replaced without an outage', async (t, args) =
   await until('the old process has ended', () => !alive(old));
 });
 
-// Fault: after a reload a tool's calls use another instance's folder, or are never answered. All
+// Fault: after a reload, a tool's calls use another instance's folder, or are never answered. All
 // instances of a plugin share a compartment, where their positions change with the profile.
 both('two instances of a plugin keep their folders, regardless of their order', async (t, args) => {
   const use = (name) => {
@@ -176,7 +176,7 @@ both('two instances of a plugin keep their folders, regardless of their order', 
   const gateway = await t.gateway({ limits: { call_timeout_ms: 5000 }, tools: { notes } }, { args });
   const client = await t.http(gateway);
   const wrong = [];
-  // Each answer comes from the instance's own folder; until the next process is ready, an error.
+  // Each answer comes from the instance's own folder; until the next process is ready, calls fail.
   const check = async (name) => {
     const result = await client.tool(`${name}__file_read`, { path: 'who.txt' }).catch((error) => error);
     if (result instanceof Error) {
@@ -196,8 +196,8 @@ both('two instances of a plugin keep their folders, regardless of their order', 
   }
 });
 
-// Fault: a changed secret or option requires removing and adding the server, or the old catalogue
-// stays.
+// Fault: to change a secret or an option, the server must be removed and added, or the old
+// catalogue stays.
 both('pain-20 tool lists follow the profile, without a new connection where none is needed', async (t, args) => {
   const log = t.path('log');
   const server = fake('--tool', 'a', '--tool', 'b', '--log', log);
@@ -285,11 +285,11 @@ both('metrics over TCP if configured, and nothing else at this address', async (
   await until('the server is ready', async () => /^bulkhead_server_ready\{server="one"\} 1$/m.test(await (await at('/metrics')).text()));
   for (const path of ['/status', '/', '/confirm/pending']) assert.equal((await at(path)).status, 404, path);
   assert.equal((await at('/metrics', { method: 'POST' })).status, 405);
-  // A web page whose own name resolves to 127.0.0.1 temporarily.
+  // A web page whose own name temporarily resolves to 127.0.0.1.
   const asked = (Host) => new Promise((done) => request({ port, host: '127.0.0.1', path: '/metrics', headers: { Host } }, (res) => { res.resume(); done(res.statusCode); }).end());
   assert.equal(await asked('evil.example:9464'), 403);
   assert.equal(await asked(`localhost:${port}`), 200);
-  // Silent connections do not block others.
+  // Idle connections do not block others.
   const silent = await Promise.all(Array.from({ length: 5 }, () => new Promise((done) => { const socket = connect(port, '127.0.0.1', () => done(socket)); })));
   assert.equal((await at('/metrics')).status, 200);
   for (const socket of silent) socket.destroy();
@@ -303,8 +303,8 @@ both('the service socket rejects processes that the gateway has started', async 
   const gateway = await t.gateway({ mcpServers: {} }, { args });
   const { socket } = await statusOf(gateway);
   assert.equal(statSync(socket).mode & 0o777, 0o600);
-  // A server that sends a request; without a sandbox, which would hide the socket, so that the
-  // socket's own check rejects it.
+  // A server that sends a request. It has no sandbox, which would hide the socket, so the socket's
+  // own check must reject the request.
   const script = `curl -s --max-time 3 --unix-socket '${socket}' http://x/status > '${out}' 2>&1; echo "code $?" >> '${out}'; exec sleep 100`;
   await ask(gateway, 'POST', '/mcp/connectors', { id: 'evil', command: '/bin/sh', args: ['-c', script], sandbox: 'off' });
   await until('it has tried', () => existsSync(out) && /code \d+/.test(readFileSync(out, 'utf8')), 8000);

@@ -1,5 +1,5 @@
 // Canary secrets: credentials of every kind, literal and by ${env:..}, in a run in which everything
-// fails; afterwards all places that must not contain them are searched.
+// fails. Afterwards, all places that must not contain them are searched.
 import { closeSync, existsSync, mkdirSync, openSync, readFileSync, readdirSync, readSync, writeFileSync } from 'node:fs';
 import { randomBytes } from 'node:crypto';
 import { join } from 'node:path';
@@ -8,7 +8,7 @@ import { statusOf } from './status.mjs';
 
 const root = process.getuid() === 0;
 
-// Each half counts, so that a truncated text cannot hide a secret.
+// Each half is searched for separately, so that a truncated text cannot hide a secret.
 class Canaries {
   all = new Map(); // name -> value
   make(name) {
@@ -16,7 +16,7 @@ class Canaries {
     this.all.set(name, value);
     return value;
   }
-  // The names of those found in the bytes.
+  // Returns the names of the secrets found in the bytes.
   in(bytes) {
     const found = [];
     for (const [name, value] of this.all) {
@@ -37,7 +37,7 @@ function filesBelow(folder) {
   return found;
 }
 
-// The writable memory of a process, piece by piece; none if the process has ended.
+// Yields the writable memory of a process, piece by piece; nothing if the process has ended.
 function* memoryOf(pid) {
   let maps, fd;
   try {
@@ -60,7 +60,7 @@ function* memoryOf(pid) {
         try {
           got = readSync(fd, buffer, 0, buffer.length, at);
         } catch {
-          break; // not readable even for root (such as [vvar])
+          break; // not readable even by root (such as [vvar])
         }
         yield buffer.subarray(0, got);
       }
@@ -75,7 +75,7 @@ function inMemory(canaries, pid) {
   return [...found].sort();
 }
 
-// Nothing if the process has ended or only root may read it.
+// Returns nothing if the process has ended or only root may read it.
 function readProc(pid, what) {
   try {
     return readFileSync(`/proc/${pid}/${what}`);
@@ -89,7 +89,7 @@ const argumentsOf = (pid) => readProc(pid, 'cmdline');
 const environmentOf = (pid) => readProc(pid, 'environ');
 const quietly = (promise) => promise.then((value) => JSON.stringify(value), (error) => `${error.message} ${JSON.stringify(error.error ?? '')} ${error.body ?? ''}`);
 
-// Servers of every kind; all but three fail.
+// Starts servers of every kind; all but three fail.
 async function world(t, canaries) {
   const env = {};
   const by_env = (name) => {
@@ -120,7 +120,7 @@ async function world(t, canaries) {
   return { profile: { limits, mcpServers }, env, web, log, dump };
 }
 
-// The texts that clients and users see while these servers fail.
+// Returns the texts that clients and users see while these servers fail.
 async function useAndBreak(t, gateway, { web }) {
   const said = [];
   const client = await t.http(gateway);
@@ -213,7 +213,7 @@ for (const args of [[], ['--single-process']]) {
       API_TOKEN: 'quebec',
       MODE: 'careful',
     };
-    // Written in two parts, between which the gateway may read; escaped; cut off at the end.
+    // Written in two parts, and the gateway may read between them; escaped; cut off at the end.
     const script = [
       'printf "at start: %s.\\n" "$SOME_SETTING" >&2',
       'printf "in pieces: tango-7/f" >&2; sleep 0.3; printf "ox \\"trot\\"==.\\n" >&2',
@@ -256,7 +256,7 @@ for (const args of [[], ['--single-process']]) {
       basic: [Buffer.from(`user:${value}`).toString('base64')],
       token: [Buffer.from(`u:${value}`).toString('base64url')],
     };
-    // Before any request, and while a client is served.
+    // Written before any request, and while a client is served.
     const write = Object.entries(lines).map(([name, pieces]) => `printf '${name}: ' >&2; ${pieces.map((piece) => `printf '${piece}' >&2`).join('; sleep 0.2; ')}; printf '.\\n' >&2`);
     const work = t.path('work');
     mkdirSync(work);

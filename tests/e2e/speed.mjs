@@ -1,4 +1,4 @@
-// G15: the figures of the aggregator specification, measured on this machine. Wall time on a shared
+// G15: the measurements of the aggregator specification on this machine. Wall time on a shared
 // machine is noisy, so the best of three rounds counts.
 import { assert, fake, fakeMcp, run, test } from './lib.mjs';
 

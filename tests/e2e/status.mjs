@@ -6,7 +6,7 @@ import { program } from './gateway.mjs';
 
 const execute = promisify(execFile);
 
-// `bulkhead status --json` of one gateway.
+// Returns `bulkhead status --json` of one gateway.
 export async function statusOf(gateway) {
   const { stdout } = await execute(program, ['status', '--json'], { env: gateway.env(), timeout: 10_000 });
   const found = JSON.parse(stdout).gateways.find((entry) => entry.pid === gateway.pid);
@@ -14,7 +14,7 @@ export async function statusOf(gateway) {
   return found;
 }
 
-// One request to the gateway's service socket, like curl --unix-socket.
+// Sends one request to the gateway's service socket, like curl --unix-socket.
 export async function ask(gateway, method, path, body) {
   const { socket } = await statusOf(gateway);
   return new Promise((done, failed) => {

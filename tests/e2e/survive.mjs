@@ -1,5 +1,5 @@
 // The endpoint crashes and its clients continue: over stdio and HTTP, with the official client and
-// with one that sees bytes.
+// with a client that sees raw bytes.
 import { spawn } from 'node:child_process';
 import { cpSync, existsSync, readFileSync, readdirSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
@@ -31,7 +31,7 @@ async function kill(gateway) {
   }, 10_000);
   process.kill(pid, 'SIGKILL');
 }
-// A gateway that a client of the test starts.
+// Starts a gateway as a child of a test client.
 function spawned(t, profile) {
   const gateway = new Gateway(t.dir, profile);
   const [command, args, { env, cwd }] = gateway.stdioCommand();
@@ -49,7 +49,7 @@ const UPDATED = 'notifications/resources/updated';
 const CHANGED = 'notifications/tools/list_changed';
 const text = (result) => result.content[0].text;
 
-// The checks for both transports. `gone`: the expected state of a call that was in flight.
+// The checks for both transports. `gone` is the expected result of a call that was in flight.
 async function surviveOnce({ client, times }, gateway, log, gone) {
   await client.listTools();
   const { resources } = await client.listResources();
@@ -100,7 +100,7 @@ test('the official client over HTTP keeps its subscription and level', async (t)
   await surviveOnce(official, gateway, log, (error) => assert.ok(error instanceof Error));
 });
 
-// For a client that sees bytes: every request gets exactly one line.
+// A client that sees raw bytes: every request gets exactly one line.
 test('one client survives twenty crashes of the endpoint', async (t) => {
   const log = t.path('log');
   const { command, args, options, at } = spawned(t, { mcpServers: server(log), limits: { retry_min_ms: 20, retry_max_ms: 100 } });
@@ -182,7 +182,7 @@ class Raw {
   }
 }
 
-const LARGE = 8 << 20; // more than a pipe or socket buffers
+const LARGE = 8 << 20; // more than the buffers of a pipe or socket
 
 test('only a line that was partly read is lost', async (t) => {
   const log = t.path('log');

@@ -1,4 +1,4 @@
-// The session database: its content, the commands that read it, and the detection of manipulation.
+// The session database: its contents, the commands that read it, and the detection of manipulation.
 import { execFile, spawn } from 'node:child_process';
 import { copyFileSync, existsSync, readFileSync, readdirSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { DatabaseSync } from 'node:sqlite';
@@ -141,7 +141,7 @@ for (const place of ['compartments', 'single-process']) {
       assert.equal(empty.prepare(`SELECT count(*) AS n FROM ${table}`).get().n, 0);
     }
     empty.close();
-    // The schema is that of the file, column by column.
+    // The printed schema matches the file, column by column.
     const columns = (db, table) => db.prepare(`SELECT name FROM pragma_table_info('${table}')`).all().map(({ name }) => name);
     const fresh = new DatabaseSync(':memory:');
     fresh.exec(stdout);
@@ -163,7 +163,7 @@ for (const place of ['compartments', 'single-process']) {
     assert.equal(report.unsigned_rows, 0);
     assert.ok(report.checkpoints >= 2, show(report));
     assert.match((await records.verify()).stdout, /: whole\. \d+ rows in 1 file, \d+ signed checkpoints\n/);
-    // The key is outside of all plugin folders.
+    // The key is outside all plugin folders.
     assert.match(readFileSync(join(records.state, 'audit/supervisor/public-key'), 'utf8'), /^[0-9a-f]{64}\n$/);
     assert.equal(statSync(join(records.state, 'secrets/@audit/ed25519')).mode & 0o777, 0o600);
     const file = records.files()[0];
@@ -361,7 +361,7 @@ for (const place of ['compartments', 'single-process']) {
     await assert.rejects(client.tool('local__no'));
     await records.until("SELECT count(*) FROM mcp_calls WHERE method = 'tools/call'", (n) => n === 3);
     const names = ['TIME', 'CLIENT', 'CLAIMED', 'SERVER', 'METHOD', 'NAME', 'DECISION', 'MS', 'NOTE'];
-    // Cells by header: a column begins where its header does (MS ends there).
+    // Returns the cells by header: a column begins where its header begins (MS ends there).
     const calls = async (...words) => {
       const { stdout } = await records.command('calls', ...words);
       const [header, ...lines] = stdout.trimEnd().split('\n');
@@ -389,7 +389,7 @@ for (const place of ['compartments', 'single-process']) {
     for (const words of [['--server', ''], ['--tool'], ['--denied=maybe'], ['--local']]) {
       assert.equal((await records.command('calls', ...words).catch((error) => error)).code, 2, words.join(' '));
     }
-    // Times: UTC in the database and in JSON, local for people.
+    // Times are in UTC in the database and in JSON, and in local time in tables.
     const [json] = (await records.command('calls', '--json', '--tool', 'no')).stdout.trim().split('\n').map((line) => JSON.parse(line));
     assert.equal(json.decision, 'denied');
     assert.equal(json.transport, 'http');
@@ -399,7 +399,7 @@ for (const place of ['compartments', 'single-process']) {
     const local = await execute(program, ['calls', '--tool', 'no', '--config', gateway.config], { env: { ...gateway.env(), TZ: 'TST-5:30' } });
     assert.ok(local.stdout.split('\n')[1].startsWith(`${ahead}  `), `${local.stdout} ${ahead}`);
     assert.ok((await records.command('calls', '--json')).stdout.includes('"method":"initialize"'), 'JSON hides nothing');
-    // New calls are filtered as well.
+    // New calls are also filtered.
     const follow = spawn(program, ['calls', '--follow', '--tool', 'ok', '--server', 'local', '--config', gateway.config], { env: gateway.env() });
     t.defer(() => follow.kill('SIGKILL'));
     let said = '';
@@ -538,7 +538,7 @@ test('kill -9 of all processes damages nothing', async (t) => {
     const gateway = await t.gateway(profile, { env: { XDG_STATE_HOME: state } });
     const client = await t.http(gateway);
     for (let i = 0; i < 40; ++i) await client.tool('local__ok', { round, i });
-    // Without the first signature there is no key to verify with.
+    // Before the first signature there is no key to verify with.
     await until('something is signed', () => existsSync(join(state, 'bulkhead/audit/supervisor/public-key')));
     gateway.mayExit = true;
     process.kill(gateway.pid, 'SIGKILL');
@@ -578,7 +578,7 @@ test('full: kill -9 of all processes loses no answered call', async (t) => {
     const gateway = await t.gateway({ mcpServers: { local: fake('--tool', 'ok') }, telemetry: full }, { env: { XDG_STATE_HOME: state } });
     const clients = [await t.http(gateway), await t.http(gateway), await t.http(gateway)];
     const answered = [];
-    // Until the gateway has ended.
+    // They run until the gateway has ended.
     const calling = clients.map(async (client, c) => {
       for (let i = 0, runs = true; runs; ++i) {
         const key = `${round}-${c}-${i};`;
@@ -654,8 +654,8 @@ test('two gateways with one state folder have two chains', async (t) => {
   assert.ok(reports.length === 2 && reports.every((report) => report.whole), show(reports));
 });
 
-// The endpoint is killed 20 times while clients call. Each answered call has its row, or is counted
-// in a gap.
+// The endpoint is killed 20 times while clients call. Each answered call either has its row or is
+// counted in a gap.
 for (const failure of ['spill', 'block']) {
   test(`calls answered just before the endpoint is killed are recorded (on_failure ${failure})`, async (t) => {
     const gateway = await t.gateway({

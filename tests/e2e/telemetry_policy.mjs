@@ -33,7 +33,7 @@ const call = (client, name, args = {}, more = {}) =>
   client.tool(name, args, more).then((result) => ({ result }), (error) => ({ error }));
 const ran = (log) => (existsSync(log) ? readFileSync(log, 'utf8') : '').split('\n').filter((line) => line.startsWith('<') && line.includes('"tools/call"'));
 const isCall = "FROM mcp_calls WHERE method = 'tools/call'";
-// The rows of calls, once there are n.
+// Returns the rows of calls, once there are n.
 async function rows(records, n, columns) {
   await records.until(`SELECT count(*) ${isCall}`, (count) => count >= n);
   return records.rows(`SELECT ${columns} ${isCall} ORDER BY id`);
@@ -123,7 +123,8 @@ both('a question for human approval is recorded with its call', async (t, args) 
   assert.ok(gateway.pid > 0);
 });
 
-// A table of the program: an object for each line, by header; cells begin where their header does.
+// Parses a table of the program: an object per line, keyed by header; cells begin where their
+// header begins.
 function table(stdout, headers) {
   const [header, ...lines] = stdout.trimEnd().split('\n');
   const at = headers.map((name) => header.indexOf(name));
@@ -136,7 +137,7 @@ both('clients are shown with the names that they claim, everywhere, as printable
     `[approval]\napi = true\n${rule('look', { if: tool('a'), decision: 'ask' })}`);
   const claude = await t.http(gateway, { clientInfo: { name: 'Claude Code', version: '1' } });
   const hostile = await t.http(gateway, { clientInfo: { name: `\x1b[2J\u202ex\nRule: none\ud800${'y'.repeat(10_000)}`, version: '1' } });
-  // Bytes that are not UTF-8 are rejected as a message.
+  // A message with bytes that are not UTF-8 is rejected.
   const wrong = Buffer.from('{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-06-18","capabilities":{},"clientInfo":{"name":"X","version":"1"}}}');
   wrong[wrong.indexOf('"X"') + 1] = 0xff;
   const answer = await fetch(gateway.url, { method: 'POST', body: wrong, headers: { 'content-type': 'application/json', accept: 'application/json, text/event-stream' } });
@@ -186,7 +187,7 @@ both('clients are shown with the names that they claim, everywhere, as printable
   assert.match(text, / Claude Code$/m);
   assert.doesNotMatch(text, /[\x00-\x09\x0b-\x1f\u202e]/);
 
-  // Rules about the name judge recorded calls, too.
+  // Rules about the name also apply to recorded calls.
   const next = t.path('next.toml');
   writeFileSync(next, profile({}, rule('claude', { if: "client.claimed_name == 'Claude Code'", decision: 'block' })));
   const replayed = JSON.parse((await records.execute('policy', 'replay', '--config', next, '--file', records.files()[0], '--since', '1h', '--json')).stdout);

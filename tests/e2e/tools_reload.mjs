@@ -9,7 +9,7 @@ import { ask, statusOf } from './status.mjs';
 const built = join(build, 'core/plugin/testing_plugins/plugins');
 const plugins = join(build, 'lib/bulkhead/plugins');
 
-// Copies that build of the plugin "held" to the path, as an installation does.
+// Copies that build of the plugin "held" to the path, like an installation.
 function install(path, version, { exclusive = false } = {}) {
   mkdirSync(dirname(path), { recursive: true });
   const manifest = 'id = "held"\nabi_major = 0\nabi_minor_needed = 0\nprovides = ["bh.tools/1"]\n';
@@ -23,7 +23,7 @@ const copyPlugin = (name, dir) => {
   return join(dir, `${name}.so`);
 };
 const said = async (client, tool) => (await client.tool(tool)).content[0].text;
-// Calls that the test awaits later.
+// Starts calls that the test awaits later.
 const hold = (client, tools) => tools.map((tool) => {
   const call = said(client, tool);
   call.catch(() => {});
@@ -35,8 +35,8 @@ const processOf = async (gateway, name) => (await statusOf(gateway)).compartment
 const inFlight = (gateway, count) =>
   until(`${count} calls run`, async () => (await statusOf(gateway)).in_flight === count);
 
-// Fault: a rebuilt plugin at the same path is not detected; the old code keeps running without
-// notice.
+// Fault: a rebuilt plugin at the same path is not detected; the old code keeps running without a
+// warning.
 test('a changed file of a tools plugin is detected and reported, and its calls are not lost', async (t) => {
   const [first, second] = [t.path('a/held.so'), t.path('b/held.so')];
   install(first, 'one');
@@ -125,7 +125,7 @@ test('a draining process has its secrets until its last call has ended', async (
   assert.equal((await answer).success, true);
 });
 
-// Fault: two processes have the file, port or database that only one can have.
+// Fault: two processes hold the file, port or database that only one can hold.
 test('an exclusive tools plugin is drained before its new process starts, and new calls wait', async (t) => {
   const profile = two(t, { first: { exclusive: true } });
   const patient = (say) => ({ ...profile(say), limits: { drain_ms: 60000, first_list_wait_ms: 60000 } });
@@ -184,7 +184,7 @@ test('at most two processes of a tools plugin run, and no old one survives the e
   }
 });
 
-// Fault: the process ends with its calls while half of their answers are unsent.
+// Fault: the process exits as soon as its calls end, while half of their answers are unsent.
 test('large answers given just before a drained compartment ends arrive whole', async (t) => {
   const [first, second] = [t.path('a/held.so'), t.path('b/held.so')];
   install(first, 'one');
@@ -263,7 +263,7 @@ test('no call is lost while tools plugins are replaced again and again', async (
   assert.deepEqual([await said(client, 'first__which'), await said(client, 'second__which')], ['one 20', 'one 20']);
 });
 
-// Fault: a file that is overwritten in place keeps its inode and counts as unchanged.
+// Fault: a file that is overwritten in place keeps its inode and is considered unchanged.
 test('a file overwritten in place counts as changed, a pinned one does not', async (t) => {
   const [loose, pinned] = [t.path('a/held.so'), t.path('b/held.so')];
   install(loose, 'one');
@@ -311,7 +311,8 @@ test('a changed plugin that cannot be replaced at runtime is reported to need a 
   }
 });
 
-// Fault: rules that come with a changed policy file are not in force, or the file is not reported.
+// Fault: rules that are reloaded together with a changed policy file are not in force, or the file
+// is not reported.
 test('rules are in force although the file of their policy has changed, and the file is reported', async (t) => {
   for (const args of [[], ['--single-process']]) {
     const policy = copyPlugin('policy-rules', t.path(`rules-${args.length}`));

@@ -1,5 +1,5 @@
-// Unset variables: those of a server disable only that server, those that every call depends on
-// stop the start, and commands that start nothing need none.
+// Unset variables: a variable of a server disables only that server, a variable that every call
+// depends on stops the start, and commands that start nothing need no variables.
 import { execFile } from 'node:child_process';
 import { chmodSync, existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -13,12 +13,12 @@ const both = (name, fn) => {
   for (const [mode, args] of Object.entries(modes)) test(`${name} (${mode})`, (t) => fn(t, args));
 };
 const write = (gateway, profile) => writeFileSync(gateway.config, JSON.stringify(profile));
-// Another program of the same user, which shares nothing else with the gateway's environment.
+// Runs another program of the same user, which shares nothing else with the gateway's environment.
 const also = (gateway, words, options = {}) =>
   execute(program, [...words, ...(options.bare ? [] : ['--config', gateway.config])], { env: gateway.env(), cwd: gateway.dir })
     .then(({ stdout, stderr }) => ({ code: 0, stdout, stderr }), ({ code, stdout, stderr }) => ({ code, stdout, stderr }));
 
-// A server of every type for every place that may contain a reference, by the missing variable.
+// A server of every type for every member that may contain a reference, by the missing variable.
 const unset = {
   UNSET_ENV: { ...fake('--tool', 'x'), env: { KEY: 'a${env:UNSET_ENV}b' } },
   UNSET_SHORT: { ...fake('--tool', 'x'), env: { KEY: '${UNSET_SHORT}' } },
@@ -108,11 +108,11 @@ both('a reload that adds such a server names it, and the others keep their proce
   assert.match(added.stdout, /not connected: .*web \(the environment variable NOT_THERE is not set/);
   await assert.rejects(client.tool('late__x'), { message: /NOT_THERE/ });
   await client.tool('good__ok');
-  // With a variable that is set, the server is enabled.
+  // After the variable is set, the server is enabled.
   const set = await reload({ good, late: late('SET') });
   assert.equal(set.code, 0, show(set));
   assert.equal((await client.tool('late__x')).content[0].text, 'fake/x');
-  // And back again.
+  // The variable is unset again.
   const again = await reload({ good, late: late('NOT_THERE') });
   assert.match(again.stdout, /not connected: late \(the environment variable NOT_THERE is not set/);
   assert.deepEqual(await client.toolNames(), ['good__ok']);

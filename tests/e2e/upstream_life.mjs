@@ -119,7 +119,7 @@ test('shutdown ends children that ignore all signals, including their children',
   await until('all have ended', () => !pids.some(alive));
 });
 
-// A status of 404 would make the client assume that its call was not accepted, and retry it.
+// A status of 404 would make the client conclude that its call was not accepted, and retry it.
 for (const args of [[], ['--single-process']]) {
   const how = args.length ? 'in one process' : 'in compartments';
   test(`SIGTERM: in-flight calls may end within the grace period; then the error names calls that may have run (${how})`, async (t) => {
@@ -173,7 +173,7 @@ test('a call to a server that is still starting waits for it', async (t) => {
   const client = await t.http(gateway);
   assert.deepEqual(await client.toolNames(), []);
   const said = await client.tool('late__b').catch((error) => error);
-  // Either it waited, or the error names the server that is not ready.
+  // Either the call waited, or the error names the server that is not ready.
   if (said instanceof Error) assert.match(said.message, /late/);
   else assert.equal(said.content[0].text, 'fake/b');
 });

@@ -15,8 +15,8 @@ const execute = promisify(execFile);
 const framePeer = join(root, 'tests/interop/frame_peer.py');
 const python = (...args) => execute('python3', [framePeer, ...args], { timeout: 100_000 });
 
-// A gateway with a guest's socket; more: further configuration of the transport; profile: the rest
-// of the profile.
+// Starts a gateway with a guest's socket. `more` is additional configuration of the transport;
+// `profile` is the rest of the profile.
 async function start(t, servers, more = {}, { profile = {}, ...options } = {}) {
   const socket = join(t.dir, 'guest.sock');
   const gateway = await t.gateway(
@@ -139,8 +139,8 @@ test('B08 invalid JSON is answered once, without id, and the next request is ser
   assert.ok(!('id' in JSON.parse(bad.payload)));
 });
 
-// MCP has no such ids. The reference endpoint forwards them; docs/guest.md explains why this one
-// does not.
+// MCP has no such ids. The reference endpoint forwards them; docs/guest.md explains why this
+// gateway does not.
 test('an id of null or with a fraction is rejected on its stream, and nothing runs', async (t) => {
   const log = t.path('log');
   const { socket } = await start(t, { up: fake('--tool', 'a', '--log', log) });
@@ -209,7 +209,7 @@ test('B14 without a hand-off service, connections that are not MCP or silent are
   await end(http);
   const silent = connect(socket);
   silent.on('error', () => {});
-  const named = new Guest(t, socket); // has sent its metadata line, so it may wait
+  const named = new Guest(t, socket); // has sent its metadata line, so it may stay idle
   const busy = new Guest(t, socket);
   assert.ok((await busy.request('tools/list')).result);
   await end(silent);
@@ -218,7 +218,7 @@ test('B14 without a hand-off service, connections that are not MCP or silent are
   await counts(gateway, 'closed.sniff_timeout', 1);
 });
 
-// The calls are held until the rejection has arrived, so the rejection has not waited for a slot.
+// The calls are held until the rejection has arrived, so the rejection did not wait for a slot.
 for (const compartment of ['own', 'endpoint']) {
   test(`B18 four calls at a time, and a rejection needs no slot (policy: ${compartment})`, async (t) => {
     const log = t.path('log');
@@ -323,7 +323,8 @@ test('a guest that does not read is disconnected; others are not affected', asyn
 
 const asRoot = process.getuid() === 0;
 
-// A user that cannot open the socket's file need not be listed. Gateways of ordinary users see no
+// A user that cannot open the socket's file need not be listed. Gateways of ordinary users do not
+// see other users.
 // other users.
 test('only listed users may connect', async (t) => {
   const { gateway, socket } = await start(t, { up: fake('--tool', 'a') }, { allow_uids: asRoot ? [65_531] : [] });
@@ -375,7 +376,7 @@ test('doctor checks guests\' sockets like serve', async (t) => {
     return stdout;
   };
   for (const [guest, says] of [[{ listen: 'tcp:5002' }, /listen must be like/], [{ listen: 'vsock:5002', allow_cids: [-1] }, /allow_cids/], [{ foo: 1 }, /foo/]]) {
-    // Errors of the schema are reported with their line, the others by the transport itself.
+    // Errors of the schema are reported with their line, all others by the transport itself.
     const stdout = bad(guest, /^FAIL {2}(transport guest: |configuration: .*:\d+: transports\.guest\.)/m);
     assert.match(stdout, says);
     const profile = { mcpServers: {}, transports: { guest: { plugin: 'transport-vsock', ...guest } } };

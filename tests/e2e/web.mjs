@@ -55,7 +55,8 @@ async function hostile(t, ...more) {
   return web;
 }
 
-// A client, and call(tool, args): the text of the result.
+// Starts a gateway with a client; returns the client and call(tool, args), which resolves with the
+// text of the result.
 async function started(t, tools) {
   const gateway = await t.gateway({ tools });
   const client = await t.http(gateway);
@@ -323,7 +324,7 @@ test('a name whose address changes never reaches internal addresses', async (t) 
   const web = await hostile(t, publicAddress);
   const inner = await hostile(t, '127.0.0.1', { port: web.port });
   const results = [];
-  // Each call has a new libcurl client, so that no name server answer is cached.
+  // Each call has a new libcurl client, so no answer of the name server is cached.
   for (let i = 0; i < 4; ++i) {
     const { call } = await started(t, { http: guarded });
     results.push((await call('http__fetch_http', { url: `http://changing.test:${web.port}/` })).content[0].text);
@@ -331,7 +332,7 @@ test('a name whose address changes never reaches internal addresses', async (t) 
   assert.deepEqual(results.map((text) => /hello$/.test(text)), [true, false, true, false]);
   assert.match(results[1], /127\.0\.0\.1 of changing\.test is blocked/);
   assert.equal(queries.filter((name) => name === 'changing.test').length, 4);
-  // Nor does the second address of a name, if the first is unreachable.
+  // The second address of a name is not used either if the first is unreachable.
   web.stop();
   const { error } = await started(t, { http: guarded });
   assert.match(await error('http__fetch_http', { url: `http://both.test:${web.port}/` }), /blocked|request failed/);

@@ -1,5 +1,5 @@
-// All transports for clients behind one interface: text in, messages out. The only MCP knowledge is
-// the id, which shows whether an answer is expected.
+// All transports for clients behind one interface: text in, messages out. The classes know nothing
+// of MCP except the id, which shows whether an answer is expected.
 import { spawn } from 'node:child_process';
 import http from 'node:http';
 import { connect } from 'node:net';
@@ -19,8 +19,8 @@ const awaitsAnswer = (text) => {
   }
 };
 
-// The common base class. `messages`: each received message as text. Ids are JSON text, so that a
-// test sees the returned bytes.
+// The common base class. `messages` contains each received message as text. Ids are JSON text, so
+// that a test sees the returned bytes.
 class Wire {
   messages = [];
   static message(id, method, params) {
@@ -36,7 +36,7 @@ class Wire {
   answers(id) {
     return this.messages.filter((text) => member(text, 'id') === id);
   }
-  // The first answer with this id, as text.
+  // Returns the first answer with this id, as text.
   answer(id) {
     return this.until(`an answer to ${id}`, () => this.answers(id)[0]);
   }
@@ -72,14 +72,14 @@ class Lines extends Wire {
   send(text) {
     this.input.write(`${text}\n`);
   }
-  // Sends the last message and ends the input; resolves when the other side has ended, too.
+  // Sends the last message and ends the input; resolves when the other side has also ended.
   last(text) {
     this.input.end(`${text}\n`);
     return this.over;
   }
 }
 
-// A program that uses lines.
+// Starts a program that exchanges lines.
 export function programLines(t, command, args, options = {}) {
   const child = spawn(command, args, { ...options, stdio: ['pipe', 'pipe', 'pipe'] });
   let stderr = '';
@@ -93,7 +93,7 @@ export function programLines(t, command, args, options = {}) {
   return new Lines(child.stdin, child.stdout);
 }
 
-// Older guests: lines after the metadata line.
+// Connects like an older guest: lines after the metadata line.
 export function socketLines(t, path) {
   const socket = connect({ path, allowHalfOpen: true });
   t.defer(() => socket.destroy());
@@ -152,7 +152,7 @@ export class Http extends Wire {
     if (body) this.messages.push(body);
     if (!awaitsAnswer(text) && res.statusCode !== 202) throw new Error(`a notification got HTTP ${res.statusCode} ${body}`);
   }
-  // A connection that ends after this request: over HTTP the header states that.
+  // The connection ends after this request: over HTTP the header states that.
   async last(text) {
     const { hostname, port, pathname } = this.client.url;
     const headers = this.client.headers({ 'content-type': 'application/json', connection: 'close' });

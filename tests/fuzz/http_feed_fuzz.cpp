@@ -1,7 +1,7 @@
 // Fuzzer of the HTTP request parser, with split input. Two properties must hold for every input:
 //  - the result is independent of the split;
 //  - a request that is accepted by this parser and by Boost.Beast's independent parser has the same
-//  body and ends at the same byte. A difference enables request smuggling.
+//    body and ends at the same byte in both. A difference enables request smuggling.
 //
 // Input: four bytes that select the split, then the bytes of a connection.
 #include <boost/beast/http/basic_parser.hpp>
@@ -23,7 +23,7 @@ using http_codec::RequestFeed;
 
 const http_codec::FeedLimits limits{.head_bytes = 1024, .body_bytes = 2048};
 
-// All properties of a request as one text.
+// Returns all properties of a request as one text.
 std::string describe(const RequestFeed &feed) {
   const auto &head = feed.head();
   std::string out(feed.text(head.path));
@@ -55,7 +55,7 @@ struct Outcome {
 class Cuts {
  public:
   explicit Cuts(std::uint32_t seed) : state_(seed | 1) {}
-  // seed 0 or 1: one piece.
+  // With seed 0 or 1, the input is one piece.
   std::size_t next(std::size_t left) {
     if (state_ == 1) return left;
     state_ = state_ * 1664525 + 1013904223;

@@ -21,7 +21,7 @@ void require(bool holds) {
   if (!holds) std::abort();
 }
 
-// One text per step.
+// Returns one text per step.
 std::vector<std::string> run(std::string_view in, std::uint8_t cut) {
   FrameReader reader;
   std::vector<std::string> out;

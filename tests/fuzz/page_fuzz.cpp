@@ -1,6 +1,6 @@
-// Fuzzer of untrusted pages: the text is UTF-8 or there is an error, a plain text is limited in
-// size, and its parts are consistent with the whole. The first byte selects the format, the second
-// the claimed type.
+// Fuzzer of untrusted pages: the result is UTF-8 text or an error, plain text is limited in size,
+// and its parts are consistent with the whole. The first byte selects the format, the second the
+// claimed type.
 #include <atomic>
 #include <cstdint>
 #include <cstdlib>

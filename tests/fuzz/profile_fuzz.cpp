@@ -1,6 +1,6 @@
-// libFuzzer target for profiles: any text as a profile, as two layers, and as an imported file of
-// another client. The first byte selects: 'j' JSON, 't' TOML, 'm' two layers, 'c' a corp layer
-// below another, 'e' a profile and one that extends it, 'd' another program's settings below a
+// Fuzzer of profiles: any text as a profile, as two layers, and as an imported file of another
+// client. The first byte selects: 'j' JSON, 't' TOML, 'm' two layers, 'c' a corporate layer below
+// another layer, 'e' a profile and one that extends it, 'd' another program's settings below a
 // profile, 's' a signature in minisign's format, 'i' import, 'p' a project file.
 #include <sys/mman.h>
 #include <unistd.h>
@@ -22,7 +22,7 @@ namespace {
 
 using namespace bulkhead;
 
-// The value of a variable must never occur in text for users.
+// The value of a variable must never occur in user-visible text.
 constexpr std::string_view kCanary = "c4n4ry-V4lu3";
 
 void require(bool good, const char *what, std::string_view text = {}) {
@@ -52,7 +52,7 @@ void check_definition(const ServerDef &server) {
       text.data(), text.size());
   require(!document.HasParseError() && document.IsObject(), "the definition is not JSON", text);
   require(!server.name.empty() && server.name.size() <= 64, "a name out of bounds", server.name);
-  // A server whose variables have an invalid value is disabled and has neither.
+  // A server whose variables have an invalid value is disabled and has neither command nor URL.
   const bool neither = server.command.empty() && server.url.empty();
   const bool both = !server.command.empty() && !server.url.empty();
   require(!both && (!neither || server.disabled), "command and url", text);
@@ -111,8 +111,8 @@ void import(std::string_view text) {
         "an imported profile does not load", to_string(error) + "\n" + toml);
 }
 
-// Without approval, nothing of a project file is used, and no variable is read; with all approvals,
-// the used content is the shown content.
+// Without approval, nothing of a project file is used and no variable is read. With all approvals,
+// the used content equals the displayed content.
 void project(std::string text) {
   ProfileLayer layer{"project", "/repo/project", std::move(text)};
   layer.project = true;
@@ -152,7 +152,7 @@ void project(std::string text) {
                 "the used content differs from the shown content", entry.serialisation);
 }
 
-// An entry that a corp layer forbids is absent, independently of the layer above.
+// An entry that a corporate layer forbids is absent, whatever the layer above contains.
 void corp(const std::string &lower, const std::string &upper) {
   ProfileLayer below{"corp", "/etc/c.toml",
                      "[[directives]]\noperation = \"forbid\"\npath = \"mcpServers.bad\"\n" + lower};

@@ -1,5 +1,5 @@
-// A policy controlled by the calls: the argument "judge" is the verdict for the call, "result" the
-// verdict for its result, and the name of a tool the verdict for its entry in lists.
+// A policy controlled by the calls: the argument "judge" is the verdict for the call, "result" is
+// the verdict for its result, and the name of a tool is the verdict for its entry in lists.
 #include <csignal>
 #include <cstring>
 #include <map>
@@ -20,7 +20,7 @@ namespace {
 
 constexpr std::string_view rewritten = R"({"written":"by the policy"})";
 
-// The first string value of a member in a simple object.
+// Returns the first string value of a member in a simple object.
 std::string value_of(std::string_view json, std::string_view name) {
   const std::string key = "\"" + std::string(name) + "\"";
   auto at = json.find(key);

@@ -1,5 +1,5 @@
 // Attempts to bypass rules: unevaluated members, requests that are evaluated with a delay, and
-// calls that differ from the approved ones.
+// calls that differ from the approved calls.
 import { spawn } from 'node:child_process';
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { createServer, request } from 'node:http';
@@ -16,12 +16,12 @@ const modes = { compartments: [], 'one process': ['--single-process'] };
 const both = (name, fn) => {
   for (const [mode, args] of Object.entries(modes)) test(`${name} (${mode})`, (t) => fn(t, args), { timeout: 60_000 });
 };
-const large = 'x'.repeat(200_000); // more than is judged at once
+const large = 'x'.repeat(200_000); // more than is evaluated at once
 
 let lastId = 1000;
 const message = (method, params, envelope = '') => `{"jsonrpc":"2.0","id":${++lastId},"method":${quoted(method)}${envelope},"params":${params}}`;
 const post = (client, body) => client.exchange('POST', { body, headers: client.headers() });
-// The messages that the server received, without the handshake and lists.
+// Returns the messages that the server received, without the handshake and lists.
 function received(log) {
   if (!existsSync(log)) return [];
   const lines = readFileSync(log, 'utf8').split('\n').filter((line) => line.startsWith('< '));
@@ -41,7 +41,7 @@ const SECRET = 'TOPSECRET';
 const noSecret = rule('no-secret', 'mcp.response', `mcp.response.text.contains("${SECRET}")`);
 const leaks = (text) => text.replace(/\\u([0-9a-fA-F]{4})/g, (_, code) => String.fromCharCode(parseInt(code, 16))).includes(SECRET);
 
-// Names of members are not in mcp.response.text, but all texts of an error are.
+// mcp.response.text contains no names of members, but all texts of an error.
 both('no member of an error carries a blocked text', async (t, args) => {
   const errors = {
     code: `{"code":"${SECRET}","message":"x"}`,
@@ -146,7 +146,7 @@ both('rules of a reload apply to large calls that are still being evaluated', as
   assert.equal(done.code, 0, show(done));
   const answers = await Promise.all(calls);
   assert.ok(answers.some(({ body }) => body.includes('security.rules.mcp.none')) || before === 12, 'some were judged by it');
-  // One or two may already have been sent to the server.
+  // One or two calls may already have been sent to the server.
   assert.ok(received(log).length <= before + 2, `${received(log).length - before} calls ran after the reload`);
 });
 

@@ -1,4 +1,4 @@
-// Attempts to stop the gateway by a variable that one server lacks, and to find configured values
+// Attempts to stop the gateway with a variable that one server lacks, and to find configured values
 // in logs, errors and the status.
 import { execFile } from 'node:child_process';
 import { mkdirSync, readFileSync, readdirSync, writeFileSync } from 'node:fs';
@@ -13,7 +13,7 @@ const cli = (gateway, words, env = {}) =>
     .then((done) => ({ code: 0, ...done }), ({ code, stdout, stderr }) => ({ code, stdout, stderr }));
 const modes = [['in compartments', []], ['in one process', ['--single-process']]];
 
-// Each affects one server only.
+// Each missing variable affects only one server.
 const lacking = {
   'in a value': { ...fake('--tool', 'x'), env: { KEY: '${env:UNSET_A}' } },
   'twice': { ...fake('--tool', 'x'), env: { KEY: '${env:UNSET_A}${UNSET_B}' } },
@@ -49,9 +49,9 @@ const secrets = {
   LINES: '-----BEGIN KEY-----\nMIIEvQIBADANBgkqh-LINE1\nkiG9w0BAQEFAASC-LINE2\n-----END KEY-----',
   TOKEN: 'tok-3n-ABCDEF-0123456789',
 };
-// No form of them may be stored: neither whole values nor their parts.
+// No form of the secrets may be stored: neither whole values nor their parts.
 const traces = [...Object.values(secrets), 'MIIEvQIBADANBgkqh', 'kiG9w0BAQEFAASC', 'Zx9-Secret', 'tok-3n-ABC', JSON.stringify(secrets.KEY).slice(1, -1)];
-// In the form that a server prints: for the shell, $1 is a pause.
+// The values as a server prints them; $1 is a pause for the shell.
 const printed = {
   'plain': 'echo "at $KEY end"; echo "$LINES"; echo "$WRAPPED"',
   'in two writes': 'printf %s "tok-3n-A"; sleep 0.3; echo "BCDEF-0123456789"',

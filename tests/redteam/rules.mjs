@@ -30,7 +30,7 @@ function profile(log, more = []) {
   return `[mcpServers.s]\ncommand = ${quoted(command)}\nargs = [${args.map(quoted).join(', ')}]\n${RULES}`;
 }
 
-// All spellings of a JSON string for the same text, or nearly the same.
+// Yields all spellings of a JSON string for the same text, or nearly the same text.
 function spellings(text) {
   const hex = (c) => `\\u${c.charCodeAt(0).toString(16).padStart(4, '0')}`;
   const all = [...text];
@@ -50,7 +50,7 @@ function spellings(text) {
   ];
 }
 
-// Messages with blocked data, each in a form that some reader might misinterpret.
+// Yields messages with blocked data, each in a form that some reader might misinterpret.
 function* attempts(id) {
   const call = (params, envelope = '') => `{"jsonrpc":"2.0","id":${id.next()},"method":"tools/call"${envelope},"params":${params}}`;
   for (const name of spellings('s__forbidden')) yield call(`{"name":${name},"arguments":{}}`);
@@ -75,7 +75,7 @@ function* attempts(id) {
   yield call(`{"name":"s__open","arguments":{"cmd":"BOOM","cmd":"x"}}`);
   yield call(`{"name":"s__open","arguments":{"cmd":"BOOM","\\u0063md":"x"}}`);
   yield call(`{"name":"s__open","arguments":{"deep":{"cmd":"x","cmd":"BOOM"}}}`);
-  // Beside params: a reader may ignore or use it.
+  // Members beside params: a reader may ignore or use them.
   for (const key of ['arguments', 'Params', 'PARAMS', 'parameters', 'name', 'tool', 'args', '_meta', 'context', 'x']) {
     yield call('{"name":"s__open","arguments":{}}', `,${quoted(key)}:{"name":"forbidden","arguments":${boom},"cmd":"BOOM"}`);
   }
@@ -88,7 +88,7 @@ function* attempts(id) {
   yield call(`{"name":"s__open","arguments":{"cmd":"x","pad":"${pad}","cmd":"BOOM"}}`);
   yield call(`{"name":"s__open","arguments":{"pad":[${'0,'.repeat(70_000)}"BOOM"]}}`);
   yield call(`{"name":"s__forbidden","arguments":{"pad":"${pad}"}}`);
-  // Valid JSON for some readers only.
+  // JSON that is valid only for some readers.
   for (const text of ['{"cmd":"BOOM",}', "{'cmd':'BOOM'}", '{cmd:"BOOM"}', '{"cmd":"BOOM"}//', '{"cmd":"BOOM"} {}', '{"n":NaN,"cmd":"BOOM"}',
     '{"n":01,"cmd":"BOOM"}', '{"s":"\t","cmd":"BOOM"}', '{"s":"\\x41","cmd":"BOOM"}', '{"s":"\\ud800","cmd":"BOOM"}', `${'['.repeat(200)}"BOOM"${']'.repeat(200)}`]) {
     yield call(`{"name":"s__open","arguments":${text}}`);
@@ -104,14 +104,14 @@ function* attempts(id) {
       }
     }
   }
-  // The same in a batch, if the revision has them, and as a notification.
+  // The same in a batch, if the revision supports batches, and as a notification.
   yield `[{"jsonrpc":"2.0","id":${id.next()},"method":"tools/call","params":{"name":"s__forbidden","arguments":{}}}]`;
   yield `{"jsonrpc":"2.0","method":"tools/call","params":{"name":"s__forbidden","arguments":{}}}`;
   yield `{"jsonrpc":"2.0","id":null,"method":"tools/call","params":{"name":"s__forbidden","arguments":{}}}`;
 }
 
-// The messages at the server, as read by a reader that takes the first of two members, and by one
-// that takes the last.
+// Returns the messages at the server, as read by a reader that uses the first of two members, and
+// by a reader that uses the last.
 function received(log) {
   if (!existsSync(log)) return [];
   return readFileSync(log, 'utf8').split('\n').filter((line) => line.startsWith('< ')).map((line) => line.slice(2));
@@ -197,7 +197,7 @@ test('no spelling of a blocked result reaches the client', async (t) => {
     assert.ok(!said.includes(secret) && !said.includes(hex), `${name}: ${said.slice(0, 200)}`);
     assert.match(said, /blocked by policy|duplicate members/, `${name}: ${said.slice(0, 200)}`);
   }
-  // A large one: the tool repeats its arguments.
+  // A large message: the tool repeats its arguments.
   const pad = 'x'.repeat(200_000);
   for (const args of [`{"pad":"${pad}","k":"${secret}"}`, `{"k":"${hex}","pad":"${pad}"}`]) {
     const said = await client.tool('s__open', args).then(JSON.stringify, show);

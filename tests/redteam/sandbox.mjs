@@ -1,7 +1,7 @@
-// Attempts to escape from a server's sandbox by the shell: to credentials that are created while
-// the server runs, into the first process of the sandbox, and by shared memory to another server.
-// Each attempt is also made without a sandbox, where most must succeed; otherwise their failure
-// proves nothing.
+// Attempts to escape from a server's sandbox with the shell: to credentials that are created while
+// the server runs, into the first process of the sandbox, and through shared memory to another
+// server. Each attempt is also made without a sandbox, where most must succeed; otherwise their
+// failure proves nothing.
 import { existsSync, mkdirSync, readFileSync, renameSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { userInfo } from 'node:os';
 import { dirname, join } from 'node:path';
@@ -10,7 +10,7 @@ import { assert, fakeMcp, run, runProgram, show, test, until } from '../e2e/lib.
 const read = (path) => readFileSync(path, 'utf8');
 const secrets = ['.ssh/id_rsa', '.kube/config', '.netrc', '.npmrc', '.config/gh/hosts.yml', '.local/share/keyrings/login'];
 
-// For one secret, $s: each prints what it finds.
+// For one secret, $s: each command prints what it finds.
 const ways = [
   'cat "$HOME/$s"',
   'cat "$HOME/project/../$s"',
@@ -77,7 +77,7 @@ for (const [sandbox, args] of [['home-read-only', []], ['strict', []], ['home-re
   });
 }
 
-// From the start on: the first process may still have the gateway's memory then.
+// Runs from the start: the first process may then still have the gateway's memory.
 const firstProcess = `#!/bin/sh
 i=0
 while [ $i -lt 300 ]; do
@@ -123,7 +123,8 @@ for (const [what, HOME] of [['is not set', undefined], ['is empty', ''], ['is no
   }
 }
 
-// One file of a folder was given by name: the other files of the folder, and later ones.
+// One file of a folder was granted by name. The attempts target its other files, existing and
+// created later.
 const besideAFile = `#!/bin/sh
 attack() {
   cat "$AT/.config/gh/hosts.yml" "$AT/.config/gh/"* "$AT/.config/tool.json/../gh/hosts.yml" >>"$WORK/found"
@@ -247,12 +248,12 @@ for (const args of [[], ['--single-process']]) {
     mkdirSync(join(gateway.dir, 'node_modules/.bin'), { recursive: true });
     const client = await t.http(gateway);
     const all = (mark) => Object.keys(servers).every((name) => existsSync(join(work, `${name}.${mark}`)));
-    for (const name of Object.keys(servers)) client.tool(`${name}__look`).catch(() => {});  // starts it
+    for (const name of Object.keys(servers)) client.tool(`${name}__look`).catch(() => {});  // starts the server
     await until('all run', () => all('started'), 60_000);
     writeFileSync(join(gateway.dir, 'node_modules/.bin/planted'), planted, { mode: 0o755 });
     writeFileSync(join(work, 'go'), '');
     await until('all have tried', () => all('done'), 60_000);
-    const control = `s${packageLines.length}`;  // no package: it does start there
+    const control = `s${packageLines.length}`;  // no package: the code does run there
     const found = read(join(work, 'found')).trim().split('\n').map((line) => line.split(' '));
     assert.deepEqual(found.filter(([name]) => name !== control).map(([name]) => packageLines[name.slice(1)]), []);
     assert.deepEqual(found.map(([, when]) => when), ['at-start', 'later', 'later']);
@@ -264,7 +265,7 @@ test('red team: npm itself runs no program of a repository', async (t) => {
   mkdirSync(work);
   writeFileSync(join(work, 'found'), '');
   const lines = ['npx --offline planted', 'npm --silent --offline exec planted', 'npm exec --offline -- planted', 'env A=1 npm --offline x planted',
-    'npm exec --offline planted ./control'];  // a relative path: it needs the folder
+    'npm exec --offline planted ./control'];  // a relative path, which needs the folder
   const servers = Object.fromEntries(lines.map((line, i) => {
     const [command, ...args] = line.split(' ');
     return [`s${i}`, { command, args, start: 'lazy', env: { WORK: work, NAME: `s${i}`, FAKE: fakeMcp } }];

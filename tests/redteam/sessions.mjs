@@ -1,5 +1,5 @@
-// Attempts to lock other clients out, to open sessions from web pages, to start lazy servers
-// without a request for them, and to show misleading names.
+// Attempts to lock out other clients, to open sessions from web pages, to start lazy servers
+// without a request for them, and to display misleading names.
 import { writeFileSync } from 'node:fs';
 import http from 'node:http';
 import net from 'node:net';
@@ -11,7 +11,7 @@ const initialize = '{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"pro
 const initialized = '{"jsonrpc":"2.0","method":"notifications/initialized"}';
 const jsonHeaders = 'Content-Type: application/json\r\nAccept: application/json, text/event-stream\r\n';
 
-// One POST: { status, session }; it fails if it is not answered within 5 s.
+// Sends one POST: { status, session }; it fails if there is no answer within 5 s.
 function post(gateway, body, { session, agent = false, from } = {}) {
   return new Promise((resolve, reject) => {
     const request = http.request({
@@ -23,8 +23,8 @@ function post(gateway, body, { session, agent = false, from } = {}) {
     request.on('timeout', () => request.destroy(new Error('no answer'))).on('error', reject).end(body);
   });
 }
-// Writes `text` on a new connection, which stays open until the test ends. Resolves when it is
-// written. `ended(bytes)` is called when the gateway has closed it.
+// Writes `text` on a new connection, which stays open until the test ends. Resolves when the text
+// is written. `ended(bytes)` is called when the gateway has closed the connection.
 function hold(t, gateway, text, ended = () => {}) {
   return new Promise((resolve, reject) => {
     const socket = net.connect(gateway.port, '127.0.0.1', () => socket.write(text, resolve));
@@ -66,8 +66,8 @@ function flood(t, gateway, n) {
   });
 }
 
-// Behaviours of a client with many connections; the table holds 72 of them (twice the sessions, and
-// 64).
+// Behaviours of a client with many connections; the table holds 72 connections (twice the sessions,
+// plus 64).
 const holds = {
   'without a request': () => '',
   'with half a head': (gateway) => `POST /mcp HTTP/1.1\r\nHost: 127.0.0.1:${gateway.port}\r\n`,
@@ -86,8 +86,8 @@ for (const [mode, args] of modes) {
       assert.equal((await victim.tool('a__x')).content[0].text, 'fake/x');
       const evil = [];
       for (let i = 0; i < 3; ++i) evil.push(await t.http(gateway, { leaveOpen: true }));
-      // In rounds: of many simultaneous connections most are closed before the gateway reads from
-      // them.
+      // In rounds: of many simultaneous connections, most would be closed before the gateway reads
+      // from them.
       for (let i = 0; i < 150; ++i) {
         await hold(t, gateway, text(gateway, evil[i % 3].session, i));
         if (i % 15 === 14) await sleep(40);
@@ -161,7 +161,7 @@ for (const [mode, args] of modes) {
     const gateway = await t.gateway({ limits: { sessions: 32 }, mcpServers: { a: fake('--tool', 'x') } }, { args });
     const victims = [await t.http(gateway), await t.http(gateway), await t.http(gateway)];
     const sessions = victims.map((victim) => victim.session);
-    // Each from an address of its own, with a completed handshake.
+    // Each client has its own address and a completed handshake.
     for (let i = 2; i < 130; ++i) {
       const from = `127.0.0.${i}`;
       const opened = await post(gateway, initialize, { from });
@@ -180,7 +180,7 @@ const begin = async (gateway) => {
   assert.equal((await post(gateway, initialized, { session })).status, 202);
   return session;
 };
-// Opens so many other sessions that all earlier ones are evicted.
+// Opens enough sessions to evict all earlier ones.
 const evictAll = async (gateway, n) => {
   for (let i = 0; i < n; ++i) await begin(gateway);
 };
@@ -272,7 +272,7 @@ test('red team: a restored session is subject to the current rules', async (t) =
   assert.match(await call('a__y'), /fake\/y/);
 });
 
-// The status of a request with these header lines, which closes it.
+// Returns the status of a request with these header lines; the request closes the connection.
 const statusFor = (gateway, method, path, lines) => new Promise((resolve, reject) => {
   const socket = net.connect(gateway.port, '127.0.0.1', () =>
     socket.write(`${method} ${path} HTTP/1.1\r\nHost: 127.0.0.1:${gateway.port}\r\nAccept: text/event-stream\r\n${lines}\r\n\r\n`));
@@ -300,8 +300,8 @@ test('red team: no web page opens a session, with an Origin or without', async (
   for (const lines of ['X: y', 'Sec-Fetch-Site: none', 'Sec-Fetch-Site: same-origin']) assert.equal(await statusFor(gateway, 'GET', '/sse', lines), 200, lines);
 });
 
-// The lazy servers, of three whose lists are unknown, that each request starts. A URI without a
-// server may be an original of any of them.
+// The lazy servers that each request starts, of three whose lists are unknown. A URI without a
+// server may be an original URI of any of them.
 const asks = {
   'a tool of one': [(client) => client.tool('one__x'), 'one'],
   'a tool that one lacks': [(client) => client.tool('one__none'), 'one'],
@@ -333,8 +333,8 @@ test('red team: a request starts the lazy server that it names, and no other', a
   }
 }, { timeout: 60_000 });
 
-// Terminal escapes of one byte and two, line ends, and characters that are invisible or change the
-// direction of text.
+// Terminal escapes of one and two bytes, line endings, and characters that are invisible or change
+// the text direction.
 test('red team: names with control or invisible characters are not offered, and are reported with escapes', async (t) => {
   const bad = ['\u001b[2J', '\u007f', '\u009b31m', '\u0085', '\n', '\u0000', '\u2028', '\u202e', '\u2066', '\u200b', '\u2060', '\ufeff', '\u00ad', '\ufe0f', '\u{e0041}'];
   const plain = (text) => text.replace(/[\u007f-\uffff]/g, (c) => `\\u${c.charCodeAt(0).toString(16).padStart(4, '0')}`);

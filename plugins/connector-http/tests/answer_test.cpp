@@ -15,7 +15,7 @@ constexpr bool sanitized = true;
 constexpr bool sanitized = false;
 #endif
 
-// The size of this process's private writable memory.
+// Returns the size of this process's private writable memory.
 std::size_t data_mib() {
   std::ifstream status("/proc/self/status");
   for (std::string line; std::getline(status, line);) {
@@ -120,7 +120,7 @@ TEST_CASE("a notification's endless answer is not read forever") {
 }
 
 TEST_CASE("an announced length alone takes no memory") {
-  if (sanitized) return;  // the sanitizer's runtime maps memory of its own
+  if (sanitized) return;  // the sanitizer's runtime maps additional memory
   bh_limits limits = bh::testing::limits();
   limits.message_bytes = 64u << 20;
   constexpr int calls = 48;
@@ -143,7 +143,7 @@ TEST_CASE("an announced length alone takes no memory") {
   REQUIRE(f.send(lane, 999, call(999)) == BH_OK);
   REQUIRE(f.wait_events(1));
   f.host.run_for(20);
-  CHECK(data_mib() - before < 768);  // MiB; the announced lengths are 1536, and the server has 384
-                                     // of stacks
+  CHECK(data_mib() - before < 768);  // MiB; the announced lengths are 1536, and the server uses 384
+                                     // for stacks
   f.stop();
 }

@@ -1,4 +1,4 @@
-// Headers of messages: what is sent, and what is refused.
+// Tests of message headers: which are sent, and which are rejected.
 #include <catch2/catch.hpp>
 
 #include <utility>
@@ -35,7 +35,7 @@ void answer_calls(const Request &r, Peer &peer) {
   peer.answer(200, result(std::atoi(&r.body[at + 5])));
 }
 
-// The request of that exchange, as the server received it.
+// Returns the request of that exchange, as the server received it.
 Request request_of(const Server &server, int id) {
   for (const Request &r : server.requests()) {
     if (r.body == call(id)) return r;
@@ -73,7 +73,7 @@ TEST_CASE("headers of a message are sent with it, and with no other") {
   CHECK(without.header("mcp-protocol-version") == "2025-06-18");
   CHECK_FALSE(without.headers.contains("mcp-method"));
 
-  // A host that was built before there were headers: memory after its struct is not read.
+  // For a host built before headers existed, memory after its struct is not read.
   REQUIRE(send_with(f, lane, 4, {{"Host", "elsewhere"}}, offsetof(bh_lane_message, headers)) ==
           BH_OK);
   REQUIRE(f.wait_events(3));

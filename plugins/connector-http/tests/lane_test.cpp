@@ -1,4 +1,4 @@
-// Streamable HTTP through the whole plugin: answers, sessions, headers, failures.
+// Tests of Streamable HTTP through the whole plugin: answers, sessions, headers, failures.
 #include <bulkhead/cpp/clock.hpp>
 
 #include <atomic>
@@ -200,7 +200,8 @@ TEST_CASE("an abandoned exchange gets no further event, and its connection is cl
   void *lane = f.open(Fixture::definition(server.url()));
   REQUIRE(f.handshake(lane));
   REQUIRE(f.send(lane, 2, call(2)) == BH_OK);
-  // Not necessarily the last one: the stream for unrelated messages is opened at the same time.
+  // The POST is not necessarily the last request: the stream for unrelated messages is opened at
+  // the same time.
   REQUIRE(f.wait([&] {
     for (const Request &r : server.requests()) {
       if (r.body == call(2)) return true;
@@ -275,7 +276,8 @@ TEST_CASE("a repeatable request is sent again when Retry-After has passed") {
   CHECK(f.seen.events[0].exchange == 2);
   CHECK(f.seen.events[0].text == result(2));
   CHECK(refusing.seen == 3);
-  CHECK(bh::monotonic_ms() - start >= 2'000);  // never before the server has asked for it
+  CHECK(bh::monotonic_ms() - start >= 2'000);  // never before the time that the server has
+                                               // requested
   std::size_t same = 0;
   for (const Request &r : server.requests()) same += r.body == read_request(2) ? 1 : 0;
   CHECK(same == 3);

@@ -1,4 +1,4 @@
-// The shared connections: reuse, lost ones, limits, hostile and large answers.
+// Tests of the shared connections: reuse, lost connections, limits, hostile and large answers.
 #include <catch2/catch.hpp>
 #include <chrono>
 
@@ -27,7 +27,7 @@ TEST_CASE("successive calls use one connection") {
   Fixture f;
   void *lane = f.open(Fixture::definition(server.url()));
   REQUIRE(f.handshake(lane));
-  REQUIRE(f.wait([&] { return server.requests().size() == 3; }));  // the GET, too
+  REQUIRE(f.wait([&] { return server.requests().size() == 3; }));  // including the GET
   const int before = server.connections();
   for (int i = 0; i < 50; ++i) CHECK(one_call(f, lane, 2).kind == Event::message);
   CHECK(server.connections() == before);
@@ -67,7 +67,7 @@ TEST_CASE("fifty lanes share one pool") {
   std::vector<void *> lanes;
   for (bh_lane i = 1; i <= 50; ++i) {
     lanes.push_back(f.open(Fixture::definition(server.url()), i));
-    // No initialize: each would use a new connection.
+    // Without initialize, since each one would use a new connection.
     CHECK(one_call(f, lanes.back(), 2).kind == Event::message);
   }
   CHECK(server.connections() == 1);
@@ -266,7 +266,7 @@ TEST_CASE("the queue to a server that does not read is limited") {
   void *lane =
       f.open(Fixture::definition("http://127.0.0.1:" + std::to_string(ntohs(at.sin_port)) + "/"));
   const std::string big(20u << 20, 'z');
-  REQUIRE(f.send(lane, 1, big) == BH_OK);  // one message alone is always sent
+  REQUIRE(f.send(lane, 1, big) == BH_OK);  // a single message is always sent
   f.host.run_for(20);
   CHECK(f.send(lane, 2, call(2)) == BH_E_LIMIT);
   f.abandon(lane, 1);
@@ -289,8 +289,8 @@ TEST_CASE("500 lanes opened and closed leave no resources behind") {
       REQUIRE(f.close(lane));
       f.seen.events.clear();
     }
-    REQUIRE(f.wait([&] { return server.open() == 0; }));  // no lane is left, so no connection
-                                                          // either
+    REQUIRE(f.wait([&] { return server.open() == 0; }));  // there is no lane left, and therefore no
+                                                          // connection
     CHECK(open_descriptors() <= started);
     CHECK(f.host.watches() == 0);
     f.stop();

@@ -1,4 +1,4 @@
-// The other back end: the same lanes through the http-client plugin, here through a proxy.
+// Tests of the other back end: the same lanes through the http-client plugin, here through a proxy.
 #include <catch2/catch.hpp>
 
 #include "bulkhead/abi/ext/draft/http.h"
@@ -10,7 +10,7 @@ using namespace connector_http::testing;
 
 namespace {
 
-// The host's part: the service's functions with the host's ctx as self.
+// The host's part: the service's functions, with the host's ctx as self.
 const bh_plugin *service = nullptr;
 const bh_http_service *functions() {
   return static_cast<const bh_http_service *>(service->get_ext(service->self, BH_EXT_HTTP_SERVICE));
@@ -113,7 +113,7 @@ TEST_CASE("failures and the end of a lane through the service") {
   REQUIRE(f.wait_events(1));
   CHECK(f.seen.events[0].code == BH_E_AUTH);
   REQUIRE(f.send(lane, 3, call(3)) == BH_OK);
-  REQUIRE(f.wait([&] {  // not always the last one: the GET has a connection of its own
+  REQUIRE(f.wait([&] {  // not always the last request: the GET has its own connection
     const auto all = server.requests();
     return std::any_of(all.begin(), all.end(), [](auto &r) { return r.body == call(3); });
   }));

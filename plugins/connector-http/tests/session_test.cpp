@@ -1,4 +1,4 @@
-// The start of a session whose `initialize` is answered on an event stream, and its loss.
+// Tests of a session whose `initialize` is answered on an event stream, and of its loss.
 #include <catch2/catch.hpp>
 #include <chrono>
 
@@ -15,7 +15,8 @@ TEST_CASE("initialize answered on a stream that stays open: initialized is still
       return peer.wait_closed();
     }
     if (r.body.find("notifications/initialized") != std::string::npos) {
-      std::this_thread::sleep_for(std::chrono::milliseconds(100));  // time to be overtaken
+      std::this_thread::sleep_for(std::chrono::milliseconds(100));  // enough time for other
+                                                                    // requests to overtake it
       initialized = true;
     } else if (!initialized) {
       early = true;

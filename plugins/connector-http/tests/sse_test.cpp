@@ -1,4 +1,4 @@
-// Interrupted event streams, and expensive ones.
+// Tests of interrupted and of expensive event streams.
 #include "sse.hpp"
 
 #include <catch2/catch.hpp>
@@ -22,7 +22,7 @@ TEST_CASE("an id counts once its event is complete") {
   SseParser parser;
   CHECK(read_all(&parser, "id: 1\ndata: a\n\nid: 2\ndata: b\n") == 1);
   CHECK(parser.last_event_id() == "1");
-  parser.restart();  // the connection broke: 2 must be sent again
+  parser.restart();  // the connection broke, so event 2 must be sent again
   CHECK(read_all(&parser, "data: c\n\n") == 1);
   CHECK(parser.last_event_id() == "1");
   CHECK(read_all(&parser, "id: 3\n\n") == 0);  // an event without data also sets the position

@@ -1,4 +1,5 @@
-// Connections that cannot be started: no descriptor is free, so connect fails inside start().
+// Tests of connections that cannot be started: no descriptor is free, so connect fails inside
+// start().
 #include <sys/resource.h>
 
 #include <catch2/catch.hpp>
@@ -10,7 +11,7 @@ using namespace connector_http::testing;
 
 namespace {
 
-// During its lifetime this process gets no new descriptor.
+// While an object of this class exists, this process gets no new descriptors.
 class NoDescriptors {
  public:
   NoDescriptors() {
@@ -45,7 +46,7 @@ TEST_CASE("an event stream that cannot be started is retried, and then the lane 
   {
     const NoDescriptors none;
     end = true;
-    // Three attempts; each one starts after the previous one has ended.
+    // Three attempts; each starts after the previous one has ended.
     REQUIRE(f.wait([&] { return f.count(Event::down, 1) == 1; }));
   }
   CHECK(f.seen.events.back().code == BH_E_UNAVAILABLE);

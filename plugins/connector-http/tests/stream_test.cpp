@@ -1,4 +1,5 @@
-// Event streams: resumption, the GET stream, the old HTTP+SSE transport and the fallback to it.
+// Tests of event streams: resumption, the GET stream, the old HTTP+SSE transport and the fallback
+// to it.
 #include <catch2/catch.hpp>
 #include <chrono>
 
@@ -17,7 +18,7 @@ std::uint64_t now_ms() {
 
 const std::string initialize_text = R"({"jsonrpc":"2.0","id":1,"method":"initialize","params":{}})";
 
-// HTTP+SSE: GET /sse returns the endpoint, POSTs to it are answered on the stream.
+// HTTP+SSE: GET /sse returns the endpoint; POSTs to it are answered on the stream.
 class OldServer {
  public:
   explicit OldServer(std::string endpoint, int post_status = 405)
@@ -253,7 +254,7 @@ TEST_CASE("an old server is detected by its answer to initialize") {
   REQUIRE(f.send(lane, 1, initialize_text, BH_LANE_REQUEST, BH_LANE_INITIALIZE) == BH_OK);
   REQUIRE(f.wait_events(1));
   CHECK(f.seen.events[0].kind == Event::message);
-  CHECK(f.seen.events[0].exchange == 0);  // this transport does not report it
+  CHECK(f.seen.events[0].exchange == 0);  // this transport does not report the exchange
   CHECK(f.seen.events[0].text == result(1));
   f.notify(lane, R"({"jsonrpc":"2.0","method":"notifications/initialized"})");
   f.ready(lane);

@@ -1,4 +1,4 @@
-// The parts without I/O: URLs, events, JSON peeks, errors, proxies.
+// Tests of the parts without I/O: URLs, events, JSON scans, errors, proxies.
 #include <catch2/catch.hpp>
 #include <map>
 

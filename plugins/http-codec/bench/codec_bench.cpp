@@ -1,6 +1,6 @@
-// Nanoseconds to parse typical heads, for the kit's parsers and Boost.Beast's. For requests, Beast
-// is also measured with the scan of the raw head that would be needed here, since it accepts bare
-// LF, folded lines and control characters that the kit refuses.
+// Nanoseconds to parse typical heads, for the parsers of this library and for Boost.Beast's. For
+// requests, Beast is also measured with the additional scan of the raw head that it would need
+// here, since it accepts bare LF, folded lines and control characters that this library rejects.
 #include <algorithm>
 #include <array>
 #include <boost/beast/http/basic_parser.hpp>
@@ -36,7 +36,7 @@ constexpr std::string_view plain =
     "POST /mcp HTTP/1.1\r\nHost: 127.0.0.1:8808\r\nContent-Type: application/json\r\n"
     "Accept: application/json, text/event-stream\r\nContent-Length: 112\r\n\r\n";
 
-// The minimum of work of Beast's parser: it calls back for each field and keeps none.
+// The minimum work of Beast's parser: it calls back for each field and keeps none.
 template <bool is_request>
 class Beast final : public beast::basic_parser<is_request> {
  public:
@@ -102,7 +102,7 @@ class Kept final : public beast::basic_parser<true> {
   void on_finish_impl(error_code &) override {}
 };
 
-// Lines end in CR LF, none is folded, and there is no other control character.
+// Returns true if lines end with CR LF, none is folded, and there is no other control character.
 bool scan_raw(std::string_view head) {
   const char *at = head.data(), *const end = at + head.size();
   while (at < end) {
@@ -129,7 +129,7 @@ double round_ns(F &&f) {
   return took.count() / n;
 }
 
-// The best of many short rounds, alternating: some run undisturbed.
+// Takes the best of many short, alternating rounds, since some of them run undisturbed.
 template <class... F>
 void measure(const char *kind, const char *name, std::string_view head, F &&...f) {
   std::array<double, sizeof...(F)> best;

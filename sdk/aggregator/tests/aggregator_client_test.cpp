@@ -31,8 +31,8 @@ std::size_t open_descriptors() {
   return static_cast<std::size_t>(std::distance(begin(all), end(all)));
 }
 
-// Collects the replies of requests from several threads. Must be created before the client, which
-// answers pending requests when it is destroyed.
+// Collects the replies of requests from several threads. Must be created before the client, since
+// the client answers pending requests when it is destroyed.
 class Collected {
  public:
   Client::Callback one() {
@@ -117,7 +117,7 @@ TEST_CASE("A23 when the process is killed, all pending requests fail at once") {
   for (int i = 0; i < 10; ++i) {
     client.send("call_tool", Client::named("name", "hang", {}), hanging.one());
   }
-  CHECK(client.call_tool("echo", "1").ok());  // the ten requests before it were read
+  CHECK(client.call_tool("echo", "1").ok());  // the ten requests before this call were read
   ::kill(client.pid(), SIGKILL);
   for (const Reply &reply : hanging.wait(10)) CHECK(reply.kind == Kind::lost);
   // The next call restarts the process with the same definitions.
@@ -198,7 +198,7 @@ TEST_CASE("A13 A14 shutdown and the destructor leave no process and no descripto
     REQUIRE(client.call_tool("echo", "2").ok());
     pid = client.pid();
     client.send("call_tool", Client::named("name", "hang", {}), hanging.one());
-    if (stopped) ::kill(pid, SIGSTOP);  // it will not exit itself
+    if (stopped) ::kill(pid, SIGSTOP);  // the process will not exit by itself
   }
   CHECK_FALSE(hanging.wait(1)[0].ok());
   CHECK(::kill(pid, 0) == -1);

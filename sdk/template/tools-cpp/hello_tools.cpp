@@ -1,7 +1,7 @@
 // A tools plugin: `echo` answers at once, `wait` answers later.
 //
-// Everything here runs on the gateway's reactor thread, one call after the other: no locks, and
-// nothing may block. Work that blocks goes through host_.run_blocking().
+// Everything here runs on the gateway's reactor thread, one call after the other. No locks are
+// needed, and nothing may block. Work that blocks goes through host_.run_blocking().
 #include <bulkhead/cpp/host.hpp>
 #include <bulkhead/cpp/json.hpp>
 #include <bulkhead/cpp/plugin.hpp>
@@ -24,7 +24,7 @@ constexpr std::string_view tools_json = R"([
    "annotations":{"readOnlyHint":true}}
 ])";
 
-// The JSON Schema of the configuration; the gateway rejects other configurations before
+// The JSON Schema of the configuration; the gateway rejects invalid configurations before it calls
 // configure().
 constexpr std::string_view schema_json = R"({
   "type":"object","additionalProperties":false,
@@ -58,7 +58,7 @@ class HelloTools {
     host_.log(BH_LOG_INFO, "ready, configured with " + config_);
     return BH_OK;
   }
-  // The gateway checks that no resource is left, in this plugin no timer.
+  // The gateway checks that stop() releases all resources; in this plugin, the timers.
   void stop() noexcept {
     for (auto &[call, waiting] : waiting_) host_.timer_cancel(waiting->timer);
     waiting_.clear();

@@ -1,4 +1,4 @@
-// Catch2 3 with the header and the names of Catch2 2, for distributions without Catch2 2. On the
+// The header and the names of Catch2 2 for Catch2 3, for distributions without Catch2 2. On the
 // include path only if Catch2 3 is used (BulkheadBuild.cmake).
 #pragma once
 

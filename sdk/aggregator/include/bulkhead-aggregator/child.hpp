@@ -41,8 +41,8 @@ class Fd {
   int fd_ = -1;
 };
 
-// Duplicates the descriptor if it has a standard number, which a program may have closed: those are
-// about to be replaced in the child.
+// Duplicates the descriptor if it has a standard number (this program may have closed its standard
+// descriptors), since the standard descriptors are replaced in the child.
 inline Fd away_from_standard(Fd fd) {
   if (fd.get() < 0 || fd.get() > STDERR_FILENO) return fd;
   return Fd(::fcntl(fd.get(), F_DUPFD_CLOEXEC, STDERR_FILENO + 1));
@@ -56,7 +56,7 @@ inline bool make_pipe(Fd *read_end, Fd *write_end) {
   return read_end->get() >= 0 && write_end->get() >= 0;
 }
 
-// Owns the process: kills and reaps it when destroyed. Thread: one at a time.
+// Owns the process: kills and reaps it on destruction. Not thread-safe.
 class Child {
  public:
   Child() noexcept = default;
@@ -66,14 +66,14 @@ class Child {
 
   bool running() const noexcept { return pid_ > 0; }
   pid_t pid() const noexcept { return pid_; }
-  // Non-blocking; to the child's standard input and from its standard output.
+  // Non-blocking pipes to the child's standard input and from its standard output.
   int input() const noexcept { return input_.get(); }
   int output() const noexcept { return output_.get(); }
-  // Readable when the process has ended; -1 if the kernel has no pidfd.
+  // A descriptor that is readable when the process has ended; -1 if the kernel has no pidfd.
   int ended() const noexcept { return pidfd_.get(); }
   void close_input() noexcept { input_.reset(); }
 
-  // False: *why names the failed call. The program is searched in PATH if it has no slash.
+  // Returns false with the failed call in *why. The program is searched in PATH if it has no slash.
   bool start(const std::string &program, const std::vector<std::string> &arguments, int error_fd,
              std::string *why) {
     end();
@@ -93,7 +93,7 @@ class Child {
     return true;
   }
 
-  // Waits for the end of the process, with a time-out; true: it has ended and is reaped.
+  // Waits for the end of the process, with a time-out. Returns true if it has ended and was reaped.
   bool wait(int timeout_ms) {
     if (pid_ <= 0) return true;
     if (pidfd_.get() >= 0) {
@@ -157,7 +157,7 @@ class Child {
       got = ::waitpid(pid_, &status, flags);
     } while (got < 0 && errno == EINTR);
     if (got == 0) return false;
-    pid_ = -1;  // also if it was reaped elsewhere
+    pid_ = -1;  // also if the process was reaped elsewhere
     return true;
   }
 

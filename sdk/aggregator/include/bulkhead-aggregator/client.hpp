@@ -9,8 +9,8 @@
 //   if (reply.ok()) use(reply.text);        // the tool's result, JSON
 //
 // The first request starts the process; the destructor ends it with all its children. If the
-// process dies, all pending requests fail immediately, and (Options::restart) the next request
-// restarts it with the last accepted definitions.
+// process dies, all pending requests fail immediately. If Options::restart is true, the next
+// request restarts it with the last accepted definitions.
 #pragma once
 
 #include <sys/eventfd.h>
@@ -47,28 +47,29 @@ struct Options {
   int error_fd = STDERR_FILENO;    // the process's standard error
   bool restart = true;
   std::uint32_t restart_pause_ms = 1'000;  // between two starts; requests in between fail
-  std::uint32_t timeout_ms = 310'000;      // of a request; the aggregator's own are shorter
-  std::uint32_t end_ms = 3'000;            // from the shutdown request to SIGKILL
-  std::size_t max_pending = 4'096;         // requests without a reply
-  std::size_t max_queued = 64u << 20;      // bytes that the process has not read
+  std::uint32_t timeout_ms = 310'000;  // of a request; the aggregator's own time-outs are shorter
+  std::uint32_t end_ms = 3'000;        // from the shutdown request to SIGKILL
+  std::size_t max_pending = 4'096;     // requests without a reply
+  std::size_t max_queued = 64u << 20;  // bytes that the process has not read
 };
 
 struct Reply {
   enum class Kind : std::uint8_t {
     ok,
     refused,   // the aggregator replied with an error
-    not_sent,  // it has not run: no process, or a limit of this client
-    lost,      // sent, then the process ended: it may have been executed
-    late,      // sent, no reply in time: it may have been executed
+    not_sent,  // the request has not run: no process, or a limit of this client
+    lost,      // sent, then the process ended: the request may have been executed
+    late,      // sent, no reply in time: the request may have been executed
     garbled    // a reply in an unknown format
   };
   Kind kind = Kind::ok;
-  std::string text;  // ok: JSON of servers, tools, resources, prompts, result or ok; else the error
+  std::string text;  // ok: JSON of servers, tools, resources, prompts, result or ok; otherwise the
+                     // error
   bool ok() const noexcept { return kind == Kind::ok; }
 };
 
-// Thread: any, for all members. The callback of send() runs on the client's own thread, or inside
-// send() if the request cannot be sent. It may send; it must not wait or destroy the client.
+// All members are thread-safe. The callback of send() runs on the client's own thread, or inside
+// send() if the request cannot be sent. It may call send(); it must not wait or destroy the client.
 class Client {
  public:
   using Callback = std::function<void(Reply)>;
@@ -88,20 +89,20 @@ class Client {
     thread_.join();
   }
 
-  // The process, or -1.
+  // Returns the process id, or -1.
   pid_t pid() const {
     const std::lock_guard lock(mutex_);
     return child_.pid();
   }
 
-  // Requests without a reply.
+  // Returns the number of requests without a reply.
   std::size_t pending() const {
     const std::lock_guard lock(mutex_);
     return pending_.size();
   }
 
-  // `params`: a JSON object, or empty. timeout_ms 0: that of the options. done is called exactly
-  // once.
+  // Sends a request. `params` is a JSON object or empty. If timeout_ms is 0, the time-out of the
+  // options applies. `done` is called exactly once.
   void send(std::string_view method, std::string_view params, Callback done,
             std::uint32_t timeout_ms = 0) {
     std::string why;
@@ -115,7 +116,7 @@ class Client {
     done({Reply::Kind::not_sent, std::move(why)});
   }
 
-  // The same, but waits for the reply. Not allowed in a callback.
+  // Like send(), but waits for the reply. Not allowed in a callback.
   Reply request(std::string_view method, std::string_view params = {},
                 std::uint32_t timeout_ms = 0) {
     std::promise<Reply> promise;
@@ -128,7 +129,7 @@ class Client {
   Reply list_tools() { return request("list_tools"); }
   Reply list_resources() { return request("list_resources"); }
   Reply list_prompts() { return request("list_prompts"); }
-  // `arguments`: a JSON object, or empty.
+  // `arguments` is a JSON object or empty.
   Reply call_tool(std::string_view name, std::string_view arguments = {},
                   std::uint32_t timeout_ms = 0) {
     return request("call_tool", named("name", name, arguments), timeout_ms);
@@ -139,7 +140,8 @@ class Client {
   Reply get_prompt(std::string_view name, std::string_view arguments = {}) {
     return request("get_prompt", named("name", name, arguments));
   }
-  // `servers`: a JSON array that replaces all definitions. If it is valid, restarts use it, too.
+  // `servers` is a JSON array that replaces all definitions. If it is valid, it is also used for
+  // restarts.
   Reply refresh(std::string_view servers) {
     Reply reply = request("refresh", "{\"servers\":" + std::string(servers) + "}");
     if (reply.ok()) {
@@ -179,13 +181,14 @@ class Client {
   struct Pending {
     Callback done;
     Clock::time_point deadline;
-    std::uint64_t end;  // sent once this many bytes of this process's input are written
+    std::uint64_t end;  // the request is sent once this many bytes of this process's input are
+                        // written
   };
   using Failures = std::vector<std::pair<Callback, Reply>>;
 
   void wake() const noexcept {
     const std::uint64_t one = 1;
-    // EAGAIN: it is already awake.
+    // EAGAIN: the thread has already been woken.
     if (::write(wake_.get(), &one, sizeof one) < 0) return;
   }
 
@@ -249,8 +252,7 @@ class Client {
       const ssize_t n = ::write(child_.input(), out_.data() + written_, out_.size() - written_);
       if (n < 0 && errno == EINTR) continue;
       if (n < 0)
-        break;  // full, or its reader has ended, which the output or the process's end
-                // will show
+        break;  // full, or its reader has ended; the output or the process's end will report that
       written_ += static_cast<std::size_t>(n);
     }
     if (written_ < out_.size() && written_ < out_.size() / 2) return;
@@ -259,7 +261,7 @@ class Client {
     written_ = 0;
   }
 
-  // True: the output has ended or is invalid.
+  // Returns true if the output has ended or is invalid.
   bool read_in(std::vector<std::string> *replies) {
     char piece[65'536];
     for (;;) {
@@ -314,7 +316,7 @@ class Client {
   // ---- the client's thread ---------------------------------------------------------------------
 
   void run() {
-    sigset_t set;  // a process that has ended is reported as EPIPE
+    sigset_t set;  // a write to a process that has ended fails with EPIPE
     ::sigemptyset(&set);
     ::sigaddset(&set, SIGPIPE);
     ::pthread_sigmask(SIG_BLOCK, &set, nullptr);
@@ -332,7 +334,7 @@ class Client {
     for (auto &[done, reply] : failures) done(std::move(reply));
   }
 
-  // Waits for an event and handles it; false at the end.
+  // Waits for an event and handles it. Returns false when the client must end.
   bool turn() {
     std::array<pollfd, 4> watched{};
     int timeout = -1;
@@ -379,7 +381,7 @@ class Client {
     for (const auto &[id, pending] : pending_) deadlines_.emplace(pending.deadline, id);
   }
 
-  // The destructor waits: it requests a shutdown, waits, then kills the process.
+  // Called while the destructor waits: requests a shutdown, waits, then kills the process.
   void break_off() {
     if (!child_.running()) return;
     if (end_by_ == Clock::time_point{}) {

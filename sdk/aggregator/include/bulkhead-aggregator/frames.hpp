@@ -1,11 +1,11 @@
 // The framing of the aggregator's protocol. Header only; C++20.
 //
-//   NDJSON       one JSON text a line, at most 1 MiB without the newline
-//   MessagePack  a length (four bytes, the most significant first), then one packed value of at
-//                most 16 MiB, maps with named fields
+//   NDJSON       one JSON text per line, at most 1 MiB without the newline
+//   MessagePack  a length (four bytes, most significant byte first), then one packed value of at
+//                most 16 MiB; maps have named fields
 //
-// A reader can distinguish them by the first byte: a valid length begins with 0 or 1, a JSON text
-// with a printable character.
+// A reader can distinguish the formats by the first byte: a valid length begins with 0 or 1, a JSON
+// text with a printable character.
 #pragma once
 
 #include <algorithm>
@@ -31,13 +31,13 @@ class FrameCutter {
   enum class Next : std::uint8_t {
     message,   // one message is in message()
     more,      // more bytes are needed
-    too_long,  // a line above the limit; it is skipped (reported once)
-    broken     // a length above the limit: the next message cannot be found
+    too_long,  // a line exceeds the limit; it is skipped (reported once)
+    broken     // a length exceeds the limit: the next message cannot be found
   };
 
   explicit FrameCutter(Codec codec) noexcept : codec_(codec) {}
 
-  // Automatic until the first byte other than white space has arrived.
+  // Automatic until the first byte that is not white space has arrived.
   Codec codec() const noexcept { return codec_; }
 
   void add(std::string_view bytes) {
@@ -46,7 +46,7 @@ class FrameCutter {
       searched_ -= std::min(searched_, at_);
       at_ = 0;
     }
-    // The memory of one very long message is not kept.
+    // The buffer of one very long message is released.
     if (buffer_.empty() && buffer_.capacity() > kept_capacity) buffer_ = std::string();
     buffer_.append(bytes);
   }
@@ -56,11 +56,11 @@ class FrameCutter {
     return codec_ == Codec::ndjson ? next_line() : next_packed();
   }
 
-  // The message of the last Next::message: the line, or the packed value. Valid until add() or
-  // next().
+  // Returns the message of the last Next::message: the line, or the packed value. Valid until add()
+  // or next().
   std::string_view message() const noexcept { return message_; }
 
-  // At the end of the stream: a last line without a newline. False: there is none.
+  // Takes a last line without a newline, at the end of the stream. Returns false if there is none.
   bool last_line() {
     if (codec_ != Codec::ndjson || skipping_) return false;
     message_ = json::trimmed(rest());
@@ -122,20 +122,20 @@ class FrameCutter {
 
   Codec codec_;
   std::string buffer_;
-  std::size_t at_ = 0;        // bytes before it have been returned
-  std::size_t searched_ = 0;  // no newline lies between at_ and this
+  std::size_t at_ = 0;        // bytes before this offset have been returned
+  std::size_t searched_ = 0;  // there is no newline between at_ and this offset
   bool skipping_ = false;     // the rest of a line that is too long
   std::string_view message_;
 };
 
-// Appends one message as bytes of the stream. Returns null, or why it cannot be sent; then *out is
-// unchanged. `text` is JSON.
+// Appends one message as bytes of the stream. `text` is JSON. Returns null, or the reason that the
+// message cannot be sent; *out is then unchanged.
 inline const char *append_message(Codec codec, std::string_view text, std::string *out) {
   const std::size_t before = out->size();
   if (codec == Codec::ndjson) {
     if (text.size() > max_line) return "it is larger than a line of 1 MiB";
     out->append(text);
-    // Raw line breaks are white space between tokens: within strings they are escaped.
+    // Raw newlines are white space between tokens: within strings they are escaped.
     std::replace(out->begin() + static_cast<std::ptrdiff_t>(before), out->end(), '\n', ' ');
     out->push_back('\n');
     return nullptr;
@@ -154,8 +154,8 @@ inline const char *append_message(Codec codec, std::string_view text, std::strin
   return nullptr;
 }
 
-// The JSON of a message from FrameCutter: *text, which points into the message or *scratch. Returns
-// null, or the error.
+// Sets *text to the JSON of a message from FrameCutter; it points into the message or *scratch.
+// Returns null, or the error.
 inline const char *decode_message(Codec codec, std::string_view message, std::string *scratch,
                                   std::string_view *text) {
   if (codec == Codec::ndjson) {

@@ -1,12 +1,13 @@
 // Converts between MessagePack and JSON, without a tree. Header only; C++20.
 //
-// No library is used: Debian's msgpack packages cannot be installed beside Boost 1.81, and the C
-// library builds a tree: five bytes that announce millions of elements allocate their memory before
-// the first one is found missing. Here an announced size allocates no memory, and the depth and
-// size of the result are limited.
+// No library is used. Debian's msgpack packages cannot be installed beside Boost 1.81. The C
+// library builds a tree, and five bytes that announce millions of elements make it allocate their
+// memory before it finds that the first one is missing. Here an announced size allocates no memory,
+// and the depth and size of the result are limited.
 //
-// The common types of the two formats are those of MCP: maps with text as keys, arrays, text,
-// numbers, true, false, nil. Binary data and extension types have no JSON, and are refused.
+// The types that the two formats have in common are those of MCP: maps with text keys, arrays,
+// text, numbers, true, false, nil. Binary data and extension types have no JSON equivalent and are
+// rejected.
 #pragma once
 
 #include <bulkhead/cpp/json.hpp>
@@ -23,7 +24,7 @@
 
 namespace bh::msgpack {
 
-// JSON needs up to six characters for one packed byte (\u0001); the result is limited to this.
+// Limit of the result. JSON needs up to six characters for one packed byte (\u0001).
 inline constexpr std::size_t max_json = 64u << 20;
 
 namespace detail {
@@ -31,7 +32,7 @@ namespace detail {
 inline void put_byte(std::string *out, unsigned byte) {
   *out += static_cast<char>(byte & 0xFF);
 }
-// Appends the `bytes` low bytes of value, the most significant first.
+// Appends the `bytes` low bytes of value, most significant byte first.
 inline void put_number(std::string *out, std::uint64_t value, unsigned bytes) {
   for (unsigned i = bytes; i-- > 0;) put_byte(out, static_cast<unsigned>(value >> (8 * i)));
 }
@@ -53,7 +54,7 @@ class Reader {
 
  private:
   struct Open {
-    std::uint64_t left;  // remaining values; a map has two for each member
+    std::uint64_t left;  // remaining values; a map has two per member
     bool map;
   };
 
@@ -150,7 +151,7 @@ class Reader {
     if (!std::isfinite(value)) return "it holds a number that is not finite";
     const std::size_t at = out_.size();
     print(value);
-    // A number with a fraction stays one, even if it is whole.
+    // A number with a fraction keeps it, even if its value is whole.
     if (out_.find_first_of(".e", at) == std::string::npos) out_ += ".0";
     return nullptr;
   }
@@ -172,7 +173,7 @@ class Reader {
   const char *open(std::uint64_t count, bool map) {
     if (open_.size() == json::max_depth) return "it is nested too deeply";
     const std::uint64_t values = map ? 2 * count : count;
-    if (!has(values)) return "it is cut off";  // each takes at least one byte
+    if (!has(values)) return "it is cut off";  // each value takes at least one byte
     out_ += map ? '{' : '[';
     open_.push_back({values, map});
     return nullptr;
@@ -203,14 +204,14 @@ struct Counter {
   void begin_array() { begin(); }
   void end_object() { open.pop_back(); }
   void end_array() { open.pop_back(); }
-  // A member is counted twice, as key and as value: halved when it is written.
+  // A member is counted twice, as key and as value; the count is halved when it is written.
   void key(std::string_view) { element(); }
   void string(std::string_view) { element(); }
   void number(std::string_view) { element(); }
   void word(std::string_view) { element(); }
 };
 
-// Second pass.
+// Second pass: writes the packed values.
 struct Packer {
   std::string &out;
   const std::vector<std::uint32_t> &counts;
@@ -271,9 +272,9 @@ struct Packer {
     put_byte(&out, 0xCB);
     put_number(&out, std::bit_cast<std::uint64_t>(real), 8);
   }
-  // from_chars reports both ends of the range alike and leaves the zero, which is correct for
-  // numbers that are too small: a first digit other than 0 after the decimal point, including the
-  // exponent.
+  // from_chars reports overflow and underflow with the same error and leaves zero, which is correct
+  // for numbers that are too small. A number is too small if its first digit other than 0 is after
+  // the decimal point, including the exponent.
   static bool too_small(std::string_view token) {
     const std::size_t e = token.find_first_of("eE");
     std::string_view digits = token.substr(0, e);
@@ -311,14 +312,14 @@ struct Packer {
 
 }  // namespace detail
 
-// Appends the JSON of one packed value. Returns null, or the error (then *out has a part).
+// Appends the JSON of one packed value. Returns null, or the error; *out then contains a part.
 inline const char *to_json(std::string_view packed, std::string *out,
                            std::size_t bound = max_json) {
   return detail::Reader(packed, out, bound).run();
 }
 
 // Appends the packed form of one JSON text. Returns null, or the error. Whole numbers from -2^63 to
-// 2^64-1 stay whole; others become doubles.
+// 2^64-1 stay integers; all others become doubles.
 inline const char *from_json(std::string_view text, std::string *out) {
   detail::Counter counter;
   if (!json::walk(text, counter)) return "it is not JSON";

@@ -4,9 +4,9 @@
  * the C++ standard library crosses the ABI.
  *
  * Rules for all headers:
- *  - An extensible struct starts with `uint32_t size`, which its producer sets to its own sizeof. A
- *    reader accesses a later member only if BH_HAS() is true. Members are appended, never moved; a
- *    changed meaning is a new extension id.
+ *  - An extensible struct starts with `uint32_t size`, which its producer sets to its own
+ *    sizeof. A reader accesses a later member only if BH_HAS() is true. Members are appended,
+ *    never moved; a change of meaning requires a new extension id.
  *  - Text is UTF-8, not NUL-terminated, and *borrowed until the call returns* unless stated.
  *    Data that must live longer is a bh_buf, released exactly once by its last owner.
  *  - Every function names its thread in square brackets:
@@ -14,10 +14,10 @@
  *                network.
  *      [io]      the compartment's reactor thread; must not block.
  *      [blocking] a thread of the host's pool; may block.
- *      [any]     any thread, also concurrently.
- *      [no-host] for a host function: not callable at this point. For a plugin function: it may
- *                call only bh_host.log, log_enabled and get_ext, and no function of the tables
- *                that get_ext returns.
+ *      [any]     any thread, concurrently.
+ *      [no-host] a host function must not be called at this point. A plugin function may call
+ *                only bh_host.log, log_enabled and get_ext, and no function of the tables that
+ *                get_ext returns.
  *  - No exception crosses the ABI: a C++ plugin catches them (the C++ wrapper does).
  */
 #ifndef BULKHEAD_ABI_CORE_H
@@ -30,8 +30,8 @@
 extern "C" {
 #endif
 
-/* Major 0: no compatibility promise between releases. Host and plugin must have the same major, and
- * the plugin must not need a newer minor than the host's. */
+/* Major version 0 makes no compatibility promise between releases. Host and plugin must have the
+ * same major version, and the plugin must not need a newer minor version than the host provides. */
 #define BH_ABI_MAJOR 0u
 #define BH_ABI_MINOR 2u
 
@@ -45,10 +45,10 @@ typedef struct bh_str {
   uint64_t n;
 } bh_str;
 
-/* One HTTP header of a message. The name is a token (RFC 9110), compared case-insensitively; the
- * value is bytes, not necessarily UTF-8, without control characters except the tab. An
- * array of headers has at most BH_HEADER_COUNT elements, and at most BH_HEADER_BYTES bytes of names
- * and values together. */
+/* One HTTP header of a message. The name is a token (RFC 9110), compared case-insensitively. The
+ * value consists of bytes that are not necessarily UTF-8, without control characters except the
+ * tab. An array of headers has at most BH_HEADER_COUNT elements, and at most BH_HEADER_BYTES
+ * bytes of names and values together. */
 typedef struct bh_header {
   bh_str name;
   bh_str value;
@@ -64,17 +64,18 @@ typedef struct bh_buf {
   void (*release)(void *owner);
 } bh_buf;
 
-/* Results of calls. Zero and above: no error. Each code determines what the caller should do. */
+/* Results of calls. Values of zero and above are not errors. Each code determines what the
+ * caller should do. */
 typedef int32_t bh_status;
 enum {
   BH_OK = 0,               /* done */
   BH_PENDING = 1,          /* accepted; the completion comes later through the host */
-  BH_WOULD_BLOCK = 2,      /* not accepted now; wait for the documented wake-up, then repeat */
+  BH_WOULD_BLOCK = 2,      /* not accepted now; wait for the documented wake-up, then retry */
   BH_STALE = 3,            /* the object of the handle has ended; drop the handle, never retry */
   BH_E_INVALID = -1,       /* the caller's data is invalid; do not retry */
   BH_E_UNSUPPORTED = -2,   /* not implemented by this side; never retry */
   BH_E_UNAVAILABLE = -3,   /* not reachable now; retry after retry_after_ms */
-  BH_E_TIMEOUT = -4,       /* took too long; it may have run */
+  BH_E_TIMEOUT = -4,       /* timed out; the operation may have run */
   BH_E_CANCELLED = -5,     /* stopped on request */
   BH_E_LIMIT = -6,         /* a documented limit was reached; retry later or request less */
   BH_E_DENIED = -7,        /* not allowed; never retry */
@@ -84,16 +85,16 @@ enum {
   BH_E_SESSION_LOST = -11, /* the other side no longer has the session; open a new one */
   BH_E_PROTOCOL = -12,     /* the other side violated the protocol */
   BH_E_ABI = -13,          /* host and plugin are incompatible */
-  BH_E_INTERNAL = -14      /* a defect of the callee */
+  BH_E_INTERNAL = -14      /* a bug in the callee */
 };
 
-/* Error buffer of the caller; the callee fills code, n and text (cut on a character boundary).
- * Nothing is allocated. A NULL bh_error* means that the caller does not need the error.
- * Never put a credential into the text: it reaches logs and clients. */
+/* Error buffer of the caller; the callee fills code, n and text (truncated at a character
+ * boundary). Nothing is allocated. A NULL bh_error* means that the caller does not need the
+ * error. Never put a credential into the text: it reaches logs and clients. */
 typedef struct bh_error {
   uint32_t size;
   bh_status code;
-  uint32_t retry_after_ms; /* 0: unknown */
+  uint32_t retry_after_ms; /* 0 if unknown */
   uint32_t n;              /* bytes used in text */
   char text[480];
 } bh_error;

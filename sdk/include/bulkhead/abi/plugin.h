@@ -22,31 +22,32 @@ typedef struct bh_plugin {
   uint32_t reserved;
   void *self; /* first argument of every function below and of the instance's extensions */
 
-  /* The instance's configuration as one JSON object (the host has turned TOML into JSON and checked
-   * it against config_schema). Called once, before start. [control] */
+  /* Receives the instance's configuration as one JSON object, which the host has converted from
+   * TOML and checked against config_schema. Called once, before start. [control] */
   bh_status (*configure)(void *self, bh_str config_json, bh_error *error);
 
   /* Acquires resources. Threads of the plugin may run only between start and stop. [control] */
   bh_status (*start)(void *self, bh_error *error);
 
-  /* BH_OK: ready. BH_PENDING: still starting. An error: failed, with the reason. After drain():
-   * BH_PENDING while work is in progress; the host then stops the instance at the
-   * deadline of drain(). [control] */
+  /* Returns BH_OK if the instance is ready, BH_PENDING if it is still starting, or an error with
+   * the reason if it has failed. After drain(), BH_PENDING means that work is in progress; the
+   * host then stops the instance at the deadline of drain(). [control] */
   bh_status (*probe)(void *self, bh_error *error);
 
-  /* Accepts no new work; work in progress may finish until deadline_ns (CLOCK_MONOTONIC).
+  /* Stops accepting work; work in progress may finish until deadline_ns (CLOCK_MONOTONIC).
    * [control] */
   void (*drain)(void *self, uint64_t deadline_ns);
 
-  /* Ends all work: when it returns, threads are joined, and descriptors, watches and timers are
+  /* Ends all work. When it returns, threads are joined, and descriptors, watches and timers are
    * released. [control] */
   void (*stop)(void *self);
 
   /* Frees the instance, including this struct. [control] */
   void (*destroy)(void *self);
 
-  /* Returns the instance's table of an extension (BH_EXT_TRANSPORT ...), or NULL for unknown ids.
-   * The pointer is the same each time and lives until destroy. Compare the complete id. [control]
+  /* Returns the instance's table of an extension (BH_EXT_TRANSPORT ...), or NULL for unknown
+   * ids. The pointer is the same each time and lives until destroy. Compare the complete id.
+   * [control]
    */
   const void *(*get_ext)(void *self, const char *id);
 } bh_plugin;
@@ -66,12 +67,13 @@ typedef struct bh_descriptor {
 typedef struct bh_entry {
   uint32_t size;
   uint32_t abi_major;
-  uint32_t abi_minor_built;  /* the header's minor at build time */
-  uint32_t abi_minor_needed; /* the lowest sufficient host minor */
+  uint32_t abi_minor_built;  /* the minor version of the headers at build time */
+  uint32_t abi_minor_needed; /* the lowest sufficient minor version of the host */
 
-  /* Called before create; must return within the profile's init time-out. `host` is only for log,
-   * and only until init returns. A process may load a library more than once (two hosts, or one
-   * after the other): each load calls init once and deinit once, so count them. [no-host] */
+  /* Called before create; must return within the profile's init time-out. `host` is valid only
+   * for log, and only until init returns. A process may load a library more than once (two
+   * hosts, or one after the other). Each load calls init once and deinit once, so count the
+   * calls. [no-host] */
   bh_status (*init)(const bh_host *host, bh_error *error);
   /* Called after the last destroy of that load. [no-host] */
   void (*deinit)(void);
@@ -81,18 +83,18 @@ typedef struct bh_entry {
   /* Returns the descriptor for i < count, else NULL. [any] */
   const bh_descriptor *(*descriptor)(uint32_t i);
 
-  /* Creates an instance; the host struct lives until destroy has returned. BH_E_NOT_FOUND for an id
-   * that no descriptor has. [no-host] */
+  /* Creates an instance; the host struct lives until destroy has returned. Returns
+   * BH_E_NOT_FOUND if no descriptor has this id. [no-host] */
   bh_status (*create)(const char *id, const bh_host *host, const bh_plugin **out, bh_error *error);
 } bh_entry;
 
-/* The one exported function. No side effects; the same pointer each time; lives as long as the
- * library is mapped. */
+/* The one exported function. It has no side effects and returns the same pointer each time; the
+ * pointer is valid as long as the library is mapped. */
 typedef const bh_entry *(*bh_plugin_entry_fn)(void);
 #define BH_PLUGIN_ENTRY_SYMBOL "bh_plugin_entry_v0"
 
-/* Optional: an ELF section that holds the config_schema of the manifest's plugin once more, ended
- * by a NUL. The host reads it from the file, and so can say what is wrong with all configurations
+/* Optional: an ELF section with a copy of the config_schema of the manifest's plugin, terminated
+ * by a NUL. The host reads it from the file, so it can report errors in all configurations
  * before it runs any plugin's code. */
 #define BH_SCHEMA_SECTION "bh_config_schema"
 

@@ -1,9 +1,9 @@
 // The two clocks of this project. Header only; C++20; includes no other header of the SDK.
 //
-// Plugins that run on the host's loop use Host::now_ns() for timers: it is the time of the turn,
-// which a test's host controls.
+// Plugins that run on the host's loop use Host::now_ns() for timers. It returns the time of the
+// current turn, which a test's host controls.
 //
-// Thread: any.
+// Thread-safe.
 #pragma once
 
 #include <time.h>
@@ -21,7 +21,7 @@ inline std::uint64_t clock_ns(clockid_t clock) noexcept {
          static_cast<std::uint64_t>(t.tv_nsec);
 }
 
-// Since an unspecified start; never goes back. For durations and deadlines.
+// Time since an unspecified start; never decreases. For durations and deadlines.
 inline std::uint64_t monotonic_ns() noexcept {
   return clock_ns(CLOCK_MONOTONIC);
 }
@@ -29,7 +29,7 @@ inline std::uint64_t monotonic_ms() noexcept {
   return monotonic_ns() / ns_per_ms;
 }
 
-// Since 1970-01-01 UTC; follows changes of the system's clock. For records and for people.
+// Time since 1970-01-01 UTC; follows changes of the system's clock. For records and display.
 inline std::uint64_t unix_ns() noexcept {
   return clock_ns(CLOCK_REALTIME);
 }

@@ -1,4 +1,4 @@
-// A text with layers of escapes removed, and the source position of each byte. For masking: a
+// A text with layers of escapes removed, and the source position of each byte. Used for masking: a
 // credential is found in the decoded text and replaced in the original. Header only; C++20.
 #pragma once
 
@@ -13,18 +13,18 @@
 
 namespace bh {
 
-// Thread: any. Allocates; for a text without escapes the cost is two comparisons per byte.
+// Thread-safe. Allocates; for a text without escapes the cost is two comparisons per byte.
 class Decoded {
  public:
-  // json: \n \/ \u0061 and the like, at any backslash; invalid escapes stay. Code units become
-  // UTF-8, lone surrogates U+FFFD. percent: %XX. both: either of them, in one pass.
+  // json: \n, \/, \u0061 and similar escapes, after any backslash; invalid escapes stay. Code units
+  // become UTF-8, lone surrogates U+FFFD. percent: %XX. both: either of the two, in one pass.
   enum class Layer : std::uint8_t { json, percent, both };
 
   struct Range {
     std::size_t begin = 0, end = 0;
   };
 
-  // nullopt: the text contains no such escape.
+  // Returns nullopt if the text contains no such escape.
   static std::optional<Decoded> of(std::string_view text, Layer layer) {
     Decoded out;
     std::size_t from = 0;  // text before it is in out.text_
@@ -46,7 +46,7 @@ class Decoded {
     return out;
   }
 
-  // Removes up to `layers` layers of both kinds.
+  // Removes up to `layers` layers of JSON and percent escapes.
   static std::string all_of(std::string_view text, unsigned layers) {
     std::string out(text);
     for (; layers != 0; --layers) {
@@ -59,13 +59,14 @@ class Decoded {
 
   std::string_view text() const noexcept { return text_; }
 
-  // The source of [begin, end) of text(): complete escapes. begin < end <= text().size().
+  // Returns the source range of [begin, end) of text(), extended to complete escapes. Requires
+  // begin < end <= text().size().
   Range source(std::size_t begin, std::size_t end) const noexcept {
     return {place(begin, false), place(end - 1, true)};
   }
 
  private:
-  // One escape: the positions after it, and its length in source and result.
+  // One escape: the positions after it, and its lengths in the source and in the result.
   struct Step {
     std::size_t decoded_end, source_end;
     std::uint8_t decoded_size, source_size;
@@ -87,7 +88,7 @@ class Decoded {
     if (c >= 'A' && c <= 'F') return c - 'A' + 10;
     return -1;
   }
-  // -1: there are not enough digits.
+  // Returns -1 if there are not enough digits.
   static std::int32_t digits(std::string_view text, std::size_t from, std::size_t n) noexcept {
     if (text.size() < from + n) return -1;
     std::int32_t value = 0;
@@ -123,7 +124,7 @@ class Decoded {
     return 4;
   }
 
-  // The length of the escape at the front of the text; 0: none.
+  // Returns the length of the escape at the front of the text, or 0 if there is none.
   static std::size_t escape(std::string_view text, Layer layer, char *out,
                             std::size_t *n) noexcept {
     if (text[0] == '%') {
@@ -157,7 +158,7 @@ class Decoded {
     return taken;
   }
 
-  // The source position of the byte at `at`: the beginning or the end of its source.
+  // Returns the source position of the byte at `at`: the beginning or the end of its source range.
   std::size_t place(std::size_t at, bool end) const noexcept {
     const auto behind = std::upper_bound(
         steps_.begin(), steps_.end(), at,

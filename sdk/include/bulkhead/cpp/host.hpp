@@ -32,7 +32,8 @@ class Host {
     return host_->log_enabled(host_->ctx, level) != 0;
   }
 
-  // The reactor; every plugin of this tree needs it, so their configure() refuses a host without.
+  // Returns whether the host offers the reactor. Every plugin of this repository needs it, and its
+  // configure() rejects a host without it.
   bool has_reactor() const noexcept { return executor_ != nullptr && fd_ != nullptr; }
 
   std::uint64_t now_ns() const noexcept { return executor_->now_ns(ctx()); }
@@ -48,7 +49,7 @@ class Host {
   bh_timer timer_start(std::uint64_t delay_ms, Callback call) const noexcept {
     return timer_start(delay_ms, call.fn, call.arg);
   }
-  // Safe with 0; sets the handle to 0.
+  // Accepts 0; sets the handle to 0.
   void timer_cancel(bh_timer &timer) const noexcept {
     if (timer != 0) executor_->timer_cancel(ctx(), timer);
     timer = 0;
@@ -70,7 +71,7 @@ class Host {
   void modify(bh_watch watch, std::uint32_t events) const noexcept {
     fd_->modify(ctx(), watch, events);
   }
-  // Safe with 0; sets the handle to 0.
+  // Accepts 0; sets the handle to 0.
   void unwatch(bh_watch &watch) const noexcept {
     if (watch != 0) fd_->unwatch(ctx(), watch);
     watch = 0;

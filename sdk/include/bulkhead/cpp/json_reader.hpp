@@ -1,18 +1,18 @@
-// Reading JSON (RFC 8259) as slices of its text, without a tree and without memory: a validating
-// walk, and look-ups of members. Header only; C++20.
+// Reads JSON (RFC 8259) as slices of its text, without a tree and without allocation: a validating
+// walk, and member lookups. Header only; C++20.
 //
 //   if (!bh::json::valid(text)) return ...;
 //   std::string path = bh::json::member_text(text, "path");
 //   std::uint32_t most = 0;
 //   if (!bh::json::read_integer(bh::json::member(text, "most"), &most)) return ...;
 //
-// These functions read only inside the given text, do not allocate (except unquote()) and do not
-// recurse, for any text. Only walk() and valid() validate it; for invalid JSON the other functions
-// return unspecified parts of the text. This is not a library's reader since a tree costs an
+// These functions read only within the given text, do not allocate (except unquote()) and do not
+// recurse, for any text. Only walk() and valid() validate the text; for invalid JSON the other
+// functions return unspecified parts of it. A library's tree is not used because it costs an
 // allocation per container and a copy of the text, and plugins look up one to five members per
-// message. A plugin that needs all of a value uses RapidJSON.
+// message. A plugin that needs a complete value uses RapidJSON.
 //
-// Thread: any.
+// Thread-safe.
 #pragma once
 
 #include <algorithm>
@@ -28,7 +28,7 @@
 
 namespace bh::json {
 
-// Limit of nested objects and arrays; deeper text is invalid here.
+// Maximum depth of nested objects and arrays; deeper text is rejected as invalid.
 inline constexpr std::uint32_t max_depth = 128;
 
 namespace detail {
@@ -69,7 +69,7 @@ class Walker {
  private:
   void space() noexcept { p_ = skip_space(p_, end_); }
 
-  // One member or element of the innermost container, or its end.
+  // Reads one member or element of the innermost container, or its end.
   bool step() {
     space();
     if (p_ == end_) return false;
@@ -219,7 +219,7 @@ struct NoSink {
   void word(std::string_view) noexcept {}
 };
 
-// The position after the string that begins at p; nullptr: it does not end.
+// Returns the position after the string that begins at p, or nullptr if the string does not end.
 inline const char *string_end(const char *p, const char *end) noexcept {
   for (++p;;) {
     const std::string_view rest = between(p, end);
@@ -232,8 +232,8 @@ inline const char *string_end(const char *p, const char *end) noexcept {
   }
 }
 
-// The position after the value that begins at p, found by counting brackets outside of strings;
-// nullptr: it does not end, or there is none.
+// Returns the position after the value that begins at p, found by counting brackets outside of
+// strings. Returns nullptr if the value does not end or there is none.
 inline const char *value_end(const char *p, const char *end) noexcept {
   if (p == end) return nullptr;
   if (*p == '"') return string_end(p, end);
@@ -257,8 +257,8 @@ inline const char *value_end(const char *p, const char *end) noexcept {
   return nullptr;
 }
 
-// The position after the space and the comma; nullptr: the container ends here. *well: it ends
-// correctly.
+// Returns the position after white space and the comma, or nullptr if the container ends here.
+// *well is true if it ends correctly.
 inline const char *next_item(const char *p, const char *end, char close, bool *well) noexcept {
   p = skip_space(p, end);
   *well = p != end && *p == close;
@@ -282,8 +282,8 @@ inline char32_t hex4(std::string_view digits) noexcept {
   return value;
 }
 
-// Appends the meaning of the escape at the front of `text` (with its backslash), and returns its
-// size.
+// Appends the character of the escape at the front of `text` (with its backslash), and returns the
+// size of the escape.
 inline std::size_t append_meaning(std::string *out, std::string_view text) {
   constexpr std::string_view written = "bfnrt", meant = "\b\f\n\r\t";
   if (text.size() < 2) return text.size();
@@ -309,10 +309,10 @@ inline std::size_t append_meaning(std::string *out, std::string_view text) {
 
 }  // namespace detail
 
-// True if `text` is one JSON value (UTF-8, depth within the limit). The sink receives, in order,
-// begin_object, end_object, begin_array, end_array, key(token), string(token), number(token) and
-// word("true"|"false"|"null"); tokens are slices of text, strings with their quotes. If the result
-// is false, the sink has received a part of the text.
+// Returns true if `text` is one JSON value (UTF-8, depth within the limit). The sink receives, in
+// order, begin_object, end_object, begin_array, end_array, key(token), string(token), number(token)
+// and word("true"|"false"|"null"). Tokens are slices of the text; strings include their quotes. If
+// the result is false, the sink has received the parts before the error.
 template <class Sink>
 bool walk(std::string_view text, Sink &sink, std::uint32_t depth_bound = max_depth) {
   return detail::Walker<Sink>(text, sink, depth_bound).run();
@@ -362,7 +362,7 @@ bool for_each_member(std::string_view object, F &&f) {
   return well;
 }
 
-// The same for the elements of an array.
+// Like for_each_member(), for the elements of an array.
 template <class F>
 bool for_each_element(std::string_view array, F &&f) {
   const char *const end = array.data() + array.size();
@@ -384,7 +384,8 @@ inline bool is_string(std::string_view token) noexcept {
   return token.size() >= 2 && token.front() == '"' && token.back() == '"';
 }
 
-// The text of a string token; a lone surrogate becomes U+FFFD. Empty: it is not a string.
+// Returns the text of a string token; a lone surrogate becomes U+FFFD. Returns an empty string if
+// the token is not a string.
 inline std::string unquote(std::string_view token) {
   std::string out;
   if (!is_string(token)) return out;
@@ -399,7 +400,7 @@ inline std::string unquote(std::string_view token) {
   return out;
 }
 
-// True if it is a string token with this text.
+// Returns true if `token` is a string token with this text.
 inline bool is_text(std::string_view token, std::string_view text) {
   if (!is_string(token)) return false;
   if (token.find('\\') == std::string_view::npos) {
@@ -408,8 +409,8 @@ inline bool is_text(std::string_view token, std::string_view text) {
   return unquote(token) == text;
 }
 
-// Reads a number token into an integer. False: it is not a number, has a fraction or an exponent,
-// or does not fit.
+// Reads a number token into an integer. Returns false if the token is not a number, has a fraction
+// or an exponent, or does not fit.
 template <class Integer>
 bool read_integer(std::string_view token, Integer *out) noexcept {
   const char *const end = token.data() + token.size();
@@ -417,7 +418,7 @@ bool read_integer(std::string_view token, Integer *out) noexcept {
   return error == std::errc() && stop == end;
 }
 
-// The value of the first member of that name; empty: there is none.
+// Returns the value of the first member with this name, or an empty text if there is none.
 inline std::string_view member(std::string_view object, std::string_view name) {
   std::string_view found;
   for_each_member(object, [&](std::string_view key, std::string_view value) {
@@ -428,7 +429,7 @@ inline std::string_view member(std::string_view object, std::string_view name) {
   return found;
 }
 
-// The text of that member; empty: there is none, or it is not a string.
+// Returns the text of that member, or an empty string if there is none or it is not a string.
 inline std::string member_text(std::string_view object, std::string_view name) {
   return unquote(member(object, name));
 }

@@ -1,4 +1,4 @@
-// Writing JSON (RFC 8259) by appending to a string, without a tree. Header only; C++20.
+// Writes JSON (RFC 8259) by appending to a string, without a tree. Header only; C++20.
 //
 //   std::string out;
 //   bh::json::Writer json(&out);
@@ -8,11 +8,11 @@
 //       .key("tags").begin_array().value("a").value(true).end_array()
 //       .end_object();                     // {"name":"echo","calls":3,"tags":["a",true]}
 //
-// Text is escaped as in RFC 8785; bytes that are not UTF-8 become U+FFFD, so that the result is
-// always valid UTF-8. This is not RapidJSON's writer, since that needs a buffer of its own (a copy
-// of each result), copies malformed UTF-8 unchanged, and would make each plugin depend on it.
+// Text is escaped as in RFC 8785; bytes that are not UTF-8 become U+FFFD, so the result is always
+// valid UTF-8. RapidJSON's writer is not used because it needs its own buffer (a copy of each
+// result), copies malformed UTF-8 unchanged, and would make each plugin depend on it.
 //
-// Thread: one at a time. Exceptions: only for memory.
+// Not thread-safe. Throws only if memory is insufficient.
 #pragma once
 
 #include <charconv>
@@ -30,14 +30,14 @@ namespace bh::json {
 
 namespace detail {
 
-// The number of bytes at the front that need no escape in a JSON string: ASCII except control
-// characters, quotes and backslashes.
+// Returns the number of bytes at the front that need no escape in a JSON string: ASCII except
+// control characters, quotes and backslashes.
 inline std::size_t plain_prefix(std::string_view text) noexcept {
   constexpr std::uint64_t ones = 0x0101010101010101u, tops = ones * 0x80u;
   std::size_t n = 0;
   for (std::uint64_t eight = 0; text.size() - n >= sizeof eight; n += sizeof eight) {
     std::memcpy(&eight, text.data() + n, sizeof eight);
-    // A difference sets the top bit of the lowest byte that is special; borrows only pass upwards.
+    // A difference sets the top bit of the lowest special byte; borrows propagate only upwards.
     const std::uint64_t special = eight | (eight - ones * 0x20u) | ((eight ^ ones * '"') - ones) |
                                   ((eight ^ ones * '\\') - ones);
     if ((special & tops) != 0) break;
@@ -61,7 +61,7 @@ inline void append_escape(std::string *out, char c) {
 
 }  // namespace detail
 
-// Appends a character as JSON's \u escape, or two of them: for characters that are not visible.
+// Appends a character as one or two \u escapes of JSON; used for invisible characters.
 inline void append_escaped(std::string *out, char32_t c) {
   const auto unit = [out](char32_t u) {
     const char bytes[] = {static_cast<char>(u >> 8 & 0xFFu), static_cast<char>(u & 0xFFu)};
@@ -101,13 +101,13 @@ inline std::string quoted(std::string_view text) {
   return out;
 }
 
-// Valid JSON text as a value: json.member("result", Raw{text}).
+// Valid JSON text used as a value: json.member("result", Raw{text}).
 struct Raw {
   std::string_view json;
 };
 
-// Appends a value: a text, a number, a bool, nullptr, Raw, or a range of these, which becomes an
-// array. A number without a JSON form (an infinity, NaN) becomes null.
+// Appends a value: a text, a number, a bool, nullptr, Raw, or a range of these, which is written as
+// an array. A number that JSON cannot represent (infinity, NaN) becomes null.
 template <class T>
 void append_value(std::string *out, const T &value) {
   if constexpr (std::is_same_v<T, Raw>) {
@@ -137,8 +137,8 @@ void append_value(std::string *out, const T &value) {
   }
 }
 
-// For an object that is written in pieces: appends a member to *object, which has its opening and
-// no closing brace.
+// Appends a member to *object, for an object that is written in pieces: *object has its opening
+// brace and no closing brace.
 template <class T>
 void append_member(std::string *object, std::string_view name, const T &value) {
   if (!object->ends_with('{')) *object += ',';
@@ -147,14 +147,14 @@ void append_member(std::string *object, std::string_view name, const T &value) {
   append_value(object, value);
 }
 
-// Writes one value, with its commas and colons. A call that JSON does not allow at this position (a
-// value without a key in an object, a key in an array, an end that does not match, a second value,
-// more than max_depth levels) is ignored, and whole() stays false from then on.
+// Writes one value, with its commas and colons. A call that JSON does not allow at this position is
+// ignored, and whole() returns false from then on. Examples: a value without a key in an object, a
+// key in an array, an end that does not match, a second value, more than max_depth levels.
 class Writer {
  public:
   static constexpr std::uint32_t max_depth = 128;  // nested objects and arrays
 
-  // *out may contain text already; the value is appended to it.
+  // The value is appended to *out, which may already contain text.
   explicit Writer(std::string *out) noexcept : out_(*out) {}
 
   Writer &begin_object() { return begin('{'); }
@@ -171,7 +171,7 @@ class Writer {
     return *this;
   }
 
-  // A text, a number, a bool, nullptr, Raw, or a range of these.
+  // Writes a text, a number, a bool, nullptr, Raw, or a range of these.
   template <class T>
   Writer &value(const T &v) {
     if (!begin_value()) return misused();
@@ -179,13 +179,13 @@ class Writer {
     return *this;
   }
 
-  // The same as key(name).value(v).
+  // Equivalent to key(name).value(v).
   template <class T>
   Writer &member(std::string_view name, const T &v) {
     return key(name).value(v);
   }
 
-  // True if exactly one value was written, without an error.
+  // Returns true if exactly one value was written, without an error.
   bool whole() const noexcept { return depth_ == 0 && !first_ && !misused_; }
 
  private:
@@ -222,7 +222,7 @@ class Writer {
   }
 
   std::string &out_;
-  std::uint64_t levels_[max_depth / 64] = {};  // one bit for each open level: 1 for an object
+  std::uint64_t levels_[max_depth / 64] = {};  // one bit per open level: 1 for an object
   std::uint32_t depth_ = 0;
   bool first_ = true;     // no part of the innermost level has been written
   bool has_key_ = false;  // a value must follow

@@ -1,4 +1,5 @@
-// Messages and their headers: validation, and delivery to hosts of every minor. Header only; C++20.
+// Messages and their headers: validation, and delivery to hosts of every minor version. Header
+// only; C++20.
 #pragma once
 
 #include <algorithm>
@@ -14,7 +15,7 @@
 
 namespace bh {
 
-// True for a token of RFC 9110, section 5.6.2: a header's name.
+// Returns true for a token (RFC 9110, section 5.6.2), such as the name of a header.
 inline bool is_token(std::string_view text) noexcept {
   const auto fits = [](char c) {
     const char lower = static_cast<char>(c | 0x20);
@@ -24,7 +25,7 @@ inline bool is_token(std::string_view text) noexcept {
   return !text.empty() && std::all_of(text.begin(), text.end(), fits);
 }
 
-// True if there is no control character except the tab: a header's value.
+// Returns true if the text is valid as a header value: no control character except the tab.
 inline bool is_header_value(std::string_view text) noexcept {
   return std::none_of(text.begin(), text.end(), [](char c) {
     const auto u = static_cast<unsigned char>(c);
@@ -32,8 +33,8 @@ inline bool is_header_value(std::string_view text) noexcept {
   });
 }
 
-// Checks these headers against the rules of bh_header. BH_OK, or BH_E_INVALID with a text that
-// names the invalid one and never contains a value.
+// Checks headers against the rules of bh_header. Returns BH_OK, or BH_E_INVALID with a text that
+// names the invalid header and never contains a value.
 inline bh_status check_headers(std::span<const bh_header> headers, bh_error *error) {
   if (headers.size() > BH_HEADER_COUNT) {
     return fail(error, BH_E_INVALID,
@@ -63,14 +64,14 @@ inline std::span<const bh_header> headers(const bh_incoming &message) noexcept {
   return {message.headers, message.header_count};
 }
 
-// Empty for a host before minor 2.
+// Returns the headers; empty if the host is older than minor 2.
 inline std::span<const bh_header> headers(const bh_lane_message &message) noexcept {
   if (!BH_HAS(bh_lane_message, &message, header_count)) return {};
   return {message.headers, message.header_count};
 }
 
-// Calls deliver_message(), or its equivalent of a host before minor 2: such a host accepts no
-// sessionless message (BH_E_UNSUPPORTED) and receives no headers.
+// Calls deliver_message(), or its equivalent on a host older than minor 2. Such a host accepts no
+// sessionless messages (BH_E_UNSUPPORTED) and receives no headers.
 inline bh_status deliver(void *ctx, const bh_host_transport &host, const bh_incoming &message,
                          bh_delivery *out) {
   if (BH_HAS(bh_host_transport, &host, deliver_message) && host.deliver_message != nullptr) {

@@ -39,7 +39,7 @@ struct Info {
   std::string_view version;
   std::string_view vendor;
   std::string_view config_schema;
-  std::array<const char *, 6> provides;  // unused ones stay null
+  std::array<const char *, 6> provides;  // unused elements stay null
 };
 
 inline bool is(const char *id, const char *wanted) noexcept {
@@ -48,7 +48,7 @@ inline bool is(const char *id, const char *wanted) noexcept {
 
 namespace detail {
 
-// The instance and its table, in one allocation.
+// The plugin object and its table, in one allocation.
 template <class P>
 struct Instance {
   explicit Instance(const bh_host *host) : plugin(host) {
@@ -85,7 +85,7 @@ struct Instance {
   bh_plugin table{};
 };
 
-// The configuration's schema, ended by a NUL, for the section below.
+// The configuration's schema, terminated by a NUL, for the section below.
 template <class P>
 constexpr auto schema_bytes() noexcept {
   std::array<char, P::info.config_schema.size() + 1> bytes{};
@@ -129,7 +129,7 @@ struct Entry {
 
 }  // namespace detail
 
-// The plugin object of a `self` pointer of its own tables.
+// Returns the plugin object of a `self` pointer of its own tables.
 template <class P>
 P &self(void *p) noexcept {
   return detail::Instance<P>::get(p);
@@ -137,8 +137,8 @@ P &self(void *p) noexcept {
 
 }  // namespace bh
 
-// Exports the entry of a library with one plugin. With BH_STATIC_PLUGIN defined, the same source is
-// linked into a program, as `bh_static_entry_<Class>`.
+// Exports the entry point of a library with one plugin. If BH_STATIC_PLUGIN is defined, the same
+// source is linked into a program, with the entry point `bh_static_entry_<Class>`.
 #ifdef BH_STATIC_PLUGIN
 #define BH_PLUGIN(Class)                                     \
   extern "C" const bh_entry *bh_static_entry_##Class(void);  \
@@ -146,8 +146,8 @@ P &self(void *p) noexcept {
     return bh::detail::Entry<Class>::entry();                \
   }
 #else
-// The schema is also in a section of its own, so that a host can check all configurations before it
-// runs any plugin's code.
+// The schema is also stored in a separate section, so that a host can check all configurations
+// before it runs any plugin's code.
 #define BH_PLUGIN(Class)                                                                      \
   namespace {                                                                                 \
   __attribute__((section(BH_SCHEMA_SECTION), used)) constexpr auto bh_schema_bytes =          \

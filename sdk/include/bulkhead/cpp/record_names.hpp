@@ -1,5 +1,5 @@
-// Names of the numbers in records (bulkhead/abi/ext/telemetry.h), for plugins that write them as
-// text.
+// Names of the numeric constants in records (bulkhead/abi/ext/telemetry.h), for plugins that write
+// them as text.
 #pragma once
 
 #include <cstdint>
@@ -9,7 +9,8 @@
 
 namespace bh {
 
-// BH_OUTCOME_...: "ok", "error", "refused", "timeout", "cancelled"; else "unknown". Static text.
+// Returns the name of BH_OUTCOME_...: "ok", "error", "refused", "timeout", "cancelled"; otherwise
+// "unknown". Static text.
 constexpr std::string_view outcome_name(std::uint32_t outcome) noexcept {
   switch (outcome) {
     case BH_OUTCOME_OK:

@@ -14,7 +14,7 @@
 
 namespace bh {
 
-// P: listen(error), stop_accepting(), send(const bh_outgoing&), session_ended(session, reason),
+// P has listen(error), stop_accepting(), send(const bh_outgoing&), session_ended(session, reason),
 // endpoint() -> bh_str.
 template <class P>
 const bh_transport *transport_table() noexcept {
@@ -33,9 +33,9 @@ const bh_transport *transport_table() noexcept {
   return &table;
 }
 
-// P: lane_open(lane, const bh_lane_info&, void **out, error), lane_send(void *lane,
-// const bh_lane_message&, error), lane_ready(void *lane, revision), lane_abandon(void *lane,
-// exchange), lane_close(void *lane).
+// P has lane_open(lane, const bh_lane_info&, void **out, error), lane_send(void *lane, const
+// bh_lane_message&, error), lane_ready(void *lane, revision), lane_abandon(void *lane, exchange),
+// lane_close(void *lane).
 template <class P>
 const bh_connector *connector_table() noexcept {
   static const bh_connector table{
@@ -57,8 +57,8 @@ const bh_connector *connector_table() noexcept {
   return &table;
 }
 
-// P: list(kind, bh_buf *out, error), call_begin(call, const bh_call_info&, error),
-// call_cancel(call); optional: features() -> bits (if it throws: none).
+// P has list(kind, bh_buf *out, error), call_begin(call, const bh_call_info&, error),
+// call_cancel(call); optional: features() -> bits (0 if it throws).
 template <class P>
 constexpr auto tools_features() noexcept -> std::uint32_t (*)(void *) {
   if constexpr (requires(P &p) { p.features(); }) {
@@ -84,7 +84,7 @@ const bh_tools *tools_table() noexcept {
   return &table;
 }
 
-// P: needs() -> bits, decide(const bh_policy_request&, bh_verdict *out, error), observe(request,
+// P has needs() -> bits, decide(const bh_policy_request&, bh_verdict *out, error), observe(request,
 // result, out, error), filter(request); optional: reconfigure(json, error). If needs() throws, the
 // policy is asked about all requests, so that its error becomes visible.
 template <class P>
@@ -116,8 +116,8 @@ const bh_policy *policy_table() noexcept {
   return &table;
 }
 
-// P: batch(records, n) -> taken; optional: needs() -> bits. A batch() that throws has accepted no
-// records; a needs() that throws requests all of them.
+// P has batch(records, n) -> number of accepted records; optional: needs() -> bits. If batch()
+// throws, it has accepted no records. If needs() throws, all records are requested.
 template <class P>
 const bh_telemetry *telemetry_table() noexcept {
   static const bh_telemetry table{
@@ -135,7 +135,7 @@ const bh_telemetry *telemetry_table() noexcept {
   return &table;
 }
 
-// P: http_start(const bh_http_request&, const bh_http_handler*, user, bh_http_id *out, error),
+// P has http_start(const bh_http_request&, const bh_http_handler*, user, bh_http_id *out, error),
 // http_cancel(id).
 template <class P>
 const bh_http_service *http_service_table() noexcept {

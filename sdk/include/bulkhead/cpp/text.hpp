@@ -1,7 +1,7 @@
 // Text helpers: ASCII case, hexadecimal digits, UTF-8, and text for messages. No function depends
 // on the locale. Header only; C++20; includes no other header of the SDK.
 //
-// Thread: any.
+// Thread-safe.
 #pragma once
 
 #include <algorithm>
@@ -26,7 +26,7 @@ constexpr bool is_letter_or_digit(char c) noexcept {
   return is_letter(c) || is_digit(c);
 }
 
-// The value of a hexadecimal digit, -1 for any other character.
+// Returns the value of a hexadecimal digit, or -1 for any other character.
 constexpr int hex_value(char c) noexcept {
   if (is_digit(c)) return c - '0';
   if (c >= 'a' && c <= 'f') return c - 'a' + 10;
@@ -39,7 +39,7 @@ constexpr bool is_lower_hex(std::string_view text) noexcept {
   return text.find_first_not_of("0123456789abcdef") == std::string_view::npos;
 }
 
-// Appends two lower-case digits for each byte.
+// Returns two lower-case hexadecimal digits for each byte.
 inline std::string hex(std::string_view bytes) {
   constexpr char digits[] = "0123456789abcdef";
   std::string out;
@@ -51,7 +51,7 @@ inline std::string hex(std::string_view bytes) {
   return out;
 }
 
-// Lower case of A to Z; other bytes are returned unchanged.
+// Converts A to Z to lower case; other bytes are returned unchanged.
 constexpr char lower(char c) noexcept {
   return c >= 'A' && c <= 'Z' ? static_cast<char>(c + ('a' - 'A')) : c;
 }
@@ -79,12 +79,12 @@ constexpr bool starts_with_ignoring_case(std::string_view text, std::string_view
 inline constexpr char32_t replacement_character = 0xFFFD;
 inline constexpr std::string_view replacement_utf8 = "\xEF\xBF\xBD";
 
-// True for the second, third or fourth byte of a character.
+// Returns true for the second, third or fourth byte of a character.
 constexpr bool is_utf8_tail(char c) noexcept {
   return (static_cast<unsigned char>(c) & 0xC0) == 0x80;
 }
 
-// The length of the well-formed character at the front of text; 0: there is none.
+// Returns the length of the well-formed character at the front of text, or 0 if there is none.
 constexpr std::size_t utf8_length(std::string_view text) noexcept {
   if (text.empty()) return 0;
   const auto byte = [text](std::size_t i) { return static_cast<unsigned char>(text[i]); };
@@ -92,7 +92,7 @@ constexpr std::size_t utf8_length(std::string_view text) noexcept {
   if (lead < 0x80) return 1;
   const std::size_t n = lead >= 0xF0 ? 4 : lead >= 0xE0 ? 3 : 2;
   if (lead < 0xC2 || lead > 0xF4 || text.size() < n) return 0;
-  unsigned least = 0x80, most = 0xBF;  // of the second byte
+  unsigned least = 0x80, most = 0xBF;  // limits of the second byte
   if (lead == 0xE0) least = 0xA0;
   if (lead == 0xED) most = 0x9F;
   if (lead == 0xF0) least = 0x90;
@@ -104,8 +104,8 @@ constexpr std::size_t utf8_length(std::string_view text) noexcept {
   return n;
 }
 
-// The character at the front of text, which must not be empty; *size is its length. If it is
-// malformed: U+FFFD, and the size 1.
+// Returns the character at the front of text, which must not be empty; *size is its length. If it
+// is malformed, returns U+FFFD with size 1.
 constexpr char32_t first_character(std::string_view text, std::size_t *size) noexcept {
   const std::size_t n = utf8_length(text);
   *size = n == 0 ? 1 : n;
@@ -116,10 +116,10 @@ constexpr char32_t first_character(std::string_view text, std::size_t *size) noe
   return c;
 }
 
-// True if the whole text is well-formed.
+// Returns true if the whole text is well-formed.
 inline bool is_utf8(std::string_view text) noexcept {
   while (!text.empty()) {
-    std::uint64_t eight = 0;  // bytes at a time, while they are ASCII
+    std::uint64_t eight = 0;  // eight bytes at a time, while they are ASCII
     if (text.size() >= sizeof eight) {
       std::memcpy(&eight, text.data(), sizeof eight);
       if ((eight & 0x8080808080808080u) == 0) {
@@ -134,14 +134,14 @@ inline bool is_utf8(std::string_view text) noexcept {
   return true;
 }
 
-// The number of characters of a well-formed text.
+// Returns the number of characters of a well-formed text.
 inline std::size_t count_characters(std::string_view text) noexcept {
   return static_cast<std::size_t>(
       std::count_if(text.begin(), text.end(), [](char c) { return !is_utf8_tail(c); }));
 }
 
-// The largest n <= limit at which text can be cut without splitting a character. Text that is not
-// UTF-8 is cut at the limit.
+// Returns the largest n <= limit at which text can be cut without splitting a character. Text that
+// is not UTF-8 is cut at the limit.
 constexpr std::size_t character_boundary(std::string_view text, std::size_t limit) noexcept {
   if (limit >= text.size()) return text.size();
   std::size_t n = limit;
@@ -149,12 +149,12 @@ constexpr std::size_t character_boundary(std::string_view text, std::size_t limi
   return is_utf8_tail(text[n]) ? limit : n;
 }
 
-// The longest prefix of at most `limit` bytes that ends with a complete character.
+// Returns the longest prefix of at most `limit` bytes that ends with a complete character.
 constexpr std::string_view cut_text(std::string_view text, std::size_t limit) noexcept {
   return text.substr(0, character_boundary(text, limit));
 }
 
-// Writes c as UTF-8 and returns the number of bytes, at most 4. c is at most U+10FFFF.
+// Writes c, at most U+10FFFF, as UTF-8 and returns the number of bytes, at most 4.
 constexpr std::size_t encode_utf8(char32_t c, char *out) noexcept {
   const auto tail = [c](unsigned shift) { return static_cast<char>(0x80u | (c >> shift & 0x3Fu)); };
   if (c < 0x80) {
@@ -198,13 +198,13 @@ inline std::string repaired_utf8(std::string_view text) {
 
 // ---- messages -------------------------------------------------------------------------------
 
-// True for a control character (C0, DEL, C1).
+// Returns true for a control character (C0, DEL, C1).
 constexpr bool is_control(char32_t c) noexcept {
   return c < 0x20 || (c >= 0x7F && c < 0xA0);
 }
 
-// One line for a log or an error text: control characters become spaces, bytes that are not UTF-8
-// become '?'. At most max_bytes; cut between characters.
+// Converts text to one line for a log or an error message: control characters become spaces, bytes
+// that are not UTF-8 become '?'. The result has at most max_bytes and is cut between characters.
 inline std::string one_line(std::string_view text, std::size_t max_bytes) {
   std::string out;
   out.reserve(std::min(text.size(), max_bytes));
@@ -220,7 +220,7 @@ inline std::string one_line(std::string_view text, std::size_t max_bytes) {
   return out;
 }
 
-// A name or value inside a message: "text". Longer than max_bytes: "text...".
+// Quotes a name or value inside a message: "text". If it is longer than max_bytes: "text...".
 inline std::string in_quotes(std::string_view text, std::size_t max_bytes = std::string::npos) {
   const std::string_view shown = cut_text(text, max_bytes);
   std::string out;
@@ -231,8 +231,8 @@ inline std::string in_quotes(std::string_view text, std::size_t max_bytes = std:
   return out += '"';
 }
 
-// The description of an errno value, such as "No such file or directory". Unlike strerror(), safe
-// in any thread.
+// Returns the description of an errno value, such as "No such file or directory". Unlike
+// strerror(), it is thread-safe.
 inline std::string error_name(int error) {
 #if defined(__GLIBC__) && defined(_GNU_SOURCE)
 #if __GLIBC_PREREQ(2, 32)

@@ -1,10 +1,11 @@
-// Splits an absolute URL (RFC 3986) into slices of its text. The rules for each part are the
-// caller's: an HTTP client refuses more than a mask of credentials does. Header only; C++20.
+// Splits an absolute URL (RFC 3986) into slices of its text. The caller applies its own rules to
+// each part: an HTTP client rejects more than a function that masks credentials. Header only;
+// C++20.
 //
-// Boost.URL is not used, since it is not header-only: it would add a shared library to each process
-// and a package to each system, to find a colon, an at sign and a bracket.
+// Boost.URL is not used because it is not header-only: it would add a shared library to each
+// process and a package to each system, only to find a colon, an at sign and a bracket.
 //
-// Thread: any. Never allocates.
+// Thread-safe. Never allocates.
 #pragma once
 
 #include <charconv>
@@ -22,14 +23,14 @@ struct UrlParts {
   std::string_view credentials;  // before the last '@' of the authority, if has_credentials
   std::string_view host;         // without brackets
   std::string_view port;         // after the colon, if has_port; may be empty
-  std::string_view path;         // "" or from its slash
+  std::string_view path;         // empty, or begins with a slash
   std::string_view query;        // after '?'
   std::string_view fragment;     // after '#'
   bool has_credentials = false;
-  bool in_brackets = false;  // the host: an IPv6 address
+  bool in_brackets = false;  // the host is an IPv6 address
   bool has_port = false;
 
-  // Path and query as in a request line, without a slash if the URL has none.
+  // Returns path and query as in a request line, without a slash if the URL has none.
   std::string_view target() const noexcept {
     const char *const end =
         query.data() == nullptr ? path.data() + path.size() : query.data() + query.size();
@@ -37,8 +38,8 @@ struct UrlParts {
   }
 };
 
-// nullopt: there is no scheme with "://", or the brackets of the host do not match. Accepts any
-// bytes in the parts.
+// Returns nullopt if there is no scheme with "://" or the brackets of the host do not match.
+// Accepts any bytes in the parts.
 inline std::optional<UrlParts> split_url(std::string_view url) noexcept {
   UrlParts out;
   const std::size_t scheme = url.find("://");
@@ -83,8 +84,9 @@ inline std::optional<UrlParts> split_url(std::string_view url) noexcept {
   return out;
 }
 
-// The port that a client connects to: the given one, or the scheme's (http, https: both in lower
-// case). 0: it is not a number from 1 to 65535, or the scheme has none.
+// Returns the port that a client connects to: the given port, or the default of the scheme (http or
+// https, in lower case). Returns 0 if the port is not a number from 1 to 65535, or the scheme has
+// no default.
 inline std::uint16_t port_of(const UrlParts &url) noexcept {
   if (url.port.empty()) return url.scheme == "https" ? 443 : url.scheme == "http" ? 80 : 0;
   std::uint16_t port = 0;

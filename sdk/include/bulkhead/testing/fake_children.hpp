@@ -1,4 +1,4 @@
-// Plain child processes for FakeHost: what bh.host.spawn/1 does, without any sandbox.
+// Child processes for FakeHost: an implementation of bh.host.spawn/1 without a sandbox.
 #pragma once
 
 #include <fcntl.h>

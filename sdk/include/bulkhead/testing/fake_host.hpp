@@ -1,4 +1,4 @@
-// A host for the tests of one plugin: a real loop over poll(2), everything else in memory.
+// A host for the tests of one plugin: a real event loop over poll(2), everything else in memory.
 //
 //   bh::testing::FakeHost host;
 //   host.add_ext(BH_EXT_HOST_CONNECTOR, &table);  // its functions get the FakeHost as ctx
@@ -10,9 +10,9 @@
 //   REQUIRE(host.watches() == 0);
 //   REQUIRE(host.faults().empty());
 //
-// Thread: the one that made it turns the loop and may call [io] and [control] functions; post(),
-// run_blocking() and log() may be called from any. What breaks the ABI's rules is recorded in
-// faults() and refused, not followed.
+// The thread that created the host runs the loop and may call [io] and [control] functions; post(),
+// run_blocking() and log() may be called from any thread. Violations of the ABI are recorded in
+// faults() and rejected.
 #pragma once
 
 #include <poll.h>
@@ -47,7 +47,7 @@
 
 namespace bh::testing {
 
-// Bounds that a test reaches quickly; copy and change what the test is about.
+// Limits that a test reaches quickly; copy and change the limits that a test needs.
 inline bh_limits limits() noexcept {
   bh_limits l{};
   l.size = sizeof l;
@@ -104,25 +104,28 @@ class FakeHost {
   const bh_host *host() const noexcept { return &table_; }
   static FakeHost &self(void *ctx) noexcept { return *static_cast<FakeHost *>(ctx); }
 
-  // For the functions of added tables: they get this FakeHost as ctx and find the test here.
+  // For the functions of added tables: they get this FakeHost as ctx and find the test's state
+  // here.
   void *user = nullptr;
-  // False: get_ext answers NULL for everything, as a host that offers nothing would.
+  // If false, get_ext returns NULL for every id, like a host that offers no extensions.
   bool offer_extensions = true;
-  // True: run_blocking runs its work at once on the calling thread; done comes through the loop.
+  // If true, run_blocking runs its work at once on the calling thread; `done` still runs on the
+  // loop.
   bool blocking_inline = false;
 
-  // `table` must live as long as the host; it replaces one of the same id (also a built-in one).
-  // A null table takes the extension away.
+  // `table` must live as long as the host. It replaces a table with the same id, including a
+  // built-in table. A null table removes the extension.
   void add_ext(const char *id, const void *table) { extensions_[id] = table; }
 
-  // Turns the loop until done() holds (true) or timeout_ms are over (false).
+  // Runs the loop until done() returns true (returns true) or timeout_ms have passed (returns
+  // false).
   bool run_until(const std::function<bool()> &done, int timeout_ms) {
     const std::uint64_t end = clock_ns() + static_cast<std::uint64_t>(timeout_ms) * 1'000'000;
     for (;;) {
       if (done()) return true;
       const std::uint64_t now = clock_ns();
       if (now >= end) return false;
-      // Not to the end: done() may look at something that does not wake the loop.
+      // Does not sleep until the end: done() may depend on something that does not wake the loop.
       turn(static_cast<int>(std::min<std::uint64_t>((end - now + 999'999) / 1'000'000, 20)));
     }
   }
@@ -130,10 +133,11 @@ class FakeHost {
     run_until([] { return false; }, ms);
   }
 
-  // One turn: posted functions, descriptors, due timers, deferred functions; sleeps at most
-  // timeout_ms when nothing is due.
+  // Runs one turn: posted functions, descriptors, due timers, deferred functions. Sleeps at most
+  // timeout_ms if nothing is due.
   void turn(int timeout_ms) {
-    // What the test called from outside the loop may have deferred; that may be what it waits for.
+    // The test may have called functions from outside the loop that deferred work; it may wait for
+    // that work.
     if (run_deferred()) timeout_ms = 0;
     in_turn_ = true;
     now_ = clock_ns();
@@ -146,14 +150,14 @@ class FakeHost {
     in_turn_ = false;
   }
 
-  // What a host does once stop() has returned: nothing posted or deferred before is called.
+  // Drops all posted and deferred functions, as a host does once stop() has returned.
   void forget() {
     deferred_.clear();
     const std::lock_guard lock(mutex_);
     posted_.clear();
   }
 
-  // What is held now; all are 0 after a clean stop().
+  // Numbers of resources held now; all are 0 after a clean stop().
   std::size_t watches() const noexcept { return watches_.size(); }
   std::size_t timers() const noexcept { return timers_.size(); }
   std::size_t children() const noexcept { return children_.size(); }
@@ -177,7 +181,7 @@ class FakeHost {
     return std::any_of(logs_.begin(), logs_.end(),
                        [&](const LogLine &l) { return l.text.find(part) != std::string::npos; });
   }
-  // What the plugin did against the ABI's rules.
+  // Violations of the ABI by the plugin.
   std::vector<std::string> faults() const {
     const std::lock_guard lock(mutex_);
     return faults_;
@@ -281,7 +285,7 @@ class FakeHost {
     std::sort(due.begin(), due.end());
     for (const auto &[when, id] : due) {
       const auto it = timers_.find(id);
-      if (it == timers_.end()) continue;  // cancelled by an earlier one
+      if (it == timers_.end()) continue;  // cancelled by an earlier timer
       const Call call = it->second.call;
       timers_.erase(it);
       call.fn(call.arg);
@@ -353,7 +357,8 @@ class FakeHost {
       fault("descriptor " + std::to_string(w.fd) + " is watched twice");
       return BH_E_INVALID;
     }
-    // poll(2) takes what a real reactor's epoll refuses (regular files, /dev/null): ask epoll.
+    // poll(2) accepts descriptors that a real reactor's epoll rejects (regular files, /dev/null),
+    // so ask epoll.
     epoll_event none{};
     if (::epoll_ctl(epoll_, EPOLL_CTL_ADD, w.fd, &none) != 0) return BH_E_IO;
     ::epoll_ctl(epoll_, EPOLL_CTL_DEL, w.fd, nullptr);
@@ -471,7 +476,7 @@ class FakeHost {
     make_dial();
     extensions_[BH_EXT_HOST_LISTEN] = &listen_;
   }
-  // mode: of the file of a Unix socket.
+  // `mode` is the mode of the file of a Unix socket.
   static bh_status open_listener(const void *address, std::uint32_t size, bh_str as_configured,
                                  mode_t mode, std::int32_t *fd, bh_error *error) {
     const auto *raw = static_cast<const sockaddr *>(address);
@@ -550,7 +555,7 @@ class FakeHost {
   int wake_ = -1, epoll_ = -1;
   bool in_turn_ = false;
   std::uint64_t now_ = 0, turns_ = 0,
-                last_id_ = 0;  // ids never come again, so a stale one is known
+                last_id_ = 0;  // ids are never reused, so a stale id is detected
   std::map<bh_watch, Watch> watches_;
   std::map<bh_timer, Timer> timers_;
   std::vector<Call> deferred_;
@@ -558,7 +563,7 @@ class FakeHost {
   std::vector<std::uint64_t> metric_values_;
   std::string folder_;
 
-  mutable std::mutex mutex_;  // guards what follows
+  mutable std::mutex mutex_;  // guards the members below
   std::vector<Call> posted_;
   std::vector<std::thread> threads_;
   std::size_t blocking_ = 0;

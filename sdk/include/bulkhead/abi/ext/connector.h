@@ -2,9 +2,9 @@
  * child's pipes, HTTP with its sessions and event streams), not MCP's methods: the host implements
  * the handshake, ids and time-outs.
  *
- * A *lane* is the conversation with one upstream server. An *exchange* is the host's number for one
- * request on it. If the wire associates answers with requests (HTTP), the connector reports the
- * exchange of each incoming message, else 0.
+ * A *lane* is the conversation with one upstream server. An *exchange* is the number that the
+ * host assigns to one request on a lane. If the wire associates answers with requests (HTTP),
+ * the connector reports the exchange of each incoming message, else 0.
  */
 #ifndef BULKHEAD_ABI_EXT_CONNECTOR_H
 #define BULKHEAD_ABI_EXT_CONNECTOR_H
@@ -18,13 +18,13 @@ extern "C" {
 #define BH_EXT_CONNECTOR "bh.connector/1"
 #define BH_EXT_HOST_CONNECTOR "bh.host.connector/1"
 
-typedef uint64_t bh_lane; /* the host's handle; 0: none; has a generation */
+typedef uint64_t bh_lane; /* the host's handle; 0 means none; includes a generation */
 
 typedef struct bh_lane_info {
   uint32_t size;
   uint32_t flags;    /* none defined; must be 0 */
   bh_str server;     /* the name in the profile; for logs and error texts */
-  bh_str definition; /* the server's definition as one JSON object, references resolved. It may
+  bh_str definition; /* the server's definition as one JSON object, with references resolved. It may
                         contain credentials: never log it */
   uint64_t connect_timeout_ms;
 } bh_lane_info;
@@ -36,15 +36,15 @@ typedef struct bh_lane_message {
   uint32_t size;
   uint32_t kind;        /* BH_LANE_... */
   uint64_t exchange;    /* of a request; else 0 */
-  uint64_t deadline_ns; /* CLOCK_MONOTONIC; 0: none. A hint: the host enforces it */
+  uint64_t deadline_ns; /* CLOCK_MONOTONIC; 0 if there is none. A hint: the host enforces it */
   uint32_t flags;       /* BH_LANE_INITIALIZE, BH_LANE_REPEATABLE */
   uint32_t part_count;
   const bh_str *parts;
   /* Since minor 2. Headers for the request that carries this message, on a wire that has headers
-   * (HTTP); other connectors ignore them. Only names that begin with "Mcp-", except Mcp-Session-Id,
-   * which belongs to the connector; Mcp-Protocol-Version overrides the revision of lane_ready(). A
-   * connector sends all headers or rejects the message with BH_E_INVALID. Limits: see
-   * bh_header. */
+   * (HTTP); other connectors ignore them. Only names that begin with "Mcp-" are allowed, except
+   * Mcp-Session-Id, which belongs to the connector. Mcp-Protocol-Version overrides the revision
+   * of lane_ready(). A connector sends all headers or rejects the message with BH_E_INVALID.
+   * Limits: see bh_header. */
   const bh_header *headers;
   uint32_t header_count;
   uint32_t reserved; /* 0 */
@@ -61,20 +61,22 @@ typedef struct bh_connector {
   uint32_t size;
   uint32_t reserved;
 
-  /* Opens a lane. BH_OK: messages may be sent at once (they are queued until the wire is up).
-   * An error, or later lane_down, with a reason that states what to do. [io] */
+  /* Opens a lane. After BH_OK, messages may be sent at once; they are queued until the wire is
+   * up. An error, from this function or later from lane_down, has a reason that states what to
+   * do. [io] */
   bh_status (*lane_open)(void *self, bh_lane lane, const bh_lane_info *info, void **out,
                          bh_error *error);
 
-  /* Sends or queues a message (limited by limits->write_queue_bytes). BH_E_LIMIT: the upstream
-   * reads too slowly; the message was not sent. [io] */
+  /* Sends or queues a message (limited by limits->write_queue_bytes). Returns BH_E_LIMIT if the
+   * upstream reads too slowly; the message was not sent. [io] */
   bh_status (*lane_send)(void *self, void *lane, const bh_lane_message *message, bh_error *error);
 
-  /* The handshake is complete, with this revision (for MCP-Protocol-Version headers). The connector
-   * may now open a stream for server-initiated messages. [io] */
+  /* Reports that the handshake is complete, with this revision (for MCP-Protocol-Version
+   * headers). The connector may now open a stream for server-initiated messages. [io] */
   void (*lane_ready)(void *self, void *lane, bh_str revision);
 
-  /* The host no longer waits for this exchange (answered otherwise, cancelled, timed out). [io] */
+  /* Reports that the host no longer waits for this exchange (answered otherwise, cancelled,
+   * timed out). [io] */
   void (*lane_abandon)(void *self, void *lane, uint64_t exchange);
 
   /* Closes the lane gracefully (session DELETE; stdin closed, then SIGTERM, then SIGKILL). The
@@ -89,8 +91,8 @@ typedef struct bh_host_connector {
 
   const bh_limits *limits;
 
-  /* Delivers one complete message of the upstream (borrowed). exchange: the request on whose stream
-   * it arrived, or 0. May be called from inside lane_send. [io] */
+  /* Delivers one complete message of the upstream (borrowed). `exchange` is the request on whose
+   * stream the message arrived, or 0. May be called from inside lane_send. [io] */
   void (*message)(void *ctx, bh_lane lane, uint64_t exchange, bh_str message);
 
   /* Reports that this exchange has failed; the lane continues. error->code is BH_E_AUTH,

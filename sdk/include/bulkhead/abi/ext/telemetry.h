@@ -1,8 +1,8 @@
 /* Telemetry: receives batches of records. It must not block; it counts records that it drops.
  *
- * A plugin in its own compartment receives records asynchronously. The host stores a bounded number
- * of unacknowledged records and sends them again when the plugin's process has restarted. Calls do
- * not wait for such a plugin, unless it commits (BH_TELEMETRY_COMMITS).
+ * A plugin in its own compartment receives records asynchronously. The host stores a limited
+ * number of unacknowledged records and sends them again after the plugin's process has
+ * restarted. Calls do not wait for such a plugin, unless it commits (BH_TELEMETRY_COMMITS).
  */
 #ifndef BULKHEAD_ABI_EXT_TELEMETRY_H
 #define BULKHEAD_ABI_EXT_TELEMETRY_H
@@ -24,17 +24,17 @@ enum {
   BH_OUTCOME_CANCELLED = 5
 };
 
-/* What a telemetry plugin needs; see needs(). */
+/* The data and guarantees that a telemetry plugin needs; see needs(). */
 enum {
-  BH_TELEMETRY_TEXTS = 1,  /* `request` and `response`; otherwise they are not copied */
-  BH_TELEMETRY_BLOCKS = 2, /* fail closed: calls are rejected while the queue of records is too full
-                              for another one */
-  /* No call is sent to a server before its intent is committed, and no answer before its record is;
-   * see bh_host_telemetry. Each waits for BH_TELEMETRY_COMMIT_MS at most. */
+  BH_TELEMETRY_TEXTS = 1,  /* `request` and `response`; without this bit they are not copied */
+  BH_TELEMETRY_BLOCKS = 2, /* fail closed: calls are rejected while the queue of records has no
+                              space for another record */
+  /* No call is sent to a server before its intent is committed, and no answer before its record
+   * is committed; see bh_host_telemetry. Each waits for at most BH_TELEMETRY_COMMIT_MS. */
   BH_TELEMETRY_COMMITS = 4,
-  BH_TELEMETRY_EVENTS = 8, /* records of kinds other than BH_RECORD_CALL as well */
-  /* Since minor 2: with BH_TELEMETRY_TEXTS, the arguments of rejected calls. They are replaced
-   * nevertheless if another plugin needs texts without them. */
+  BH_TELEMETRY_EVENTS = 8, /* also records of kinds other than BH_RECORD_CALL */
+  /* Since minor 2: with BH_TELEMETRY_TEXTS, `request` includes the arguments of rejected calls.
+   * They are nevertheless replaced if another plugin needs texts without them. */
   BH_TELEMETRY_REJECTED = 16
 };
 
@@ -45,8 +45,8 @@ enum { BH_TELEMETRY_COMMIT_MS = 10000 };
 enum {
   BH_RECORD_CALL = 0,     /* a request or notification of a client that has ended */
   BH_RECORD_INTENT = 1,   /* a call that is about to be sent to its server */
-  BH_RECORD_APPROVAL = 2, /* an approval question: asked, or ended */
-  /* What a tools plugin has done for a call; see ext/draft/event.h for `detail`. */
+  BH_RECORD_APPROVAL = 2, /* an approval question was asked or has ended */
+  /* An action of a tools plugin during a call; see ext/draft/event.h for `detail`. */
   BH_RECORD_NET = 3,
   BH_RECORD_FS = 4,
   BH_RECORD_SNAPSHOT = 5,
@@ -59,16 +59,16 @@ enum {
 enum {
   BH_RECORD_WARNED = 1,       /* the policy allowed it with a warning */
   BH_RECORD_NOTIFICATION = 2, /* a notification, without an answer */
-  BH_RECORD_REQUEST_CUT = 4,  /* `request` was cut; empty: dropped for lack of memory */
+  BH_RECORD_REQUEST_CUT = 4,  /* `request` was truncated; if empty, dropped for lack of memory */
   BH_RECORD_RESPONSE_CUT = 8, /* the same for `response` */
   BH_RECORD_NOT_SENT = 16     /* since minor 2: rejected before it was sent to its server */
 };
 
 enum { BH_RECORD_TEXT_BYTES = 262144 }; /* limit of `request`, and of `response` */
 
-/* A completed request or notification of a client, or another event according to `kind`; members
- * that do not apply to the kind are 0 or empty. Texts are borrowed until batch() returns. They may
- * contain credentials: a plugin that stores them must mask them. */
+/* A completed request or notification of a client, or another event according to `kind`. Members
+ * that do not apply to the kind are 0 or empty. Texts are borrowed until batch() returns. They
+ * may contain credentials: a plugin that stores them must mask them. */
 typedef struct bh_record {
   uint32_t size;
   uint32_t outcome; /* BH_OUTCOME_... */
@@ -83,42 +83,43 @@ typedef struct bh_record {
   bh_str principal;
   bh_str process_name;
   bh_str method;
-  bh_str server; /* empty: answered by the gateway itself */
+  bh_str server; /* empty if the gateway itself answered */
   bh_str name;   /* original tool or prompt name, or URI */
-  bh_str rule;   /* the rule that decided; empty: none */
-  bh_str error;  /* text of an error; empty: none */
-  /* Increases from record to record, also across restarts of the gateway (unless the clock was set
-   * back). A record that is sent twice has the same number: this happens if a plugin's process ends
-   * after it has received a record and before it has acknowledged it. */
+  bh_str rule;   /* the rule that decided; empty if there is none */
+  bh_str error;  /* text of an error; empty if there is none */
+  /* Increases from record to record, also across restarts of the gateway (unless the clock was
+   * set back). A record that is sent twice has the same number. This happens if a plugin's
+   * process ends after it has received a record and before it has acknowledged it. */
   uint64_t number;
 
-  bh_str request_id; /* JSON text as sent by the client; empty: a notification */
-  /* JSON text of `params`, at most BH_RECORD_TEXT_BYTES and cut on a character boundary. In a call
-   * that the policy has rejected, `arguments` are replaced by {"redacted_by_policy":true}, unless
-   * the plugins need them (BH_TELEMETRY_REJECTED). Empty: absent, or no plugin needs texts. */
+  bh_str request_id; /* JSON text as sent by the client; empty for a notification */
+  /* JSON text of `params`, at most BH_RECORD_TEXT_BYTES, truncated at a character boundary. In a
+   * call that the policy has rejected, `arguments` are replaced by {"redacted_by_policy":true},
+   * unless the plugins need them (BH_TELEMETRY_REJECTED). Empty if absent or if no plugin needs
+   * texts. */
   bh_str request;
-  /* The same for the `result` or error object that was sent, never data that a policy withheld. */
+  /* The same for the `result` or error object that was sent; never data that a policy withheld. */
   bh_str response;
-  uint64_t params_bytes; /* full lengths of these JSON texts; 0: absent */
+  uint64_t params_bytes; /* full lengths of these JSON texts; 0 if absent */
   uint64_t result_bytes;
-  uint32_t action; /* BH_VERDICT_... of the policy; 0: it was not evaluated */
+  uint32_t action; /* BH_VERDICT_... of the policy; 0 if the policy was not evaluated */
   uint32_t flags;  /* BH_RECORD_... */
-  bh_str reason;   /* the policy's reason; empty: none */
-  /* 32 hex digits, from the request's _meta.traceparent, else of the session */
+  bh_str reason;   /* the policy's reason; empty if there is none */
+  /* 32 hex digits, from the request's _meta.traceparent, or else the trace id of the session */
   bh_str trace_id;
 
   uint32_t kind; /* BH_RECORD_CALL and so on */
   uint32_t reserved;
-  uint64_t intent; /* for a call: the number of its intent's record; 0: none */
-  /* A JSON object with the members of this kind. BH_RECORD_APPROVAL: {"id", "status" ("pending",
-   * "approved", "denied", "expired", "withdrawn"), "digest", "surface", "scope"};
-   * BH_RECORD_IDENTITY:
-   * {"profile", "user"}; texts each. BH_RECORD_POLICY: {"generation", "rules" (numbers), "digest",
-   * "policies" ("ID (PLUGIN), ..."), "changes" (from the previous generation; "" at a start)}.
-   * Empty for calls and intents. */
+  uint64_t intent; /* for a call, the number of its intent's record; 0 if there is none */
+  /* A JSON object with the members of this kind; empty for calls and intents.
+   *  BH_RECORD_APPROVAL (texts): {"id", "status" ("pending", "approved", "denied", "expired",
+   *  "withdrawn"), "digest", "surface", "scope"}.
+   *  BH_RECORD_IDENTITY (texts): {"profile", "user"}.
+   *  BH_RECORD_POLICY: {"generation", "rules" (numbers), "digest", "policies" ("ID (PLUGIN),
+   *  ..."), "changes" (from the previous generation; "" at the start)}. */
   bh_str detail;
   /* Since minor 2: clientInfo.name of the client's initialize, at most 128 bytes of UTF-8. Not
-   * verified. Empty: absent, or the session was restored. */
+   * verified. Empty if absent or if the session was restored. */
   bh_str claimed_name;
 } bh_record;
 
@@ -126,12 +127,12 @@ typedef struct bh_telemetry {
   uint32_t size;
   uint32_t reserved;
 
-  /* Accepts up to n records in order and returns the number of accepted records; the host queues
+  /* Accepts up to n records in order and returns the number of accepted records. The host queues
    * the others (bounded) and sends them again. [io] */
   uint32_t (*batch)(void *self, const bh_record *const *records, uint32_t n);
 
-  /* Returns BH_TELEMETRY_... bits; called after start, constant until the next configure. A table
-   * without this member means 0. [control] */
+  /* Returns BH_TELEMETRY_... bits; called after start, constant until the next configure. A
+   * table without this member means 0. [control] */
   uint32_t (*needs)(void *self);
 } bh_telemetry;
 
@@ -140,9 +141,9 @@ typedef struct bh_host_telemetry {
   uint32_t size;
   uint32_t reserved;
 
-  /* For a plugin with BH_TELEMETRY_COMMITS: all accepted records with a number below this one are
-   * stored durably: they survive the end of the process, and a power failure if the plugin promises
-   * that. [any] */
+  /* For a plugin with BH_TELEMETRY_COMMITS: reports that all accepted records with a number
+   * below this one are stored durably. They survive the end of the process, and a power failure
+   * if the plugin promises that. [any] */
   void (*committed)(void *ctx, uint64_t below);
 } bh_host_telemetry;
 

@@ -12,7 +12,7 @@ extern "C" {
 #define BH_EXT_TOOLS "bh.tools/1"
 #define BH_EXT_HOST_TOOLS "bh.host.tools/1"
 
-typedef uint64_t bh_call; /* 0: none; has a generation */
+typedef uint64_t bh_call; /* 0 means none; includes a generation */
 
 /* Kinds of lists. */
 enum { BH_LIST_TOOLS = 1, BH_LIST_RESOURCES = 2, BH_LIST_TEMPLATES = 3, BH_LIST_PROMPTS = 4 };
@@ -20,19 +20,19 @@ enum { BH_LIST_TOOLS = 1, BH_LIST_RESOURCES = 2, BH_LIST_TEMPLATES = 3, BH_LIST_
 typedef struct bh_call_info {
   uint32_t size;
   uint32_t flags;       /* BH_CALL_PROGRESS */
-  bh_str method;        /* "tools/call", "resources/read", "prompts/get"; of a plugin that has
-                         * BH_TOOLS_SUBSCRIBE also "resources/subscribe", "resources/unsubscribe" */
+  bh_str method;        /* "tools/call", "resources/read", "prompts/get"; for a plugin that has
+                           BH_TOOLS_SUBSCRIBE, also "resources/subscribe" and "resources/unsubscribe" */
   bh_str name;          /* the tool's or prompt's name, or the resource's URI; unescaped */
-  bh_str arguments;     /* JSON text of `arguments`, unmodified; empty: absent */
-  uint64_t deadline_ns; /* CLOCK_MONOTONIC; 0: none */
+  bh_str arguments;     /* JSON text of `arguments`, unmodified; empty if absent */
+  uint64_t deadline_ns; /* CLOCK_MONOTONIC; 0 if there is none */
 } bh_call_info;
 enum { BH_CALL_PROGRESS = 1 /* flag: the client has requested progress */ };
 
 /* Optional features of a plugin. */
 enum {
-  /* Calls "resources/subscribe" and "resources/unsubscribe" are supported; the result is {}. Both
-   * are idempotent. The host counts the clients: a plugin receives the first subscribe and the last
-   * unsubscribe of a URI. All subscriptions end with stop(). */
+  /* The plugin supports the calls "resources/subscribe" and "resources/unsubscribe"; their
+   * result is {}. Both are idempotent. The host counts the clients: a plugin receives the first
+   * subscribe and the last unsubscribe of a URI. All subscriptions end with stop(). */
   BH_TOOLS_SUBSCRIBE = 1
 };
 
@@ -44,20 +44,21 @@ enum {
 typedef struct bh_result {
   uint32_t size;
   uint32_t kind; /* BH_RESULT_... */
-  bh_buf json;   /* ownership goes to the host, for any result of complete() */
+  bh_buf json;   /* owned by the host after complete(), whatever complete() returns */
 } bh_result;
 
 typedef struct bh_tools {
   uint32_t size;
   uint32_t reserved;
 
-  /* Returns a JSON array of the items of one kind, in the format of MCP's list methods.
-   * BH_E_UNSUPPORTED: the plugin has no such items. BH_PENDING: not known yet; list_changed
-   * follows. Called again only after list_changed. [io] */
+  /* Returns a JSON array of the items of one kind, in the format of MCP's list methods. Returns
+   * BH_E_UNSUPPORTED if the plugin has no such items, and BH_PENDING if they are not known yet;
+   * list_changed follows. Called again only after list_changed. [io] */
   bh_status (*list)(void *self, uint32_t kind, bh_buf *out, bh_error *error);
 
-  /* Runs a call. BH_OK: complete() has been called inside. BH_PENDING: it will be called. An error:
-   * it is not called, and the client gets error->text as a JSON-RPC error. `info` is borrowed. [io]
+  /* Runs a call. Returns BH_OK if complete() was called inside, and BH_PENDING if it will be
+   * called later. After an error, complete() is not called, and the client gets error->text as a
+   * JSON-RPC error. `info` is borrowed. [io]
    */
   bh_status (*call_begin)(void *self, bh_call call, const bh_call_info *info, bh_error *error);
 
@@ -65,7 +66,8 @@ typedef struct bh_tools {
    * per call. [io] */
   void (*call_cancel)(void *self, bh_call call);
 
-  /* Returns BH_TOOLS_... bits; constant for an instance, called after start(). NULL: none. [io] */
+  /* Returns BH_TOOLS_... bits; constant for an instance, called after start(). A NULL member
+   * means 0. [io] */
   uint32_t (*features)(void *self);
 } bh_tools;
 
@@ -73,19 +75,20 @@ typedef struct bh_host_tools {
   uint32_t size;
   uint32_t reserved;
 
-  /* Completes a call, exactly once per pending call. BH_STALE: too late; ignore. [any] */
+  /* Completes a call; exactly once per pending call. Returns BH_STALE if it is too late; ignore
+   * it. [any] */
   bh_status (*complete)(void *ctx, bh_call call, const bh_result *result);
 
-  /* Reports progress, which must increase; total 0: unknown. Dropped if the client has not
-   * requested progress. [any] */
+  /* Reports progress, which must increase; `total` is 0 if unknown. Dropped if the client has
+   * not requested progress. [any] */
   void (*progress)(void *ctx, bh_call call, double progress, double total, bh_str message);
 
   /* Reports that the items of `kind` have changed. [any] */
   void (*list_changed)(void *ctx, uint32_t kind);
 
   /* Reports that the content of a resource may have changed, or that it was removed or created.
-   * `uri` is that of "resources/subscribe", or of a part of that resource; borrowed. Clients are
-   * notified at once: combine changes that follow each other closely. Reports without a
+   * `uri` (borrowed) is the URI of "resources/subscribe", or of a part of that resource. Clients
+   * are notified at once, so combine changes that follow each other closely. Reports without a
    * subscription are dropped. [any] */
   void (*resource_updated)(void *ctx, bh_str uri);
 } bh_host_tools;

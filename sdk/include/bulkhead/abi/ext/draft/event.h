@@ -1,11 +1,12 @@
 /* Draft: records of the actions of a tools plugin during a call. Draft ids may change between
- * minors.
+ * minor versions.
  *
- * `detail` is a JSON object. Members of BH_RECORD_NET: "domain", "port", "decision" ("allowed",
- * "denied", "error"), "method", "path", "status_code", "bytes_sent", "bytes_received",
- * "duration_ms", "rule", "reason". Of BH_RECORD_FS: "action" ("created", "modified", "deleted",
- * "restored"), "path", "size". Of BH_RECORD_SNAPSHOT: "slot", "origin", "name", "files_count".
- * Absent members are unknown. No credentials: URLs are recorded without their query.
+ * `detail` is a JSON object with these members; absent members are unknown:
+ *   BH_RECORD_NET: "domain", "port", "decision" ("allowed", "denied", "error"), "method",
+ *   "path", "status_code", "bytes_sent", "bytes_received", "duration_ms", "rule", "reason".
+ *   BH_RECORD_FS: "action" ("created", "modified", "deleted", "restored"), "path", "size".
+ *   BH_RECORD_SNAPSHOT: "slot", "origin", "name", "files_count".
+ * It contains no credentials: URLs are recorded without their query.
  */
 #ifndef BULKHEAD_ABI_EXT_DRAFT_EVENT_H
 #define BULKHEAD_ABI_EXT_DRAFT_EVENT_H
@@ -20,8 +21,8 @@ extern "C" {
 #define BH_EXT_HOST_EVENT "bh.host.event/1"
 
 enum {
-  BH_EVENT_BYTES = 4096,    /* limit of `detail`; a larger one is dropped and counted */
-  BH_EVENTS_PER_CALL = 1024 /* further ones are dropped and counted */
+  BH_EVENT_BYTES = 4096,    /* limit of `detail`; larger events are dropped and counted */
+  BH_EVENTS_PER_CALL = 1024 /* additional events are dropped and counted */
 };
 
 typedef struct bh_host_event {

@@ -1,5 +1,5 @@
 /* Draft: explanations of policy decisions, for authors of rules. No call is made and no budget is
- * changed. Draft ids may change between minors.
+ * changed. Draft ids may change between minor versions.
  */
 #ifndef BULKHEAD_ABI_EXT_DRAFT_EXPLAIN_H
 #define BULKHEAD_ABI_EXT_DRAFT_EXPLAIN_H
@@ -16,19 +16,19 @@ typedef struct bh_explain {
   uint32_t size;
   uint32_t reserved;
 
-  /* Explains a decision. `call`: a JSON object with the members of bh_policy_request under these
-   * names: server, name, method
-   * ("tools/call" if absent), arguments, meta, argument, context, extra, definition (JSON
-   * values), transport, peer, principal, process_name (texts), session, session_calls,
-   * session_age_s (numbers), pinned (boolean); and optionally result (a JSON object), to
-   * explain the decision about a result.
+  /* Explains a decision. `call` is a JSON object with the members of bh_policy_request under
+   * these names: server, name, method ("tools/call" if absent), arguments, meta, argument,
+   * context, extra, definition (JSON values), transport, peer, principal, process_name (texts),
+   * session, session_calls, session_age_s (numbers), pinned (boolean). The optional member
+   * result (a JSON object) requests an explanation of the decision about that result.
    *
-   * *out: a JSON object, {"request": ANSWER}, with "response": ANSWER if a result was given:
+   * *out is a JSON object: {"request": ANSWER}, with "response": ANSWER if a result was given.
+   * ANSWER:
    *   {"decision": "allow", "ask", "block" or "rewrite", "rule": ID, "reason": TEXT,
    *    "warned": BOOLEAN, "rewritten": the new arguments or result,
    *    "rules": [{"rule": ID, "place": FILE:LINE, "decision": ..., "found": TEXT}, ...]}
-   * "rules" are the evaluated rules, in order. BH_E_INVALID: the call is invalid, with the reason.
-   * Available after configure. [control] */
+   * "rules" are the evaluated rules, in order. Returns BH_E_INVALID, with the reason, if the
+   * call is invalid. Available after configure. [control] */
   bh_status (*explain)(void *self, bh_str call, bh_buf *out, bh_error *error);
 } bh_explain;
 

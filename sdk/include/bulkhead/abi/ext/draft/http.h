@@ -1,6 +1,7 @@
-/* Draft: an HTTP client that one plugin of the compartment (the only one that maps an HTTP library)
- * offers to the others. The service plugin implements bh_http_service; the host offers the same
- * functions to others as bh_host_http under BH_EXT_HOST_HTTP. Draft ids may change between minors.
+/* Draft: an HTTP client that one plugin of the compartment (the only one that maps an HTTP
+ * library) offers to the other plugins. The service plugin implements bh_http_service; the host
+ * offers the same functions to the others as bh_host_http under BH_EXT_HOST_HTTP. Draft ids may
+ * change between minor versions.
  */
 #ifndef BULKHEAD_ABI_EXT_DRAFT_HTTP_H
 #define BULKHEAD_ABI_EXT_DRAFT_HTTP_H
@@ -14,33 +15,33 @@ extern "C" {
 #define BH_EXT_HTTP_SERVICE "bh.http-service/1"
 #define BH_EXT_HOST_HTTP "bh.host.http/1"
 
-typedef uint64_t bh_http_id; /* 0: none; has a generation */
+typedef uint64_t bh_http_id; /* 0 means none; includes a generation */
 
 typedef struct bh_http_header {
   bh_str name;
   bh_str value;
 } bh_http_header;
 
-/* Called on the reactor thread, never after on_done, never after cancel() has returned. */
+/* Called on the reactor thread; never after on_done, and never after cancel() has returned. */
 typedef struct bh_http_handler {
   uint32_t size;
   uint32_t reserved;
 
-  /* Called before connecting to an address of `host` ("192.0.2.1", "2001:db8::1"; port
-   * in host order). BH_OK or BH_E_DENIED. NULL: every address is allowed. The checked address is
-   * the one that is connected to. [io] */
+  /* Called before connecting to an address of `host` ("192.0.2.1", "2001:db8::1"; port in host
+   * byte order). Returns BH_OK or BH_E_DENIED. If this member is NULL, every address is allowed.
+   * The connection is made to the checked address. [io] */
   bh_status (*check_address)(void *user, bh_str host, bh_str address, uint32_t port);
 
-  /* Status line and headers of the final response (1xx are dropped). BH_OK continues; an error
-   * ends the request. [io] */
+  /* Receives the status line and headers of the final response (1xx are dropped). BH_OK
+   * continues; an error ends the request. [io] */
   bh_status (*on_head)(void *user, uint32_t status, const bh_http_header *headers, uint32_t n,
                        bh_str effective_url);
 
-  /* A piece of the decoded body. BH_OK continues; an error ends the request. [io] */
+  /* Receives a piece of the decoded body. BH_OK continues; an error ends the request. [io] */
   bh_status (*on_body)(void *user, bh_str piece);
 
-  /* End of the request; called exactly once, unless cancelled. error is NULL if the body is
-   * complete. [io] */
+  /* Reports the end of the request; called exactly once, unless cancelled. error is NULL if the
+   * body is complete. [io] */
   void (*on_done)(void *user, const bh_error *error);
 } bh_http_handler;
 
@@ -69,7 +70,7 @@ typedef struct bh_host_http {
   bh_status (*start)(void *ctx, const bh_http_request *request, const bh_http_handler *handler,
                      void *user, bh_http_id *out, bh_error *error);
 
-  /* Cancels a request; no callback follows. BH_STALE: it has ended. [io] */
+  /* Cancels a request; no callback follows. Returns BH_STALE if the request has ended. [io] */
   bh_status (*cancel)(void *ctx, bh_http_id id);
 } bh_host_http;
 

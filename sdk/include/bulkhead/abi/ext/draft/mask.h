@@ -1,5 +1,5 @@
 /* Draft: masking of the gateway's own credentials in texts, without access to the credentials.
- * Draft ids may change between minors. Offered to telemetry plugins.
+ * Draft ids may change between minor versions. Offered to telemetry plugins.
  */
 #ifndef BULKHEAD_ABI_EXT_DRAFT_MASK_H
 #define BULKHEAD_ABI_EXT_DRAFT_MASK_H
@@ -16,10 +16,10 @@ typedef struct bh_host_mask {
   uint32_t size;
   uint32_t reserved;
 
-  /* Masks the values that the profile gives to servers in headers, variables, arguments and URLs,
-   * at least 8 bytes each, also behind JSON and URL escapes. Returns 0 if there are none; *out is
-   * then unchanged. Otherwise returns their number, and *out is the text with "***" in place of
-   * each (empty if memory was insufficient); the caller owns it. [any] */
+  /* Masks the values that the profile gives to servers in headers, variables, arguments and
+   * URLs, at least 8 bytes each, also if they are JSON- or URL-escaped. Returns the number of
+   * masked values. If it is 0, *out is unchanged; otherwise *out is the text with "***" in place
+   * of each value (empty if memory was insufficient), and the caller owns it. [any] */
   uint64_t (*mask)(void *ctx, bh_str text, bh_buf *out);
 } bh_host_mask;
 

@@ -1,6 +1,6 @@
 /* Draft: child processes, started by the host in the sandbox of the server's definition. The host
  * offers this table only to plugins that the profile uses as connectors of stdio servers. Draft ids
- * may change between minors.
+ * may change between minor versions.
  */
 #ifndef BULKHEAD_ABI_EXT_DRAFT_SPAWN_H
 #define BULKHEAD_ABI_EXT_DRAFT_SPAWN_H
@@ -13,9 +13,9 @@ extern "C" {
 
 #define BH_EXT_HOST_SPAWN "bh.host.spawn/1"
 
-typedef uint64_t bh_child_id; /* 0: none; has a generation */
+typedef uint64_t bh_child_id; /* 0 means none; includes a generation */
 
-/* All data is borrowed and copied if needed. No text may contain a NUL. */
+/* All data is borrowed; the host copies what it keeps. No text may contain a NUL. */
 typedef struct bh_spawn {
   uint32_t size;
   uint32_t flags;     /* none defined; must be 0 */
@@ -26,12 +26,12 @@ typedef struct bh_spawn {
   const bh_str *env;  /* "NAME=value", the whole environment */
   uint32_t argc;      /* at least 1 */
   uint32_t envc;
-  bh_str cwd; /* empty: the host's */
+  bh_str cwd; /* empty for the host's working directory */
 } bh_spawn;
 
 typedef struct bh_child {
   uint32_t size;
-  int32_t pid; /* for texts only; signals go through kill() */
+  int32_t pid; /* for log and error texts only; send signals with kill() */
   bh_child_id id;
   /* Descriptors, close-on-exec; the plugin owns and closes them. */
   int32_t pidfd; /* readable when the child and all of its descendants have ended */
@@ -52,26 +52,27 @@ typedef struct bh_child_end {
   uint32_t how;   /* BH_CHILD_... */
   int32_t status; /* exit status, or the signal's number */
   int32_t reserved;
-  bh_error *why; /* the caller's, may be null; filled for BH_CHILD_NOT_STARTED only */
+  bh_error *why; /* the caller's buffer, may be NULL; filled only for BH_CHILD_NOT_STARTED */
 } bh_child_end;
 
 typedef struct bh_host_spawn {
   uint32_t size;
   uint32_t reserved;
 
-  /* Starts a child. Its start may still be in progress when this returns: its pipes can be used,
-   * and a later failure is reported as its end (pidfd, reap) with BH_CHILD_NOT_STARTED. On an
-   * error, all resources are released. Error texts name the server and the command, and no value of
-   * the environment. The child leads its own session, has default signal handling, and ends with
-   * the host. [io] */
+  /* Starts a child. The start may still be in progress when this returns: the child's pipes can
+   * be used, and a later failure is reported as its end (pidfd, reap) with BH_CHILD_NOT_STARTED.
+   * On an error, all resources are released. Error texts name the server and the command, and
+   * contain no value of the environment. The child leads its own session, has default signal
+   * handling, and ends with the host. [io] */
   bh_status (*spawn)(void *ctx, const bh_spawn *request, bh_child *out, bh_error *error);
 
-  /* Sends a signal. SIGKILL: to the child and all of its descendants. SIGHUP, SIGINT, SIGTERM: to
-   * its process group. Other signals are ignored. BH_STALE after reap. [io] */
+  /* Sends a signal. SIGKILL is sent to the child and all of its descendants; SIGHUP, SIGINT and
+   * SIGTERM are sent to its process group. Other signals are ignored. Returns BH_STALE after
+   * reap. [io] */
   bh_status (*kill)(void *ctx, bh_child_id child, int32_t signal);
 
-  /* BH_PENDING: the child has not ended. BH_OK: it has; *out is filled, and the id is released.
-   * [io] */
+  /* Returns BH_PENDING if the child has not ended. Returns BH_OK if it has ended; *out is then
+   * filled, and the id is released. [io] */
   bh_status (*reap)(void *ctx, bh_child_id child, bh_child_end *out);
 } bh_host_spawn;
 

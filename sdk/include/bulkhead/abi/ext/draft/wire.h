@@ -1,8 +1,7 @@
-/* Draft: state of a lane's wire, for connectors with one connection per lane. A host that forwards
- * messages without parsing them needs it: it queues messages while there is no connection, closes
- * its half of the conversation when its input has ended, and provides flow control. Both tables are
- * optional.
- * Draft ids may change between minors.
+/* Draft: state of a lane's wire, for connectors with one connection per lane. A host that
+ * forwards messages without parsing them needs it: the host queues messages while there is no
+ * connection, closes its half of the conversation when its input has ended, and provides flow
+ * control. Both tables are optional. Draft ids may change between minor versions.
  */
 #ifndef BULKHEAD_ABI_EXT_DRAFT_WIRE_H
 #define BULKHEAD_ABI_EXT_DRAFT_WIRE_H
@@ -25,10 +24,10 @@ typedef struct bh_wire {
    * [io] */
   void (*lane_finish)(void *self, void *lane);
 
-  /* hold 1: stops reading from this lane's connection until it is called with 0. Input that was
-   * read is still delivered, at most 64 KiB and one message; the end of the connection may be
-   * reported only after that. May be called from inside message(), and before lane_connected for
-   * later input. [io] */
+  /* With hold 1, stops reading from this lane's connection until it is called with 0. Input that
+   * was already read is still delivered, at most 64 KiB and one message; the end of the
+   * connection may be reported only after that. May be called from inside message(), and before
+   * lane_connected for later input. [io] */
   void (*lane_hold)(void *self, void *lane, uint32_t hold);
 } bh_wire;
 
@@ -36,14 +35,15 @@ typedef struct bh_host_wire {
   uint32_t size;
   uint32_t reserved;
 
-  /* Reports that the lane's connection is established. Once per lane, not from inside lane_open.
-   * lane_down with BH_E_UNAVAILABLE before it means that the connection failed and nothing was
-   * sent. [io] */
+  /* Reports that the lane's connection is established. Called once per lane, not from inside
+   * lane_open. A lane_down with BH_E_UNAVAILABLE before it means that the connection failed and
+   * nothing was sent. [io] */
   void (*lane_connected)(void *ctx, bh_lane lane);
 
-  /* full 1: output is pending because the peer does not read; 0: all output was sent. Called
-   * alternately, beginning with 1, between lane_connected and lane_down, not from inside lane_send.
-   * Messages sent while full are queued, within limits->write_queue_bytes. [io] */
+  /* `full` is 1 if output is pending because the peer does not read, and 0 when all output was
+   * sent. Called with 1 and 0 alternately, beginning with 1, between lane_connected and
+   * lane_down, not from inside lane_send. Messages sent while full are queued, within
+   * limits->write_queue_bytes. [io] */
   void (*lane_full)(void *ctx, bh_lane lane, uint32_t full);
 } bh_host_wire;
 
