@@ -1,6 +1,6 @@
-#include "bulkhead/cpp/json_writer.hpp"
 #include "route/protocol.hpp"
 
+#include "bulkhead/cpp/json_writer.hpp"
 #include "mcp/scan.hpp"
 
 namespace bulkhead {
