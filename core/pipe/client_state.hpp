@@ -1,9 +1,10 @@
-// What the client has set up in its session besides the handshake: its log level, its
-// subscriptions, and the lists that it has read. A new endpoint knows nothing of them: the requests
-// are repeated on a new connection, and the client is told that its lists may have changed.
+// The state that the client has set up in its session in addition to the handshake: its log level,
+// its subscriptions, and the lists that it has read. A new endpoint does not have this state.
+// Therefore, the requests are repeated on a new connection, and the client receives list_changed
+// for the lists that it has read.
 //
-// Owner: Route. Limits: max_subscriptions requests of max_subscription_bytes together; further ones
-// are not repeated.
+// Owned by Route. Limits: max_subscriptions requests with max_subscription_bytes in total;
+// additional ones are not repeated.
 #pragma once
 
 #include <array>
@@ -23,18 +24,18 @@ class ClientState {
  public:
   explicit ClientState(const RouteLimits &limits) : limits_(limits) {}
 
-  // A request of the client was sent. method: its token.
+  // Records a request of the client that was sent. method: the token of its method.
   void on_sent(std::string_view method, std::string_view text);
-  // A new handshake begins a new session.
+  // Forgets everything. Called when a new handshake begins a new session.
   void clear();
 
-  // Sends the requests on a new connection, under exchanges of their own.
+  // Sends the recorded requests on a new connection, with new exchange numbers.
   void repeat(Ends &ends, Backlog &backlog);
-  // True if this is the answer to a repeated request, which is not for the client.
+  // Returns true if the exchange is that of a repeated request. Its answer is not for the client.
   bool is_repetition(std::uint64_t exchange) noexcept { return repeated_.erase(exchange) > 0; }
-  // Tells the client that the lists it has read may have changed.
+  // Sends list_changed to the client for each kind of list that it has read.
   void announce_lists(Ends &ends) const;
-  // The connection is lost: no answer comes.
+  // Call when the connection is lost. No repeated request will be answered.
   void on_lost() noexcept { repeated_.clear(); }
 
  private:

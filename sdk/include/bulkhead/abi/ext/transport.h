@@ -129,9 +129,8 @@ typedef struct bh_transport {
   /* Reports that the host has ended the session: notify the client and release the session. [io] */
   void (*session_ended)(void *self, bh_session session, bh_str reason);
 
-  /* Returns the address for clients ("http://127.0.0.1:8808/mcp", "stdio"), empty if it is not to be
-   * shown; lives until stop.
-   * [control] */
+  /* Returns the address for clients ("http://127.0.0.1:8808/mcp", "stdio"), empty if it is not to
+   * be shown; lives until stop. [control] */
   bh_str (*endpoint)(void *self);
 } bh_transport;
 
