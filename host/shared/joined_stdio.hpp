@@ -7,7 +7,8 @@
 // this user is started without a listening port (`bulkhead serve --no-listen`), which ends with
 // this process.
 //
-// Limits: those of docs/relay.md, with messages of limits.message_bytes. Thread: one.
+// Limits: those of docs/relay.md, except that a message can have
+// limits.message_bytes. Used on one thread.
 #pragma once
 
 #include "command_line/arguments.hpp"

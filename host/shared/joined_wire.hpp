@@ -1,7 +1,7 @@
-// A session of a short command in a running gateway: messages in frames over its socket for local
-// clients. The gateway sends answers only, since this client offers no server-initiated messages.
-//
-// Thread: one; wait() blocks. Limit: messages of max_message_bytes.
+// The session of a command in a running gateway. Frames carry its messages over the gateway's
+// socket for local clients. The gateway sends only answers, since this client does not accept
+// server-initiated messages.
+// Used on one thread; wait() blocks. Limit: max_message_bytes per message.
 #pragma once
 
 #include <string>

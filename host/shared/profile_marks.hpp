@@ -1,12 +1,11 @@
 // Compares the effective profiles of two processes, part by part, without revealing either: each
 // part is reduced to a keyed hash. Two processes whose marks are equal would start the same servers
 // with the same credentials, rules and settings.
-//
-// Compared are the servers (references to the environment resolved, the file that a command is
-// found at in PATH), tools, policies, telemetry and services, the connectors, all settings, the
-// variables of the environment that servers receive or that select a proxy, and the working folder
-// if a part of the profile depends on it. Not compared are transports, the layers and lines that
-// values come from, and first_list_wait_ms, which differs between `serve` and `stdio` by default.
+// The comparison covers the servers (with resolved references to the environment, and the file that
+// each command resolves to in PATH), tools, policies, telemetry and services, the connectors, all
+// settings, the environment variables that servers receive or that select a proxy, and the working
+// folder if a part of the profile depends on it. It does not cover transports, the origins of
+// values, and first_list_wait_ms, which differs between `serve` and `stdio` by default.
 #pragma once
 
 #include <map>

@@ -20,15 +20,15 @@ struct RunningGateway {
 
 struct GatewaySearch {
   std::optional<RunningGateway> found;
-  std::string reason;  // why a running gateway cannot be used; empty: none runs
+  std::string reason;  // why a running gateway cannot be used; empty if none is running
 };
 
-// Asks each running gateway, one after another, for at most status_wait_ms. The profile is compared
-// part by part (profile_marks.hpp); the working folder is that of now.
+// Asks each running gateway, one after another, and waits at most status_wait_ms for each. The
+// profile is compared part by part (profile_marks.hpp). Uses the current working folder.
 GatewaySearch find_running_gateway(const Profile &profile);
 
-// The same for a short command. With --own, or if there is none, nullopt; says on standard error
-// why a running gateway is not used.
+// Does the same for a command. Returns nullopt with --own, or if there is no such gateway. If a
+// running gateway cannot be used, prints the reason to standard error.
 std::optional<RunningGateway> gateway_to_use(const Arguments &arguments, const Profile &profile);
 
 }  // namespace bulkhead::program

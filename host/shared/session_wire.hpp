@@ -15,10 +15,11 @@ class SessionWire {
   using OnMessage = std::function<void(std::string_view message)>;
 
   virtual ~SessionWire() = default;
-  // Opens the session; call once. on_message is called from inside wait().
+  // Opens the session. Call it once. wait() calls on_message for each message.
   virtual Result<void> open(OnMessage on_message) = 0;
   virtual void send(std::string_view message) = 0;
-  // Until done() is true, a signal requests a stop, the connection is lost, or the time is over.
+  // Returns when done() is true, a signal requests a stop, the connection is lost, or the time-out
+  // has elapsed.
   virtual void wait(const std::function<bool()> &done, std::uint64_t timeout_ms) = 0;
 };
 
