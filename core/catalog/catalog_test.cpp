@@ -86,11 +86,11 @@ TEST_CASE("an alias can be called, is not listed, and never shadows a tool") {
   CHECK(merged.resolve(ItemKind::tool, "gone") == nullptr);
   CHECK(merged.resolve(ItemKind::tool, "hidden") == nullptr);
   CHECK(merged.resolve(ItemKind::prompt, "read") == nullptr);
-  CHECK(
-      merged.collisions() ==
-      std::vector<std::string>{"alias \"fs__write\" is not used: a server has a tool of this name",
-                               "alias \"gone\" is not used: no server offers \"fs__gone\"",
-                               "alias \"hidden\" is not used: no server offers \"fs__hidden\""});
+  CHECK(merged.collisions() ==
+        std::vector<std::string>{
+            "alias \"fs__write\" is not used: a server has a tool with this name",
+            "alias \"gone\" is not used: no server offers \"fs__gone\"",
+            "alias \"hidden\" is not used: no server offers \"fs__hidden\""});
 }
 
 TEST_CASE("an alias does not shadow a tool of a server that is down") {

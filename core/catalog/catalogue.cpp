@@ -199,7 +199,7 @@ void Catalogue::add_aliases(const std::vector<CatalogueSource> &sources, const N
     const std::string_view owner = owner_of(alias, own, sources, naming);
     if (maps_[tools].contains(alias) || held_[tools].contains(alias) ||
         unavailable_aliases_.contains(alias)) {
-      unused("a server has a tool of this name");
+      unused("a server has a tool with this name");
     } else if (listed == nullptr) {
       if (!may_come(tool, sources, naming)) unused("no server offers \"" + tool + "\"");
     } else if (!owner.empty()) {

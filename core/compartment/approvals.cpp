@@ -18,7 +18,7 @@ Result<std::string> answer_approval_request(Host &host, std::uint32_t request,
       return std::string();
     }
   }
-  return fail(BH_E_INVALID, "the question about approvals is damaged");
+  return fail(BH_E_INVALID, "the approval request is malformed");
 }
 
 }  // namespace bulkhead

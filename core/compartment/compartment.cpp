@@ -176,7 +176,7 @@ class Runner final : public link::Channel::Receiver {
     services_.folder = [folders = std::move(folders)](const std::string &instance) {
       const auto at = folders.find(instance);
       if (at != folders.end()) return Result<std::string>(at->second);
-      return Result<std::string>(fail(BH_E_UNSUPPORTED, "this compartment has none"));
+      return Result<std::string>(fail(BH_E_UNSUPPORTED, "this compartment has no such folder"));
     };
   }
 

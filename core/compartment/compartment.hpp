@@ -22,6 +22,6 @@ int run_compartment(const MakeService &make_service);
 
 // The HostOptions::approval_hint of a gateway with a service socket.
 inline constexpr const char *approval_hint =
-    "`bulkhead approvals watch` in a terminal would be asked";
+    "run `bulkhead approvals watch` in a terminal";
 
 }  // namespace bulkhead

@@ -68,7 +68,7 @@ struct PluginHost::Receiver {
   }
 
   static constexpr std::string_view http_missing =
-      "no plugin of this compartment offers an HTTP client";
+      "no plugin in this compartment provides an HTTP client";
   const bh_http_service *http_service(void **self) const { return host.http_service(self); }
 };
 
@@ -155,7 +155,7 @@ Result<void> PluginHost::note_failure(Part &part, const Error &error, const std:
   plugins_[part.number].failure = error.text;
   const bool connector = slice_.plugins[part.number].kind == PluginKind::connector;
   if (part.use.required && !connector) return fail(error.code, text);
-  log(BH_LOG_WARN, part.use.id, text + " (going on without it)");
+  log(BH_LOG_WARN, part.use.id, text + "; continuing without it");
   return {};
 }
 
@@ -187,14 +187,14 @@ const char *PluginHost::find_tables(std::uint32_t number) {
       return plugin.connector == nullptr ? "the plugin is not a connector" : nullptr;
     case PluginKind::policy:
       plugin.policy = instance.ext(BH_EXT_POLICY, &bh_policy::filter);
-      return plugin.policy == nullptr ? "the plugin is no policy" : nullptr;
+      return plugin.policy == nullptr ? "the plugin is not a policy" : nullptr;
     case PluginKind::telemetry:
       plugin.telemetry = instance.ext(BH_EXT_TELEMETRY, &bh_telemetry::batch);
       plugin.counters = [&instance] { return instance.counters(); };
-      return plugin.telemetry == nullptr ? "the plugin takes no telemetry" : nullptr;
+      return plugin.telemetry == nullptr ? "the plugin does not accept telemetry" : nullptr;
     default:
       plugin.tools = instance.ext<bh_tools>(BH_EXT_TOOLS);
-      return plugin.tools == nullptr ? "the plugin offers no tools" : nullptr;
+      return plugin.tools == nullptr ? "the plugin does not offer tools" : nullptr;
   }
 }
 

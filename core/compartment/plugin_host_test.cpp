@@ -68,7 +68,7 @@ TEST_CASE("compartment: a required plugin that fails is an error, except a conne
   Compartment optional(PluginKind::tools, 1'000, testing::fail_config, false);
   CHECK(optional.host->start().has_value());
   REQUIRE(optional.lines.size() == 1);
-  CHECK(optional.lines[0].ends_with("(going on without it)"));
+  CHECK(optional.lines[0].ends_with("; continuing without it"));
   Compartment connector(PluginKind::connector, 1'000, testing::refuse_config);
   CHECK(connector.host->start().has_value());
   CHECK(connector.lines.size() == 1);
@@ -79,7 +79,7 @@ TEST_CASE("compartment: a plugin of the wrong kind is an error") {
   Compartment compartment(PluginKind::policy, 1'000);
   const auto started = compartment.host->start();
   REQUIRE_FALSE(started.has_value());
-  CHECK(started.error().text == "plugin \"noting\" of \"noting\": the plugin is no policy");
+  CHECK(started.error().text == "plugin \"noting\" of \"noting\": the plugin is not a policy");
 }
 
 TEST_CASE("compartment: its plugins stop with the host") {

@@ -28,14 +28,14 @@ class Requests {
     frame.kind = what;
     frame.exchange = ++asked_;
     if (!send_frame(socket_, frame, payload)) {
-      return fail(BH_E_UNAVAILABLE, "the supervisor does not answer");
+      return fail(BH_E_UNAVAILABLE, "the supervisor did not respond");
     }
     Answer answer;
     do {  // discards delayed answers to earlier requests
       answer = {};
       if (!receive_frame(socket_, control::request_timeout_ms, control::max_request_bytes, &frame,
                          &answer.payload, &answer.fd)) {
-        return fail(BH_E_UNAVAILABLE, "the supervisor does not answer");
+        return fail(BH_E_UNAVAILABLE, "the supervisor did not respond");
       }
     } while (frame.exchange != asked_);
     const auto status = static_cast<bh_status>(frame.code);
@@ -81,7 +81,8 @@ HostServices services_over(int socket) {
     auto answer = requests->ask(control::sign, to_bytes(wanted));
     if (!answer) return std::unexpected(answer.error());
     AuditSignature made;
-    if (!from_bytes(answer->payload, &made)) return fail(BH_E_INTERNAL, "a damaged answer");
+    if (!from_bytes(answer->payload, &made))
+      return fail(BH_E_INTERNAL, "malformed response from the supervisor");
     return made;
   };
   services.listen = [requests](std::string_view address, std::string_view as_configured,

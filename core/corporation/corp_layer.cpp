@@ -71,7 +71,7 @@ void CorpLayer::read_directives(Node &layer, std::uint16_t index) {
   for (const Member &member : layer.members) {
     if (member.name != "directives") continue;
     if (member.value.kind != Kind::array) {
-      diagnostics_.error(member.place, "directives", "an array of tables is needed here");
+      diagnostics_.error(member.place, "directives", "expected an array of tables");
     } else if (member.value.items.size() > kCorpDirectives) {
       diagnostics_.error(member.place, "directives",
                          "more than " + std::to_string(kCorpDirectives) + " directives");
@@ -93,9 +93,9 @@ void CorpLayer::reject_own_removals(std::size_t number, Node &layer) {
   if (directive.operation != Operation::forbid && directive.operation != Operation::remove) return;
   const auto wrong = [&](const CorpPath &what, const Place &place) {
     diagnostics_.error(directive.place, to_string(directive.path),
-                       "this would take away " + to_string(what) + " of this file (" +
+                       "this would remove " + to_string(what) + ", which this file defines (" +
                            where(place) +
-                           "); \"lock\" leaves what is here and keeps the layers above from more");
+                           "); \"lock\" keeps it and prevents changes in the layers above");
   };
   const std::vector<Touch> there = find_members(layer, directive.path);
   if (!there.empty()) return wrong(there[0].path, there[0].member().place);
@@ -119,7 +119,7 @@ void CorpLayer::read(const Node &node, const std::string &at) {
   const Node *path = node.find("path");
   const Node *reason = node.find("reason");
   if (operation == nullptr || path == nullptr)
-    return diagnostics_.error(node.place, at, "\"operation\" and \"path\" are needed");
+    return diagnostics_.error(node.place, at, "\"operation\" and \"path\" are required");
   if (const auto word = diagnostics_.one_of(*operation, join(at, "operation"), kOperations))
     directive.operation = static_cast<Operation>(*word);
   if (const auto text = diagnostics_.string(*path, join(at, "path"))) {
@@ -129,7 +129,7 @@ void CorpLayer::read(const Node &node, const std::string &at) {
       const std::string &first = directive.path.front();
       if (!known_section(first))
         diagnostics_.error(path->place, join(at, "path"),
-                           "no section of a profile is called " + in_quotes(first));
+                           "unknown profile section " + in_quotes(first));
     } else {
       diagnostics_.error(path->place, join(at, "path"), why);
     }
@@ -140,18 +140,18 @@ void CorpLayer::read(const Node &node, const std::string &at) {
   const bool gives =
       directive.operation == Operation::add || directive.operation == Operation::replace;
   if (gives && value == nullptr)
-    diagnostics_.error(node.place, at, "\"value\" is needed with this operation");
+    diagnostics_.error(node.place, at, "this operation requires \"value\"");
   if (!gives && value != nullptr)
-    diagnostics_.error(value->place, join(at, "value"), "this operation has no value");
+    diagnostics_.error(value->place, join(at, "value"), "this operation does not accept \"value\"");
   const auto any = std::find(directive.path.begin(), directive.path.end(), "*");
   if (directive.operation == Operation::add && any != directive.path.end())
-    diagnostics_.error(path->place, join(at, "path"), "\"add\" needs a name in place of \"*\"");
+    diagnostics_.error(path->place, join(at, "path"), "\"add\" requires a name instead of \"*\"");
   if (directive.operation != Operation::lock && !directive.path.empty() &&
       is_switch(directive.path.front()))
     diagnostics_.error(path->place, join(at, "path"),
                        in_quotes(directive.path.front()) +
-                           " says how the layers are read, before directives change values: set it "
-                           "as a key of this file, and \"lock\" it");
+                           " controls how layers are read, before directives are applied: set it "
+                           "as a key in this file, and \"lock\" it");
   // Errors beyond kProfileErrors are not counted.
   const bool whole = !directive.path.empty() && gives == (value != nullptr);
   if (!whole || diagnostics_.count() > errors || conflicts_with_earlier(directive, at)) return;
@@ -172,7 +172,7 @@ bool CorpLayer::conflicts_with_earlier(const Directive &directive, const std::st
     if (!late) continue;
     diagnostics_.error(directive.place, at,
                        std::string(name_of(directive.operation)) + " " + to_string(directive.path) +
-                           " comes too late: " + held.reason,
+                           " conflicts with an earlier directive: " + held.reason,
                        held.forbids ? kForbidden : kLocked);
     return true;
   }
@@ -212,12 +212,13 @@ void CorpLayer::lock_section(const LockedSection &fixed) {
 // Other layers cannot replace a server of the corporation.
 void CorpLayer::hold_servers(const Node &layer) {
   const auto hold_name = [&](const std::string &name, const Place &place) {
-    holds_.push_back({{"mcpServers", name},
-                      false,
-                      true,
-                      false,
-                      "the corporation's profile has a server of that name (" + where(place) + ")",
-                      place});
+    holds_.push_back(
+        {{"mcpServers", name},
+         false,
+         true,
+         false,
+         "the corporation's profile has a server with that name (" + where(place) + ")",
+         place});
   };
   for (const std::string_view section : {"mcpServers", "tools"}) {
     const Node *table = layer.find(section);
@@ -249,8 +250,8 @@ void CorpLayer::hold_policies(const Node &layer) {
         {{std::string(section)}, false, false, false, begin + std::string(why), *place});
     holds_.back().keeps_values = true;
   };
-  hold_section("policies", "the policy is its own");
-  hold_section("services", "what its policy calls out by is its own");
+  hold_section("policies", "only that profile can define policies");
+  hold_section("services", "only that profile can define the services that policies use");
 }
 
 // ---- layers above ------------------------------------------------------------------------------
@@ -268,7 +269,7 @@ void CorpLayer::reject(const Hold &held, std::vector<Touch> &touches, bool toler
   for (const Touch &touch : touches) {
     const Place &place = touch.member().place;
     if (held.tolerated || tolerant)
-      diagnostics_.note(place, to_string(touch.path) + " is left out: " + held.reason);
+      diagnostics_.note(place, to_string(touch.path) + " is skipped: " + held.reason);
     else
       diagnostics_.error(place, to_string(touch.path), held.reason,
                          held.forbids ? kForbidden : kLocked);
@@ -292,7 +293,7 @@ void CorpLayer::keep_values(const Hold &held, Node &layer, const Node &below) {
     }
     for (const Touch &touch : touches) {
       diagnostics_.note(touch.member().place,
-                        to_string(touch.path) + " is left out: " + held.reason);
+                        to_string(touch.path) + " is skipped: " + held.reason);
     }
     erase_all(touches);
   }
@@ -355,9 +356,9 @@ void CorpLayer::apply_one(Directive &directive, Node &root, std::vector<RuleLaye
 void CorpLayer::add(Directive &directive, Node &root, std::vector<RuleLayer> *rules) {
   const std::vector<Touch> there = find_members(root, directive.path);
   if (!there.empty() && there.front().member().place.layer <= index_) {
-    return diagnostics_.error(directive.place, to_string(directive.path),
-                              "there is one already (" + where(there.front().member().place) +
-                                  "); \"replace\" takes its place");
+    return diagnostics_.error(
+        directive.place, to_string(directive.path),
+        "already exists (" + where(there.front().member().place) + "); use \"replace\"");
   }
   if (!there.empty()) {
     replace(directive, root, rules);
@@ -421,7 +422,7 @@ bool CorpLayer::set_value(const Directive &directive, Node &root) {
   for (std::size_t i = 0; i < directive.path.size(); ++i) {
     if (table->kind != Kind::table) {
       diagnostics_.error(directive.place, to_string(directive.path),
-                         "what is above it is no table (" + where(table->place) + ")");
+                         "its parent is not a table (" + where(table->place) + ")");
       return false;
     }
     const std::string &name = directive.path[i];

@@ -76,8 +76,8 @@ TEST_CASE("A27 a server of the corp layer stays, even if another layer has one o
   CHECK_FALSE(server(profile, "search").disabled);
   CHECK(server(profile, "search").origin.layer == "corp");
   CHECK(has(notes(profile),
-            "/home/u/p.toml:1: mcpServers.search is left out: the corporation's "
-            "profile has a server of that name (/etc/b/corp.toml:1)"));
+            "/home/u/p.toml:1: mcpServers.search is skipped: the corporation's "
+            "profile has a server with that name (/etc/b/corp.toml:1)"));
   CHECK(has(notes(profile), "connectors.json:1"));
   // A tools plugin cannot take a server's name, and a server cannot take a tools plugin's name.
   CHECK(good({base, theirs, file("[tools.search]\nplugin = \"builtin-http\"\n")}).tools.size() ==
@@ -169,7 +169,7 @@ TEST_CASE("a lock of rules holds in each of their spellings") {
                    directive("forbid", "default"))});
   CHECK(has(all(bad({base, corp(directive("lock", "security.rules") +
                                 directive("add", "profiles.rules.x", "value = {}"))})),
-            "comes too late"));
+            "conflicts with an earlier directive"));
 }
 
 TEST_CASE("if no other servers are allowed, no tools plugins are") {
@@ -209,7 +209,7 @@ TEST_CASE("the name of a server that the corporation adds is reserved") {
   const Profile profile = good({base, theirs, file("[tools.search]\nplugin = \"p\"\n")});
   CHECK(names(profile) == "search");
   CHECK(profile.tools.size() == 1);
-  CHECK(has(notes(profile), "tools.search is left out: the corporation's profile has a server"));
+  CHECK(has(notes(profile), "tools.search is skipped: the corporation's profile has a server"));
 }
 
 TEST_CASE("no directive removes values of its own file") {
@@ -218,11 +218,12 @@ TEST_CASE("no directive removes values of its own file") {
     for (const std::string path :
          {"security", "security.rules.mcp.*", "security.rules.mcp.a", "security.rules.mcp.a.if"}) {
       CHECK(has(all(bad({base, corp(rule + directive(operation, path))})),
-                "of this file (/etc/b/corp.toml:"));
+                "which this file defines (/etc/b/corp.toml:"));
     }
-    CHECK(has(all(bad({base, corp(directive("add", "mcpServers.a", "value = { command = \"x\" }") +
-                                  directive(operation, "mcpServers.*"))})),
-              "this would take away mcpServers.a of this file (/etc/b/corp.toml:1); \"lock\""));
+    CHECK(has(
+        all(bad({base, corp(directive("add", "mcpServers.a", "value = { command = \"x\" }") +
+                            directive(operation, "mcpServers.*"))})),
+        "this would remove mcpServers.a, which this file defines (/etc/b/corp.toml:1); \"lock\""));
   }
   good({base, corp(rule + directive("forbid", "security.rules.mcp.b") +
                    directive("forbid", "mcpServers.*") + directive("remove", "profiles"))});
@@ -231,10 +232,11 @@ TEST_CASE("no directive removes values of its own file") {
 TEST_CASE("directives apply before the keys that control how layers are read") {
   for (const std::string path : {"editable", "editable.mcpServers", "detect_servers"}) {
     for (const std::string operation : {"remove", "forbid"})
-      CHECK(has(all(bad({base, corp(directive(operation, path))})), "how the layers are read"));
+      CHECK(
+          has(all(bad({base, corp(directive(operation, path))})), "controls how layers are read"));
     for (const std::string operation : {"add", "replace"})
       CHECK(has(all(bad({base, corp(directive(operation, path, "value = false"))})),
-                "how the layers are read"));
+                "controls how layers are read"));
   }
   // A locked switch keeps its value, even if the format of a higher layer sets it by default.
   ProfileLayer found{"claude", "/home/u/.claude.json",
@@ -263,8 +265,8 @@ TEST_CASE("a corporation profile in another format extends no profile") {
       "[compatibility]\nmin_binary = \"1\"\nguest_abi = \"capsem-guest-v1\"\n"
       "[vm]\n[packages]\n[tools]\n[security]\n";
   CHECK(has(all(bad({base, corp(text)})),
-            "/etc/b/corp.toml:10:1: extends_profile_id: the corporation's profile extends no "
-            "other"));
+            "/etc/b/corp.toml:10:1: extends_profile_id: the corporation's profile cannot extend "
+            "another"));
   good({base, file(text)});
 }
 
@@ -294,7 +296,7 @@ TEST_CASE("forbidden values are absent, and setting them is an error") {
   // A layer that no person writes does not stop the gateway.
   const Profile given = good({base, no, user(R"({"servers": {"shell": {"command": "sh"}}})")});
   CHECK(given.servers.empty());
-  CHECK(has(notes(given), "mcpServers.shell is left out: the corporation's profile forbids"));
+  CHECK(has(notes(given), "mcpServers.shell is skipped: the corporation's profile forbids"));
   ProfileLayer project{"project", "/repo/.mcp.json",
                        R"({"mcpServers": {"shell": {"command": "sh"}}})"};
   project.project = true;
@@ -326,7 +328,7 @@ TEST_CASE("add, replace and remove are applied last") {
   CHECK(has(notes(profile), "p.toml:3: mcpServers.old is removed by"));
   CHECK(has(all(bad({base, corp(directive("add", "tools.files.path", "value = \"/x\"") +
                                 directive("add", "tools.files.plugin", "value = \"x\""))})),
-            "tools.files.plugin: there is one already"));
+            "tools.files.plugin: already exists"));
 }
 
 TEST_CASE("directives reach the rules of all layers") {
@@ -362,8 +364,8 @@ TEST_CASE("if the corporation has rules, it controls the policy") {
     REQUIRE(profile.policies.size() == 1);
     CHECK(profile.policies[0].plugin == "judge");
     CHECK(has(notes(profile),
-              "policies.default is left out: the corporation's profile has rules or a policy "
-              "(/etc/b/corp.toml:1), so the policy is its own"));
+              "policies.default is skipped: the corporation's profile has rules or a policy "
+              "(/etc/b/corp.toml:1), so only that profile can define policies"));
     // If the section is locked, the value is an error.
     const ProfileLayer locked =
         corp("[security]\ndefault = \"block\"\n" + directive("lock", "policies"));
@@ -373,8 +375,8 @@ TEST_CASE("if the corporation has rules, it controls the policy") {
   for (const std::string text :
        {"[policies.mine]\nplugin = \"mine\"\n", "[policy]\nplugin = \"policy-allow\"\n"}) {
     CHECK(has(all(bad({base, rules, file(text)})),
-              "the corporation's profile has rules or a policy (/etc/b/corp.toml:1), so the policy "
-              "is its own [locked]"));
+              "the corporation's profile has rules or a policy (/etc/b/corp.toml:1), so only that "
+              "profile can define policies [locked]"));
   }
   // The same applies to a service that the policy uses.
   const std::string service = "[services.http]\nplugin = \"/home/u/x.so\"\n";
@@ -382,12 +384,14 @@ TEST_CASE("if the corporation has rules, it controls the policy") {
                                   base.text + "[services.http]\nplugin = \"http-client\"\n"};
   const Profile kept = good({base_http, rules, file(service)});
   CHECK(kept.services.at(0).plugin == "http-client");
-  CHECK(has(notes(kept),
-            "services.http is left out: the corporation's profile has rules or a policy "
-            "(/etc/b/corp.toml:1), so what its policy calls out by is its own"));
+  CHECK(
+      has(notes(kept),
+          "services.http is skipped: the corporation's profile has rules or a policy "
+          "(/etc/b/corp.toml:1), so only that profile can define the services that policies use"));
   CHECK(has(all(bad({base, rules, file(service)})),
             "p.toml:1:2: services: the corporation's profile has rules or a policy "
-            "(/etc/b/corp.toml:1), so what its policy calls out by is its own [locked]"));
+            "(/etc/b/corp.toml:1), so only that profile can define the services that policies use "
+            "[locked]"));
   CHECK(has(all(bad({base, corp("[policies.pdp]\nplugin = \"policy-http\"\n"), file(service)})),
             "services: "));
   CHECK(good({base, corp("[limits]\ngrace_ms = 1\n"), file(service)}).services.size() == 1);
@@ -405,7 +409,7 @@ TEST_CASE("E05 the corporation's value of a policy takes precedence over the use
   REQUIRE(profile.policies.size() == 1);
   CHECK(profile.policies[0].plugin == "lists");
   CHECK(profile.policies[0].config_json == R"({"tool_permissions":{"s__t":"block"}})");
-  CHECK(has(notes(profile), "p.toml:1: policies.default is left out: "));
+  CHECK(has(notes(profile), "p.toml:1: policies.default is skipped: "));
   const std::string lock = directive("lock", "policies.default.tool_permissions");
   CHECK(has(all(bad({base, corp(theirs + lock), file(mine)})),
             "the corporation's profile locks policies.default.tool_permissions"));
@@ -415,7 +419,8 @@ TEST_CASE("B28 a directive after a lock is refused, and so is an invalid one") {
   const auto refused = [](const std::string &text) { return all(bad({base, corp(text)})); };
   CHECK(refused(directive("lock", "mcpServers.a") +
                 directive("replace", "mcpServers.a.url", "value = \"https://x/\"")) ==
-        "/etc/b/corp.toml:5:1: directives[1]: replace mcpServers.a.url comes too late: the "
+        "/etc/b/corp.toml:5:1: directives[1]: replace mcpServers.a.url conflicts with an earlier "
+        "directive: the "
         "corporation's profile locks mcpServers.a (/etc/b/corp.toml:1) [locked]\n");
   CHECK(has(refused(directive("forbid", "tools") + directive("lock", "tools.x")), "[forbidden]"));
   CHECK(has(refused(directive("lock", "limits.grace_ms") + directive("remove", "limits")),
@@ -423,23 +428,24 @@ TEST_CASE("B28 a directive after a lock is refused, and so is an invalid one") {
   CHECK(good({base, corp(directive("forbid", "mcpServers.a") + directive("lock", "mcpServers.*"))})
             .servers.empty());
   CHECK(has(refused(directive("allow", "tools")), "allowed: add, remove, replace, lock, forbid"));
-  CHECK(has(refused(directive("lock", "mcpserver.x")), "no section of a profile"));
-  CHECK(has(refused(directive("remove", "*")), "no section of a profile"));
-  CHECK(has(refused(directive("lock", "tools..x")), "this is no path"));
+  CHECK(has(refused(directive("lock", "mcpserver.x")), "unknown profile section"));
+  CHECK(has(refused(directive("remove", "*")), "unknown profile section"));
+  CHECK(has(refused(directive("lock", "tools..x")), "not a valid path"));
   std::string many;
   for (int i = 0; i < 200; ++i) many += "[[directives]]\noperation = 5\npath = 5\n";
   CHECK(bad({base, corp(many)}).size() == kProfileErrors);
   CHECK(has(refused(directive("lock", "")), "a path has 1 to 512 bytes"));
-  CHECK(has(refused(directive("lock", "tools", "value = 1")), "this operation has no value"));
-  CHECK(has(refused(directive("add", "tools.x")), "\"value\" is needed"));
-  CHECK(has(refused(directive("add", "tools.*", "value = 1")), "a name in place of"));
+  CHECK(has(refused(directive("lock", "tools", "value = 1")),
+            "this operation does not accept \"value\""));
+  CHECK(has(refused(directive("add", "tools.x")), "this operation requires \"value\""));
+  CHECK(has(refused(directive("add", "tools.*", "value = 1")), "requires a name instead of"));
   CHECK(has(refused(directive("add", "schema.x", "value = 1") + "\nschema = 1"), "corp.toml"));
   CHECK(has(refused(directive("lock", "tools", "because = \"x\"")), "unknown key \"because\""));
-  CHECK(
-      has(refused("[[directives]]\npath = \"tools\"\n"), "\"operation\" and \"path\" are needed"));
-  CHECK(has(refused("directives = 1\n"), "an array of tables is needed"));
+  CHECK(has(refused("[[directives]]\npath = \"tools\"\n"),
+            "\"operation\" and \"path\" are required"));
+  CHECK(has(refused("directives = 1\n"), "expected an array of tables"));
   CHECK(has(all(bad({base, file(directive("lock", "tools"))})),
-            "only the corporation's profile has directives"));
+            "only the corporation's profile can have directives"));
 }
 
 TEST_CASE("paths of directives") {

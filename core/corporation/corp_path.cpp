@@ -118,9 +118,9 @@ std::optional<CorpPath> parse_corp_path(std::string_view text, std::string *why)
   while (!text.empty()) {
     if (consume_part(&text, &out) && out.size() <= kCorpPathParts) continue;
     *why =
-        "this is no path: names are separated by dots, those with dots or spaces in them are in "
-        "double quotes, and at most " +
-        std::to_string(kCorpPathParts) + " of them are possible";
+        "not a valid path: separate names with dots, put names with dots or spaces in double "
+        "quotes, and use at most " +
+        std::to_string(kCorpPathParts) + " names";
     return std::nullopt;
   }
   make_canonical(&out);

@@ -46,23 +46,23 @@ Result<Entry> find_entry(const Node &catalogue, const SignedCorp &given, const s
   const Node *profiles = catalogue.find("profiles");
   const Node *profile = profiles == nullptr ? nullptr : profiles->find(id);
   if (profile == nullptr)
-    return refuse(given.payload_file,
-                  "its id is \"" + printable(id) + "\", which the catalogue does not have",
+    return refuse(given.payload_file, "its id \"" + printable(id) + "\" is not in the catalogue",
                   "identity");
   const Node *revisions = profile->find("revisions");
   const Node *entry = revisions == nullptr ? nullptr : revisions->find(revision);
   if (entry == nullptr)
     return refuse(given.payload_file,
-                  "its revision is \"" + printable(revision) +
-                      "\", which the catalogue does not have for \"" + printable(id) + "\"",
+                  "its revision \"" + printable(revision) + "\" of \"" + printable(id) +
+                      "\" is not in the catalogue",
                   "identity");
   const std::string *status = text_of(entry, "status");
   const std::string *hash = text_of(entry, "hash");
   const std::string *current = text_of(profile, "current_revision");
   if (status == nullptr || hash == nullptr || current == nullptr || !is_revision(*current))
-    return refuse(given.catalogue_file,
-                  "\"current_revision\", and of each revision \"status\" and \"hash\", are needed",
-                  "catalogue");
+    return refuse(
+        given.catalogue_file,
+        "\"current_revision\", and \"status\" and \"hash\" for each revision, are required",
+        "catalogue");
   return Entry{*status, *hash, *current};
 }
 
@@ -76,14 +76,14 @@ Result<void> check_entry(const SignedCorp &given, const Entry &entry, const std:
   if (entry.hash != hash)
     return refuse(
         given.payload_file,
-        "its hash is " + hash + ", and the catalogue has another for revision " + revision, "hash");
+        "its hash " + hash + " does not match the catalogue's hash for revision " + revision,
+        "hash");
   if (entry.status == "active" || entry.status == "deprecated") return {};
   if (entry.status == "revoked")
-    return refuse(given.payload_file, "revision " + revision + " is revoked", "revoked");
-  return refuse(
-      given.catalogue_file,
-      "the status of " + revision + " is none of \"active\", \"deprecated\" and \"revoked\"",
-      "catalogue");
+    return refuse(given.payload_file, "revision " + revision + " has been revoked", "revoked");
+  return refuse(given.catalogue_file,
+                "the status of " + revision + " must be \"active\", \"deprecated\" or \"revoked\"",
+                "catalogue");
 }
 
 // The content of corp.pub: keys, and the accepted profiles (none: any profile of the catalogue).
@@ -106,7 +106,8 @@ Result<Trust> read_trust(std::string_view text) {
     line.remove_prefix(kId.size());
     if (line.ends_with('\r')) line.remove_suffix(1);
     if (!is_profile_id(line))
-      return fail(BH_E_INVALID, "\"id " + printable(std::string(line)) + "\" names no profile");
+      return fail(BH_E_INVALID,
+                  "\"id " + printable(std::string(line)) + "\" is not a valid profile id");
     out.ids.emplace_back(line);
   }
   return out;
@@ -137,13 +138,13 @@ Result<CorpRevision> check_corp(const SignedCorp &given, CorpRevision *seen) {
   const std::string *revision = text_of(&*profile, "revision");
   if (id == nullptr || revision == nullptr || !is_profile_id(*id) || !is_revision(*revision))
     return refuse(given.payload_file,
-                  "a signed profile needs an \"id\" (a-z, 0-9, '-') and a \"revision\" "
+                  "a signed profile requires an \"id\" (a-z, 0-9, '-') and a \"revision\" "
                   "(YYYY.MMDD.N)",
                   "identity");
   const auto &ids = trust->ids;
   if (!ids.empty() && std::find(ids.begin(), ids.end(), *id) == ids.end())
     return refuse(given.payload_file,
-                  "its id is \"" + *id + "\", and this machine takes \"" + ids.front() + "\"" +
+                  "its id is \"" + *id + "\", but this machine accepts \"" + ids.front() + "\"" +
                       (ids.size() > 1 ? " and others" : "") + " (corp.pub)",
                   "identity");
   const auto entry = find_entry(*catalogue, given, *id, *revision);

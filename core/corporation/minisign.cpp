@@ -95,36 +95,36 @@ bool comment_signed_by(const Parts &parts, const MinisignKey &key) {
 
 Result<std::vector<MinisignKey>> read_minisign_keys(std::string_view text) {
   std::vector<MinisignKey> out;
-  if (text.size() > kMinisignBytes) return fail(BH_E_INVALID, "the file of keys is too large");
+  if (text.size() > kMinisignBytes) return fail(BH_E_INVALID, "the key file is too large");
   while (const auto line = consume_line(&text)) {
     if (line->empty() || line->starts_with(kUntrusted)) continue;
     KeyBytes bytes;
     if (!decode(*line, &bytes) || !is_algorithm(bytes.algorithm, "Ed"))
-      return fail(BH_E_INVALID, "a line of the file of keys is no public key of minisign");
+      return fail(BH_E_INVALID, "a line of the key file is not a minisign public key");
     if (out.size() == kMinisignKeys)
       return fail(BH_E_INVALID, "more than " + std::to_string(kMinisignKeys) + " public keys");
     MinisignKey &key = out.emplace_back();
     std::copy(std::begin(bytes.id), std::end(bytes.id), key.id.begin());
     std::copy(std::begin(bytes.key), std::end(bytes.key), key.key.begin());
   }
-  if (out.empty()) return fail(BH_E_INVALID, "there is no public key in the file of keys");
+  if (out.empty()) return fail(BH_E_INVALID, "the key file has no public key");
   return out;
 }
 
 Result<std::string> verify_minisign(std::string_view bytes, std::string_view signature,
                                     const std::vector<MinisignKey> &keys) {
-  if (::sodium_init() < 0) return fail(BH_E_INTERNAL, "libsodium cannot be used");
+  if (::sodium_init() < 0) return fail(BH_E_INTERNAL, "cannot initialize libsodium");
   Parts parts;
   if (!parse(signature, &parts))
-    return fail(BH_E_INVALID, "its .minisig file is no signature of minisign");
+    return fail(BH_E_INVALID, "its .minisig file is not a minisign signature");
   const auto key = std::find_if(keys.begin(), keys.end(), [&](const MinisignKey &one) {
     return std::equal(one.id.begin(), one.id.end(), std::begin(parts.signature.id));
   });
-  if (key == keys.end()) return fail(BH_E_DENIED, "it is signed by another key");
+  if (key == keys.end()) return fail(BH_E_DENIED, "it is signed with a different key");
   if (!signed_by(bytes, parts, *key))
-    return fail(BH_E_DENIED, "the signature is not of these bytes");
+    return fail(BH_E_DENIED, "the signature does not match the file");
   if (!comment_signed_by(parts, *key))
-    return fail(BH_E_DENIED, "the trusted comment is not the one that was signed");
+    return fail(BH_E_DENIED, "the trusted comment does not match its signature");
   return std::string(parts.trusted_comment);
 }
 

@@ -73,17 +73,17 @@ TEST_CASE("another key, and a trusted comment of another signature, are refused"
   const Signer ours, theirs;
   const std::string text = "some profile", good = ours.sign(text, "a", true);
   const auto refused = verify_minisign(text, good, keys(theirs.public_key()));
-  CHECK(refused.error().text == "it is signed by another key");
+  CHECK(refused.error().text == "it is signed with a different key");
   // A matching key number alone proves nothing.
   Signer forger;
   forger.take_id_of(ours);
   CHECK(verify_minisign(text, forger.sign(text, "a", true), keys(ours.public_key())).error().text ==
-        "the signature is not of these bytes");
+        "the signature does not match the file");
   const std::string other = ours.sign("other", "b", true);
   const std::string mixed = good.substr(0, good.find("trusted comment: a")) +
                             other.substr(other.find("trusted comment: b"));
   CHECK(verify_minisign(text, mixed, keys(ours.public_key())).error().text ==
-        "the trusted comment is not the one that was signed");
+        "the trusted comment does not match its signature");
   // The signature is by one of several keys.
   CHECK(verify_minisign(text, good, keys(theirs.public_key() + ours.public_key())).has_value());
 }

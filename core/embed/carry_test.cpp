@@ -208,7 +208,7 @@ TEST_CASE("a carried session resumes without a handshake, and its pending reques
   CHECK(test_transport.before.note == 77);
   CHECK(test_transport.got.empty());  // nothing is sent before the transport knows the session
   life.settle();
-  REQUIRE(life.turn_until([&] { return test_transport.count("started again") == 2; }));
+  REQUIRE(life.turn_until([&] { return test_transport.count("was restarted") == 2; }));
   CHECK(test_transport.got[0].first == 5);
   CHECK(test_transport.got[0].second.find(R"("id":"five","error":{"code":-32603)") !=
         std::string::npos);
@@ -237,7 +237,7 @@ TEST_CASE("an answer stays pending until the transport reports that it is sent")
     Life life(first_process(), 2);
     REQUIRE(test_transport.carry() == BH_OK);
     life.settle();
-    REQUIRE(test_transport.count("started again") == 2);
+    REQUIRE(test_transport.count("was restarted") == 2);
     test_transport.resume()->settled(test_transport.host->ctx, test_transport.session, 5);
     left = life.leave();
   }
@@ -245,7 +245,7 @@ TEST_CASE("an answer stays pending until the transport reports that it is sent")
   REQUIRE(test_transport.carry() == BH_OK);
   CHECK(test_transport.before.restored == 1);
   life.settle();
-  CHECK(test_transport.count("started again") == 1);
+  CHECK(test_transport.count("was restarted") == 1);
   CHECK(test_transport.count("\"id\":6,\"error\"") == 1);
 }
 
@@ -311,7 +311,7 @@ TEST_CASE("input that was read but not processed is restored, and nothing else")
   REQUIRE(test_transport.carry() == BH_OK);
   CHECK(bh::view(test_transport.before.unread) == "rest");
   life.settle();
-  CHECK(test_transport.count("started again") == 1);
+  CHECK(test_transport.count("was restarted") == 1);
 }
 
 TEST_CASE("without a ledger nothing is carried, and neither is a second client") {

@@ -77,7 +77,7 @@ bh_status list_servers(void *ctx, bh_buf *out, bh_error *error) {
 bh_status list_items(void *ctx, bh_session session, std::uint32_t kind, bh_buf *out,
                      bh_error *error) {
   if (kind < BH_LIST_TOOLS || kind > BH_LIST_PROMPTS) {
-    return bh::fail(error, BH_E_INVALID, "no such kind of items");
+    return bh::fail(error, BH_E_INVALID, "unknown kind of item");
   }
   return bh::guarded(error, [&] {
     Part &part = part_of(ctx);

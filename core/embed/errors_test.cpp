@@ -127,7 +127,8 @@ TEST_CASE("an ambiguous result is withheld from the clients of every policy") {
   c.call("1", "a__x");
   w.answer(R"({"content":[],"a":{"x":"secret","\u0078":1}})");
   REQUIRE(c.got.size() == 1);
-  CHECK(c.has("MCP response blocked by policy: the result holds an object with duplicate members"));
+  CHECK(c.has(
+      "MCP response blocked by policy: the result contains an object with duplicate members"));
   CHECK_FALSE(c.has("secret"));
   CHECK(w.judge.asked.empty());
   CHECK(w.record().outcome == BH_OUTCOME_REFUSED);

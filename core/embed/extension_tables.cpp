@@ -105,7 +105,7 @@ struct HostTables::Receiver {
   }
 
   static constexpr std::string_view http_missing =
-      "no plugin of this profile offers an HTTP client (services.http)";
+      "no plugin in this profile provides an HTTP client (services.http)";
   const bh_http_service *http_service(void **self) const { return host.plugins.http_service(self); }
 };
 

@@ -43,7 +43,7 @@ bool HostCore::reopens_sessions() const noexcept {
 }
 
 void HostCore::report_unhealthy(const std::string &compartment) const {
-  log(BH_LOG_ERROR, compartment, "it does not react, or sends what it may not; it is ended");
+  log(BH_LOG_ERROR, compartment, "it is unresponsive or violated the protocol; terminating it");
   if (options.on_unhealthy) options.on_unhealthy(compartment);
 }
 

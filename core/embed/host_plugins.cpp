@@ -58,7 +58,8 @@ Result<std::unique_ptr<Part>> HostPlugins::load_part(std::unique_ptr<Part> part)
 }
 
 void HostPlugins::report_skipped(const Part &part) const {
-  core_.log(BH_LOG_WARN, part.use.id, part.failure + " (going on without it, as the profile says)");
+  core_.log(BH_LOG_WARN, part.use.id,
+            part.failure + "; continuing without it, as the profile allows");
 }
 
 Result<Part *> HostPlugins::connector_for(const std::string &type) {

@@ -52,7 +52,8 @@ TEST_CASE("large arguments with duplicate members are refused, and no policy is 
   Client c(*w.host);
   const std::size_t bytes = GENERATE(10U, 300'000U);
   c.call("1", "a__x", with_arguments(large(twins, bytes)));
-  REQUIRE(w.turn_until([&] { return c.has("arguments hold an object with duplicate members"); }));
+  REQUIRE(
+      w.turn_until([&] { return c.has("arguments contain an object with duplicate members"); }));
   CHECK(w.judge.asked.empty());
   CHECK_FALSE(w.sent_call());
   CHECK(w.record().outcome == BH_OUTCOME_REFUSED);
@@ -110,7 +111,7 @@ TEST_CASE("a large result is evaluated in a later turn; the original waits") {
   }
   SECTION("with duplicate members") {
     w.answer(large(twins));
-    REQUIRE(w.turn_until([&] { return c.has("the result holds an object with duplicate"); }));
+    REQUIRE(w.turn_until([&] { return c.has("the result contains an object with duplicate"); }));
     CHECK(w.judge.asked.empty());
     CHECK(c.got.size() == 1);
   }
@@ -220,10 +221,10 @@ TEST_CASE("a large rewrite of a call is sent in a later turn") {
 
 TEST_CASE("an invalid large rewrite is a refusal, whenever it arrives") {
   const bool at_once = GENERATE(true, false);
-  const auto &[text, fault] = GENERATE(
-      table<std::string, std::string>({{large(twins), "rewrite holds an object with duplicate"},
-                                       {large("").substr(1), "rewrite is not JSON"},
-                                       {R"({"n":1,"n":2})", "rewrite holds an object with dup"}}));
+  const auto &[text, fault] = GENERATE(table<std::string, std::string>(
+      {{large(twins), "rewrite contains an object with duplicate"},
+       {large("").substr(1), "rewrite is not JSON"},
+       {R"({"n":1,"n":2})", "rewrite contains an object with dup"}}));
   PolicyWorld w(decides);
   if (at_once) w.judge.judge = rewriting(text);
   w.start();

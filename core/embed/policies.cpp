@@ -43,7 +43,7 @@ Result<void> Policies::use() {
                              : part->instance->ext(BH_EXT_POLICY, &bh_policy::filter);
     if (policy == nullptr) {
       return fail(BH_E_INVALID,
-                  "plugin \"" + part->use.plugin + "\" is no policy: " + part->failure);
+                  "plugin \"" + part->use.plugin + "\" is not a policy: " + part->failure);
     }
     engines.push_back({policy, part->instance->self(), &part->use.id});
     watched = watched || policy->needs(part->instance->self()) != 0;

@@ -95,7 +95,7 @@ PolicyStack::Decision PolicyStack::run(const bh_policy_request &request, std::st
     const std::string_view now = progress.rewritten ? progress.so_far.replacement : text;
     // The request is stored before the policy is asked because later policies need its data.
     if (!has_room(request, now)) {
-      return Gate::failed("too much waits for the policies (limits.policy_waiting_bytes)");
+      return Gate::failed("too much data is waiting for policies (limits.policy_waiting_bytes)");
     }
     bh_policy_request asked = request;
     if ((progress.approved & bit) != 0) asked.flags |= BH_REQUEST_APPROVED;
@@ -164,9 +164,8 @@ bool PolicyStack::merge(Progress *progress, Decision decision) {
   if (decision.verdict == Verdict::refuse && !asks) return end(std::move(decision));
   const bool rewrites = decision.verdict == Verdict::rewrite;
   if ((asks && progress->rewritten) || (rewrites && so_far.asks)) {
-    return end(
-        Gate::failed("one policy rewrites the call and another wants a person to allow it (" +
-                     so_far.rule + ", " + decision.rule + ")"));
+    return end(Gate::failed("one policy rewrites the call and another requires approval (" +
+                            so_far.rule + ", " + decision.rule + ")"));
   }
   so_far.warned = so_far.warned || decision.warned;
   if (asks) {
@@ -219,7 +218,7 @@ PolicyStack::Decision PolicyStack::answered(std::uint64_t exchange, Decision dec
     // Earlier policies made their decisions under rules that may have changed. Asking them again
     // would count the call twice.
     if (kept.progress.look != Look::filter)
-      return Gate::failed("its rules were replaced while it was being judged; try again");
+      return Gate::failed("the rules were replaced during evaluation; try again");
     decision = {};
     kept.progress = {};
     kept.progress.look = Look::filter;

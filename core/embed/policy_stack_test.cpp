@@ -293,7 +293,7 @@ TEST_CASE("a request begun under former rules does not end under them") {
     const auto decision = s.answered(1);
     CHECK(decision.verdict == Gate::Verdict::refuse);
     CHECK_FALSE(decision.asks);
-    CHECK(decision.reason.find("its rules were replaced") != std::string::npos);
+    CHECK(decision.reason.find("the rules were replaced") != std::string::npos);
     CHECK(s.engines[0].asked.size() == 1);
   }
   SECTION("a result is withheld") {

@@ -23,7 +23,7 @@ bh_status seal(void *ctx, bh_session session, bh_str id, bh_buf *out, bh_error *
   const ClientParts &clients = host.core.route().clients;
   if (!host.core.reopens_sessions()) clients.journal.too_old();
   const auto facts = clients.sessions.facts(session);
-  if (!facts) return bh::fail(error, BH_STALE, "there is no such session");
+  if (!facts) return bh::fail(error, BH_STALE, "no such session");
   const SealedSession sealed{host.core.options.epoch, facts->caps, facts->revision,
                              host.core.reactor->now_ns()};
   *out = bh::buf(host.sealer.seal(sealed, context_of(part, bh::view(id), facts->principal)));
@@ -53,7 +53,7 @@ bh_status carry(void *ctx, const bh_peer *peer, bh_session *out, bh_carried *bef
   Part &part = part_of(ctx);
   const ClientParts &clients = part.host->core.route().clients;
   if (!clients.journal.carries()) {
-    return bh::fail(error, BH_E_UNSUPPORTED, "this process can carry no (further) client");
+    return bh::fail(error, BH_E_UNSUPPORTED, "this process cannot serve another client");
   }
   bh_session session = 0;
   const bh_status status = clients.sessions.open(*part.end, *peer, &session, error);
@@ -61,7 +61,7 @@ bh_status carry(void *ctx, const bh_peer *peer, bh_session *out, bh_carried *bef
   const auto carried = clients.restored.carry(session);
   if (!carried) {
     clients.sessions.close(session, BH_SESSION_GONE);
-    return bh::fail(error, BH_E_UNSUPPORTED, "this process can carry no (further) client");
+    return bh::fail(error, BH_E_UNSUPPORTED, "this process cannot serve another client");
   }
   *out = session;
   before->restored = carried->restored ? 1 : 0;

@@ -30,7 +30,7 @@ struct RewriteChecks::Check {
     if (state == nullptr) return;
     state->bytes -= check->bytes;
     if (check->decision.unread)
-      check->decision = Gate::failed("there was not enough memory to check the policy's rewrite");
+      check->decision = Gate::failed("out of memory while checking the policy's rewrite");
     state->found(check->exchange, std::move(check->decision), check->who);
   }
 };
@@ -45,7 +45,7 @@ Gate::Decision RewriteChecks::begin(std::uint64_t exchange, Gate::Decision rewri
   const std::size_t bytes = rewrite.replacement.size();
   if (bytes > most_bytes - state_->bytes) {
     return Gate::failed("more than " + std::to_string(most_bytes >> 20) +
-                        " MiB of policies' rewrites would wait to be checked; try again later");
+                        " MiB of policy rewrites would be queued for checking; try again later");
   }
   auto check = std::make_unique<Check>(Check{state_, exchange, std::move(rewrite), who, bytes});
   // The work has no owner: done() frees the check even if this object has been destroyed.

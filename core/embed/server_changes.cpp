@@ -29,12 +29,12 @@ std::vector<ServerDef> ServerChanges::all_servers(const Profile &profile,
                                      [&](const PluginUse &use) { return use.id == def.name; });
       if (taken) {
         refused->push_back("server \"" + def.name + "\" of \"" + added.part->use.id +
-                           "\" is left out: the profile has one of that name");
+                           "\" is skipped: the profile has a server with that name");
       } else if (const ProfileHold *hold =
                      find_hold(profile.server_holds, {"mcpServers", def.name})) {
         // The server may have been added under a previous profile.
         refused->push_back("server \"" + def.name + "\" of \"" + added.part->use.id +
-                           "\" is left out: " + hold->says);
+                           "\" is skipped: " + hold->says);
       } else {
         all.push_back(def);
       }
@@ -50,7 +50,7 @@ bh_status ServerChanges::replace_servers(Part &part, std::string_view definition
     return bh::fail(error, BH_E_UNAVAILABLE, "the gateway is stopping");
   }
   if (changes_.size() >= max_changes) {
-    return bh::fail(error, BH_E_LIMIT, "too many changes of the servers are under way");
+    return bh::fail(error, BH_E_LIMIT, "too many server changes are in progress");
   }
   auto defined = read_definitions(definitions, core_.profile);
   if (!defined.has_value()) {
@@ -99,7 +99,7 @@ void ServerChanges::refuse_taken(const std::vector<ServerDef> &servers, Change *
     const auto same = [&](const ServerDef &other) { return other.name == def.name; };
     const auto at = std::find_if(servers.begin(), servers.end(), same);
     if (at != servers.end() && *at == def) return false;
-    change->defined.refused.push_back({def.name, "the profile has a server of that name"});
+    change->defined.refused.push_back({def.name, "the profile has a server with that name"});
     return true;
   });
 }

@@ -36,7 +36,7 @@ void Servers::make_log_folder() const {
       std::filesystem::permissions(folder, std::filesystem::perms::owner_all, error);
     }
     if (error)
-      return core_.log(BH_LOG_WARN, "host", "cannot make " + folder + ": " + error.message());
+      return core_.log(BH_LOG_WARN, "host", "cannot create " + folder + ": " + error.message());
   }
 }
 
@@ -78,7 +78,7 @@ std::unique_ptr<Upstream> Servers::make(Part &tools) {
     upstream->tools = tools.instance->ext<bh_tools>(BH_EXT_TOOLS);
     upstream->self = tools.instance->self();
     if (upstream->tools == nullptr) {
-      tools.failure = "plugin \"" + tools.use.plugin + "\" offers no tools";
+      tools.failure = "plugin \"" + tools.use.plugin + "\" does not offer tools";
     }
   }
   upstream->unusable = tools.failure;

@@ -316,12 +316,12 @@ TEST_CASE("an invalid delivery of a transport is refused, and logged with the re
 
   in.header_count = 0;
   CHECK(w.deliver(in).status == BH_E_INVALID);
-  CHECK(w.logged("stream 1 is open already"));
+  CHECK(w.logged("stream 1 is already open"));
 
   const bh_peer other = some_peer("q");
   const bh_session session = w.open();
   CHECK(w.deliver(WireWorld::incoming(5, initialize, &other, session)).status == BH_E_INVALID);
-  CHECK(w.logged("another peer than the session's"));
+  CHECK(w.logged("the peer differs from the session's peer"));
   CHECK(w.deliver(WireWorld::incoming(5, initialize, &peer, session)).status == BH_OK);
 }
 

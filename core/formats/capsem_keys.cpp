@@ -75,7 +75,7 @@ class CapsemKeys {
 
   void note_credentials(Member &, const Member &member, const std::string &at) {
     if (member.value.items.empty() && member.value.members.empty()) return;
-    diagnostics_.note(member.place, at + " has no meaning here: give the server its credentials "
+    diagnostics_.note(member.place, at + " is not supported: pass credentials to the server "
                                          "in env or headers, as ${env:NAME}");
   }
 
@@ -84,8 +84,8 @@ class CapsemKeys {
       const std::string_view known = server_key(other.name);
       if (known != key && !(key == "enabled" && known == "disabled")) continue;
       diagnostics_.error(member.place, join(path_, member.name),
-                         "means the same as " + in_quotes(other.name) + " in line " +
-                             std::to_string(other.place.line) + "; give one of them");
+                         "duplicates " + in_quotes(other.name) + " on line " +
+                             std::to_string(other.place.line) + "; use one of them");
       return;
     }
     server.value.members.push_back({std::string(key), member.place, member.value});
@@ -104,7 +104,7 @@ class CapsemKeys {
   void translate_rules(Member &server, const Member &rules, const std::string &at) {
     if (!diagnostics_.is_table(rules.value, at) || rules.value.members.empty()) return;
     if (!rules_) {
-      diagnostics_.note(rules.place, at + " is left out: this file gives servers only");
+      diagnostics_.note(rules.place, at + " is skipped: this file can define only servers");
       return;
     }
     Node &security = table_at(layer_, "security", rules.place);

@@ -21,22 +21,23 @@ bool contains(const List &list, std::string_view name) {
 
 void check_version(const Node &value, const std::string &name, Diagnostics &diagnostics) {
   if (value.kind != Kind::number || value.text != "2")
-    diagnostics.error(value.place, name,
-                      "this version of the format is 2, not " +
-                          (value.text.empty() ? "that" : printable(value.text)));
+    diagnostics.error(
+        value.place, name,
+        "the supported version is 2, not " + (value.text.empty() ? "that" : printable(value.text)));
 }
 
 void check_id(const Node &value, const std::string &name, Diagnostics &diagnostics) {
   const auto text = diagnostics.string(value, name);
   if (text && !is_profile_id(*text))
-    diagnostics.error(value.place, name,
-                      "3 to 64 of a-z, 0-9 and '-' are needed, not beginning with '-'");
+    diagnostics.error(
+        value.place, name,
+        "must have 3 to 64 characters from a-z, 0-9 and '-', and must not begin with '-'");
 }
 
 void check_revision(const Node &value, const std::string &name, Diagnostics &diagnostics) {
   const auto text = diagnostics.string(value, name);
   if (text && !is_revision(*text))
-    diagnostics.error(value.place, name, "YYYY.MMDD.N is needed, e.g. 2026.0131.1");
+    diagnostics.error(value.place, name, "must have the form YYYY.MMDD.N, e.g. 2026.0131.1");
 }
 
 void check_type(const Node &value, const std::string &name, Diagnostics &diagnostics) {
@@ -72,11 +73,11 @@ void check_compatibility(const Node &table, const std::string &, Diagnostics &di
     const std::string_view number =
         text->starts_with(kPrefix) ? std::string_view(*text).substr(kPrefix.size()) : "";
     if (number.empty() || number.find_first_not_of("0123456789") != std::string_view::npos)
-      diagnostics.error(member.value.place, path, "capsem-guest-vN is needed");
+      diagnostics.error(member.value.place, path, "must have the form capsem-guest-vN");
   }
   for (const std::string_view name : {"min_binary", "guest_abi"})
     if (table.find(name) == nullptr)
-      diagnostics.error(table.place, join("compatibility", name), "this key is needed");
+      diagnostics.error(table.place, join("compatibility", name), "this key is required");
 }
 
 enum class Use : std::uint8_t {
@@ -141,8 +142,8 @@ class Reader {
         out.members.push_back(std::move(member));
     }
     if (!dropped_.empty())
-      diagnostics_.note(root.place, "these sections have no meaning here and are left out: " +
-                                        printable(dropped_, 400));
+      diagnostics_.note(root.place,
+                        "unsupported sections are skipped: " + printable(dropped_, 400));
     return out;
   }
 
@@ -162,23 +163,25 @@ class Reader {
       const CapsemSection *section = find(member.name);
       if (section != nullptr && (corp_ || section != &kDirectives)) continue;
       if (member.name == "mcp")
-        diagnostics_.error(member.place, "mcp",
-                           "[mcp.connectors] is of an older format; servers are [mcpServers.ID]",
-                           kUnknownKey);
+        diagnostics_.error(
+            member.place, "mcp",
+            "[mcp.connectors] belongs to an older format; define servers as [mcpServers.ID]",
+            kUnknownKey);
       else
         diagnostics_.unknown_key(member, "", known);
     }
     for (const CapsemSection &section : kCapsemSections)
       if (section.required && root.find(section.name) == nullptr)
         diagnostics_.error(root.place, std::string(section.name),
-                           "this key is needed in a profile of " + std::string(kV2Schema));
+                           "this key is required in a profile of " + std::string(kV2Schema));
   }
 
   void check(const CapsemSection &section, const Member &member) {
     // A parent of the corporation's profile would need the same ownership and a signature.
     if (corp_ && member.name.starts_with("extends_profile_"))
-      diagnostics_.error(member.place, member.name,
-                         "the corporation's profile extends no other: write what is meant into it");
+      diagnostics_.error(
+          member.place, member.name,
+          "the corporation's profile cannot extend another profile; copy the values into it");
     if (section.check != nullptr) section.check(member.value, member.name, diagnostics_);
   }
 

@@ -83,7 +83,7 @@ TEST_CASE("B35 a server with a table of capsem's keys, in either format") {
       has(rules,
           R"("servers":{"github":{"allowed_tools":["search_repositories","get_file_contents"]}})"));
   CHECK(has(rules, R"("capabilities":{"mcp_tools":"ask"})"));
-  CHECK(has(notes(theirs), "these sections have no meaning here and are left out: vm"));
+  CHECK(has(notes(theirs), "unsupported sections are skipped: vm"));
   CHECK(theirs.tools.size() == 1);  // their tools are not plugins here
 }
 
@@ -93,50 +93,50 @@ TEST_CASE("capsem's keys one by one") {
   };
   CHECK(server(good({base, with("enabled = false\n")}), "a").disabled);
   CHECK_FALSE(server(good({base, with("allowed_tools = []\n")}), "a").allow_tools.has_value());
-  CHECK(
-      has(notes(good({base, with("credential_refs = [\"gh\"]\n")})), "has no meaning here: give"));
+  CHECK(has(notes(good({base, with("credential_refs = [\"gh\"]\n")})), "is not supported: pass"));
   const Profile rules =
       good({base, with("[mcpServers.a.capsem.rules.no]\non = \"mcp.request\"\nif = \"1 == 1\"\n")});
   CHECK(
       has(rules.policies.at(0).config_json,
           R"j("a.no":{"on":"mcp.request","if":"mcp.request.server_name == \"a\" && (1 == 1)"})j"));
   CHECK(has(all(bad({base, with("allowed_tool = []\n")})), "did you mean \"allowed_tools\"?"));
-  CHECK(
-      has(all(bad({base, with("editable = 1\n")})), "mcpServers.a.capsem.editable: true or false"));
+  CHECK(has(all(bad({base, with("editable = 1\n")})),
+            "mcpServers.a.capsem.editable: expected true or false"));
   CHECK(has(all(bad({base, file("[mcpServers.a]\ncommand = \"x\"\nenabled = true\n"
                                 "[mcpServers.a.capsem]\nenabled = false\n")})),
-            "means the same as \"enabled\" in line 3"));
+            "duplicates \"enabled\" on line 3"));
   CHECK(has(all(bad({base, file("[mcpServers.a]\ncommand = \"x\"\ntools = [\"t\"]\n"
                                 "[mcpServers.a.capsem]\nallowed_tools = [\"u\"]\n")})),
-            "means the same as \"tools\""));
+            "duplicates \"tools\""));
   CHECK(has(all(bad({base, file("[mcpServers.a]\ncommand = \"x\"\ncapsem = 5\n")})),
-            "a table is needed"));
+            "expected a table"));
 }
 
 TEST_CASE("B36 what is wrong with a profile of that format") {
   CHECK(has(refused(v2("[vms]\n")), "vms: unknown key \"vms\"; did you mean \"vm\"?"));
   CHECK(has(refused(v2("[mcpServers.a]\ncommand = \"x\"\nurl = \"https://h/\"\n")),
-            "mcpServers.a.url: a server has a command or a url, not both"));
+            "mcpServers.a.url: a server can have a command or a url, not both"));
   std::string one = v2();
   one.replace(one.find("version = 2"), 11, "version = 1");
-  CHECK(has(refused(one), "version: this version of the format is 2, not 1"));
-  CHECK(has(refused(v2("", "", "Bad_Id")), "id: 3 to 64 of a-z, 0-9 and '-'"));
+  CHECK(has(refused(one), "version: the supported version is 2, not 1"));
+  CHECK(
+      has(refused(v2("", "", "Bad_Id")), "id: must have 3 to 64 characters from a-z, 0-9 and '-'"));
   std::string revision = v2();
   revision.replace(revision.find("2026.0131.1"), 11, "1.0");
-  CHECK(has(refused(revision), "revision: YYYY.MMDD.N is needed"));
-  CHECK(has(refused("schema = \"capsem.profile.v2\"\n"), "compatibility: this key is needed"));
+  CHECK(has(refused(revision), "revision: must have the form YYYY.MMDD.N"));
+  CHECK(has(refused("schema = \"capsem.profile.v2\"\n"), "compatibility: this key is required"));
   CHECK(has(refused(v2("[mcpServers.a]\ncommand = \"x\"\ntimeout = 5\n")),
             "mcpServers.a.timeout: unknown key"));
-  CHECK(has(refused(v2("[mcp.connectors.a]\n")), "[mcp.connectors] is of an older format"));
+  CHECK(has(refused(v2("[mcp.connectors.a]\n")), "[mcp.connectors] belongs to an older format"));
   CHECK(has(refused(v2("[editable]\nmcpservers = false\n")), "did you mean \"mcpServers\"?"));
   CHECK(has(refused(v2("[security.rule]\n")), "did you mean \"rules\"?"));
   CHECK(has(refused(v2("[security.rules.mpc.x]\n")), "unknown key \"mpc\""));
   std::string type = v2();
   type.replace(type.find("\"coding\""), 8, "\"chess\"");
-  CHECK(has(refused(type), "profile_type: \"chess\" is not known"));
+  CHECK(has(refused(type), "profile_type: unknown value \"chess\""));
   std::string abi = v2();
   abi.replace(abi.find("guest-v1"), 8, "guest-vx");
-  CHECK(has(refused(abi), "compatibility.guest_abi: capsem-guest-vN is needed"));
+  CHECK(has(refused(abi), "compatibility.guest_abi: must have the form capsem-guest-vN"));
   CHECK(has(refused(v2("", "directives = []")), "unknown key \"directives\""));
 }
 
@@ -203,18 +203,18 @@ TEST_CASE("B37 profiles that extend each other") {
   CHECK(has(why("loop-one"),
             "/p/loop-two.toml:10:22: extends_profile_id: the profile extends itself"));
   files["lost"] = v2("", extends("nobody"), "lost");
-  CHECK(has(why("lost"), "the profile \"nobody\" is not there: nobody has it"));
+  CHECK(has(why("lost"), "the profile \"nobody\" was not found: nobody has it"));
   files["liar"] = v2("", "", "other");
   files["deceived"] = v2("", extends("liar"), "deceived");
-  CHECK(has(why("deceived"), "is no profile of capsem.profile.v2 with the id \"liar\""));
+  CHECK(has(why("deceived"), "is not a profile of capsem.profile.v2 with the id \"liar\""));
   files["late"] =
       v2("", extends("top-level") + "\nextends_profile_revision = \"2026.0131.2\"", "late");
-  CHECK(has(why("late"), "revision 2026.0131.2 of \"top-level\" is needed, and"));
+  CHECK(has(why("late"), "revision 2026.0131.2 of \"top-level\" is required, but"));
   for (int i = 1; i <= 9; ++i)
     files["chain-" + std::to_string(i)] = v2(
         "", i == 1 ? "" : extends("chain-" + std::to_string(i - 1)), "chain-" + std::to_string(i));
   CHECK(chain("chain-8")->size() == 8);
-  CHECK(has(why("chain-9"), "more than 8 profiles extend each other"));
+  CHECK(has(why("chain-9"), "more than 8 profiles in a chain"));
   // A layer of another format, or an unreadable one, is left to load_profile().
   CHECK(with_ancestors(file("extends_profile_id = \"top-level\"\n"), find)->size() == 1);
   CHECK(with_ancestors(file("no TOML"), find)->size() == 1);
@@ -233,9 +233,9 @@ TEST_CASE("B39 where mcpServers cannot be edited, programs add nothing") {
   const Profile &profile = std::get<Profile>(loaded);
   CHECK(names(profile) == "github");
   CHECK(has(notes(profile),
-            "server \"theirs\" is left out: editable.mcpServers is false "
+            "server \"theirs\" is skipped: editable.mcpServers is false "
             "(/home/u/p.toml:2)"));
-  CHECK(has(notes(profile), "server \"repo\" is left out"));
+  CHECK(has(notes(profile), "server \"repo\" is skipped"));
   REQUIRE(find_hold(holds, {"mcpServers", "new"}) != nullptr);
   CHECK(has(find_hold(holds, {"mcpServers", "new"})->says, "editable.mcpServers is false"));
   CHECK(find_hold(holds, {"limits"}) == nullptr);
@@ -278,9 +278,9 @@ TEST_CASE("A28 servers of other programs, where they are looked for and may be a
   CHECK(server(profile, "both").origin.layer == "claude");
   CHECK(server(profile, "mine").command == "m");
   CHECK(server(profile, "broken").disabled);
-  CHECK(has(notes(profile), "server \"files\" is left out: a tools plugin has that name"));
-  CHECK(has(notes(profile), "server \"self\" is left out: it is this gateway"));
-  CHECK(has(notes(profile), "server \"again\" is left out: it is this gateway"));
+  CHECK(has(notes(profile), "server \"files\" is skipped: a tools plugin has the same name"));
+  CHECK(has(notes(profile), "server \"self\" is skipped: it is this gateway"));
+  CHECK(has(notes(profile), "server \"again\" is skipped: it is this gateway"));
   CHECK(names(top("detect_servers = true\n[editable]\nmcpServers = false\n")) == "mine");
   // In the capsem format, other programs' servers are detected by default.
   CHECK(names(good({base, gemini, file(v2())})) == "g both");
@@ -288,5 +288,5 @@ TEST_CASE("A28 servers of other programs, where they are looked for and may be a
   CHECK(names(good({base, gemini, file(v2("", "detect_servers = false"))})).empty());
   // An unreadable file of another program causes a note.
   const Profile broken = good({base, detected("claude", "{"), file("detect_servers = true\n")});
-  CHECK(has(notes(broken), "settings.json: its servers are left out: "));
+  CHECK(has(notes(broken), "settings.json: its servers are skipped: "));
 }

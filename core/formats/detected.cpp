@@ -61,7 +61,7 @@ bool read_detected(const ProfileLayer &layer, std::uint16_t index, Node *out,
     std::string why =
         diagnostics.count() > before ? diagnostics.retract_errors(before) : "not readable";
     if (why.starts_with(": ")) why.erase(0, 2);  // the path is empty for errors of the whole file
-    diagnostics.note({index, 0, 0}, "its servers are left out: " + why);
+    diagnostics.note({index, 0, 0}, "its servers are skipped: " + why);
     return false;
   }
   *out = Node(Kind::table, root.place);
@@ -78,7 +78,7 @@ void screen_detected(Node &tree, const Node &below, const std::vector<std::strin
     std::erase_if(section.value.members, [&](const Member &entry) {
       const std::string why = rejection(entry, tools, listens);
       if (!why.empty())
-        diagnostics.note(entry.place, "server " + in_quotes(entry.name) + " is left out: " + why);
+        diagnostics.note(entry.place, "server " + in_quotes(entry.name) + " is skipped: " + why);
       return !why.empty();
     });
   }

@@ -70,22 +70,22 @@ class Chain {
       return std::unexpected(refuse(layer, one.place, std::move(what)));
     };
     const std::string name = in_quotes(one.extends);
-    if (!is_profile_id(one.extends)) return reject(name + " is no id of a profile");
+    if (!is_profile_id(one.extends)) return reject(name + " is not a valid profile id");
     if (std::find(seen_.begin(), seen_.end(), one.extends) != seen_.end())
-      return reject("the profile extends itself, by way of " + name);
+      return reject("the profile extends itself through " + name);
     if (chain_.size() >= kProfileChain)
-      return reject("more than " + std::to_string(kProfileChain) +
-                    " profiles extend each other; this one would be " + name);
+      return reject("more than " + std::to_string(kProfileChain) + " profiles in a chain; " + name +
+                    " exceeds the limit");
     auto parent = find_(one.extends);
-    if (!parent) return reject("the profile " + name + " is not there: " + parent.error().text);
+    if (!parent) return reject("the profile " + name + " was not found: " + parent.error().text);
     parent->name = layer.name;
     const auto what = identify(*parent);
     if (what && (!what->v2 || what->id != one.extends))
-      return reject(parent->file + " is no profile of " + std::string(kV2Schema) + " with the id " +
-                    name);
+      return reject(parent->file + " is not a profile of " + std::string(kV2Schema) +
+                    " with the id " + name);
     if (what && !one.extends_revision.empty() && what->revision != one.extends_revision)
       return reject("revision " + printable(one.extends_revision) + " of " + name +
-                    " is needed, and " + parent->file + " is revision " +
+                    " is required, but " + parent->file + " is revision " +
                     printable(what->revision));
     return *std::move(parent);
   }

@@ -145,7 +145,7 @@ class ServerWriter {
   }
 
   bool note_env_file(const Node &) {
-    comment("its env file is not read here; put the variables of it into env");
+    comment("its env file is not read; put its variables in env");
     return true;
   }
 
@@ -181,8 +181,7 @@ class ServerWriter {
 
   void write_header(const Member &header) {
     if (reserved_header(header.name))
-      comment("not copied: the header " + in_quotes(header.name) +
-              ", which the gateway sets itself");
+      comment("not copied: the header " + in_quotes(header.name) + ", which the gateway sets");
     else
       write_pair(header, &headers_);
   }
@@ -203,8 +202,7 @@ class ServerWriter {
     for (const Node &item : copy.items)
       refers = refers || item.text.find("${") != std::string::npos;
     if (refers)
-      comment("references in " + std::string(key) + " are passed on as they are" +
-              explained(value));
+      comment("references in " + std::string(key) + " are passed unchanged" + explained(value));
     if (const std::string text = toml_value(copy); !text.empty())
       keys_ += std::string(key) + " = " + text + '\n';
   }
@@ -217,9 +215,9 @@ class ServerWriter {
                return item.text.find(name) != std::string::npos;
              });
     };
-    if (has("${input:")) return ": write the value that VS Code asks for in place of ${input:...}";
+    if (has("${input:")) return ": replace ${input:...} with the value that VS Code asks for";
     if (has("${workspaceFolder}"))
-      return ": write a path in place of ${workspaceFolder}, the folder that is open in VS Code";
+      return ": replace ${workspaceFolder} with a path (the folder that is open in VS Code)";
     return {};
   }
 
@@ -227,7 +225,9 @@ class ServerWriter {
     std::vector<std::string> texts;
     for (const Node &item : args.items) texts.push_back(item.text);
     if (masked_args(texts) != texts)
-      comment("args hold what looks like a credential; better pass it in env, if the server can");
+      comment(
+          "args contain a value that looks like a credential; pass it in env if the server "
+          "supports it");
   }
 
   // Expands VS Code's variables for folders, if known. For Gemini CLI, $NAME and ${NAME} become
@@ -310,7 +310,7 @@ class ServerWriter {
     std::string authority = rest.substr(0, end);
     if (const std::size_t at = authority.rfind('@'); at != std::string::npos) {
       authority.erase(0, at + 1);
-      comment("its url held user:password@; set the variable to \"Basic \" and their base64");
+      comment("its url contained user:password@; set the variable to \"Basic \" and their base64");
       headers_ +=
           "Authorization = " + toml_string("${env:" + variable("Authorization") + "}") + '\n';
     }
@@ -385,9 +385,9 @@ class Importer {
     Node root;
     std::string error;
     if (!read_client_file(config.file, &root, &error))
-      return refuse_file(error.empty() ? "the file is gone" : error);
+      return refuse_file(error.empty() ? "the file no longer exists" : error);
     const Node *table = section_of(root, config.section);
-    if (table == nullptr) return refuse_file("the servers are gone");
+    if (table == nullptr) return refuse_file("the servers no longer exist");
     for (const Member &entry : table->members) add_server(config, entry);
   }
 
@@ -395,7 +395,7 @@ class Importer {
 
   std::string take() {
     std::string head =
-        "# A Bulkhead profile, made by \"bulkhead import\".\nschema = \"bulkhead.profile/1\"\n";
+        "# A Bulkhead profile, created by \"bulkhead import\".\nschema = \"bulkhead.profile/1\"\n";
     if (!secret_lines_.empty()) {
       head += "\n# Credentials are not copied. Set these variables before you start:\n";
       for (const std::string &line : secret_lines_) head += "#   " + printable(line, 1000) + '\n';
@@ -418,7 +418,7 @@ class Importer {
     if (same == bodies_.end()) return write(entry, base, base, first);
     if (same->second == first.body()) {
       add_place(base, entry);
-      out_ += "# " + in_quotes(entry.name) + " is the same as [" + first.table() + "] above\n";
+      out_ += "# " + in_quotes(entry.name) + " is identical to [" + first.table() + "] above\n";
       return;
     }
     std::string name = base;
@@ -432,12 +432,12 @@ class Importer {
              const ServerWriter &writer) {
     const std::string text = '[' + writer.table() + "]\n" + writer.body();
     const std::string named =
-        name != entry.name ? "# named " + in_quotes(entry.name) + " there\n" : std::string();
+        name != entry.name ? "# originally named " + in_quotes(entry.name) + "\n" : std::string();
     const std::string why = refused(text, writer.url_is_reference());
     out_ += named;
     servers_.push_back({name, base, from_ + named + text, why, writer.secrets(), index_, {}});
     if (!why.empty()) {
-      out_ += "# left out, since it would be refused: " + printable(why, 400) + "\n# ";
+      out_ += "# skipped because it is invalid: " + printable(why, 400) + "\n# ";
       for (const char c : text.substr(0, text.size() - 1)) {
         out_ += c;
         if (c == '\n') out_ += "# ";

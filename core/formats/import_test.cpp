@@ -131,8 +131,8 @@ TEST_CASE("credentials are not copied, and the profile loads with their variable
   CHECK(profile.servers[1].allow_tools == std::vector<std::string>{"t"});
   CHECK(profile.servers[2].headers.at("Authorization") == "Bearer v-BEARER_BEARERTOKEN");
   CHECK(profile.servers[3].headers.at("Authorization") == "Bearer v-AUTH_AUTHORIZATION");
-  CHECK(has(text, "# left out, since it would be refused: mcpServers.bad.url"));
-  CHECK(has(text, "# named \"git hub\" there"));
+  CHECK(has(text, "# skipped because it is invalid: mcpServers.bad.url"));
+  CHECK(has(text, "# originally named \"git hub\""));
   CHECK(has(text, "# not copied: the header \"Accept\""));
 }
 
@@ -151,7 +151,7 @@ TEST_CASE("VS Code's inputs and folders") {
   CHECK(profile.servers[0].env.at("P") == "80");
   CHECK(profile.servers[0].env.size() == 2);
   CHECK(secrets.size() == 1);
-  CHECK(has(text, "# its env file is not read here"));
+  CHECK(has(text, "# its env file is not read; put its variables in env"));
 }
 
 TEST_CASE("the same server in two clients comes once, another of the same name gets a suffix") {
@@ -249,16 +249,17 @@ TEST_CASE("Gemini's variables, and what VS Code would have asked for") {
   CHECK(has(text, "B = \"${env:ALSO_MINE}\""));
   CHECK(has(text, "C = \"cost 5$\""));
   CHECK(has(text, "D = \"$1\""));
-  CHECK(has(text, "args are passed on as they are: write the value that VS Code asks for"));
   CHECK(
-      has(text, "command are passed on as they are: write a path in place of ${workspaceFolder}"));
+      has(text,
+          "args are passed unchanged: replace ${input:...} with the value that VS Code asks for"));
+  CHECK(has(text, "command are passed unchanged: replace ${workspaceFolder} with a path"));
 }
 
 TEST_CASE("import of nothing, and of files that are gone") {
   CHECK(good({{"f", "i.toml", import_profile({}, nullptr)}}).servers.empty());
   const std::string text =
       import_profile({{"Cursor", "/nowhere/mcp.json", {"mcpServers"}, {"a"}, ""}}, nullptr);
-  CHECK(has(text, "# the file is gone"));
+  CHECK(has(text, "# the file no longer exists"));
   CHECK(good({{"f", "i.toml", text}}).servers.empty());
 }
 

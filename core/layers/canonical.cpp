@@ -92,8 +92,9 @@ class Canonical {
         servers_.value.members.push_back(std::move(entry));
         continue;
       }
-      diagnostics_.error(entry.place, join(path, entry.name),
-                         "a server of this name is already in line " + std::to_string(old->second));
+      diagnostics_.error(
+          entry.place, join(path, entry.name),
+          "a server with this name is already defined on line " + std::to_string(old->second));
     }
   }
 
@@ -125,8 +126,8 @@ class Canonical {
       return foreign_key;
     });
     if (foreign_ == 0) return;
-    diagnostics_.note(foreign_place_, "not read, since they belong to another program: " +
-                                          foreign_names_ + (foreign_ > 6 ? " and others" : ""));
+    diagnostics_.note(foreign_place_, "keys of another program are ignored: " + foreign_names_ +
+                                          (foreign_ > 6 ? " and others" : ""));
   }
 
   void note_foreign(const Member &member, const std::string &path) {
@@ -139,7 +140,7 @@ class Canonical {
   // Drops the prompts of an editor. References to them are rejected where they occur.
   void drop_inputs(Member &&inputs, const std::string &) {
     if (inputs.value.kind != Kind::array)
-      diagnostics_.error(inputs.place, inputs.name, "an array is needed here");
+      diagnostics_.error(inputs.place, inputs.name, "expected an array");
   }
 
   void add_policies(Member &&section, const std::string &) {
@@ -170,7 +171,7 @@ class Canonical {
       return;
     }
     diagnostics_.error(entry.place, join("policies", entry.name),
-                       "[policy] is the same as [policies.policy]; give one of them");
+                       "[policy] is the same as [policies.policy]; use one of them");
   }
 
   Diagnostics &diagnostics_;

@@ -29,7 +29,7 @@ class DefinitionReader {
     entry.place = node.place;
     Node *name = member(node, "name");
     if (name == nullptr || name->kind != Kind::string) {
-      return refuse("", "\"name\" (a string) is needed");
+      return refuse("", "\"name\" (a string) is required");
     }
     entry.name = std::move(name->text);
     std::string source;
@@ -50,7 +50,7 @@ class DefinitionReader {
     }
     const auto same = [&](const ServerDef &def) { return def.name == entry.name; };
     if (std::any_of(out_.servers.begin(), out_.servers.end(), same)) {
-      return refuse(entry.name, "a definition of this name is there already");
+      return refuse(entry.name, "a definition with this name already exists");
     }
     add(entry, std::move(source));
   }
@@ -85,7 +85,7 @@ class DefinitionReader {
     if (scratch_.servers.empty()) {
       const std::vector<ProfileError> errors = diagnostics.take_errors();
       const std::string prefix = join("mcpServers", entry.name) + ".";
-      std::string why = errors.empty() ? "it is not a server" : errors.front().what;
+      std::string why = errors.empty() ? "it is not a server definition" : errors.front().what;
       if (!errors.empty() && errors.front().path.starts_with(prefix)) {
         why = errors.front().path.substr(prefix.size()) + ": " + why;
       }
@@ -119,8 +119,8 @@ Result<DefinedServers> read_definitions(std::string_view json, const Profile &pr
   Node root;
   if (!parse_layer(layers[0], 0, {}, &root, diagnostics)) {
     const std::vector<ProfileError> errors = diagnostics.take_errors();
-    return fail(BH_E_INVALID, "the definitions cannot be read: " +
-                                  (errors.empty() ? std::string("no JSON") : errors.front().what));
+    return fail(BH_E_INVALID, "cannot parse the definitions: " +
+                                  (errors.empty() ? std::string("not JSON") : errors.front().what));
   }
   // A text that closes the wrapper's brace would add members to the wrapper.
   if (root.members.size() != 1 || root.members[0].value.kind != Kind::array) {

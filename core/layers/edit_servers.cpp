@@ -73,9 +73,9 @@ Result<std::string> checked(const ProfileLayer &file, const Node &before, std::s
       return *std::move(text);
   }
   return fail(BH_E_UNSUPPORTED,
-              "its servers are written in a way that cannot be edited here (" +
+              "its server definitions cannot be edited by this command (" +
                   std::string(is_json(file) ? "no object \"mcpServers\""
-                                            : "not as tables [mcpServers.NAME] of their own") +
+                                            : "they are not separate tables [mcpServers.NAME]") +
                   "): edit the file by hand");
 }
 
@@ -126,7 +126,7 @@ Result<std::string> file_with_server(const ProfileLayer &file, const NewServer &
   const Result<Node> root = read_profile(file);
   if (!root) return std::unexpected(root.error());
   if (find(*root, server.name) != nullptr)
-    return fail(BH_E_DENIED, "it has a server " + in_quotes(server.name) + " already");
+    return fail(BH_E_DENIED, "server " + in_quotes(server.name) + " already exists");
   std::optional<std::string> text =
       is_json(file) ? add_to_json(file.text, *root, server) : add_to_toml(file.text, *root, server);
   return checked(file, *root, server.name, std::move(text), true);
@@ -179,7 +179,8 @@ Result<std::string> file_with_disabled(const ProfileLayer &file, std::string_vie
   const Node *changed = find(*after, name);
   if (is_disabled(*changed) == disabled && json_of_rest(*changed) == json_of_rest(*server))
     return out;
-  return fail(BH_E_UNSUPPORTED, "this server cannot be changed here: edit the file by hand");
+  return fail(BH_E_UNSUPPORTED,
+              "this server cannot be edited by this command: edit the file by hand");
 }
 
 }  // namespace bulkhead

@@ -248,7 +248,7 @@ command = "b"
   CHECK(profile.policies[0].id == "mine");
   CHECK(profile.tools.empty());
   REQUIRE(profile.notes.size() == 1);
-  CHECK(has(profile.notes[0], "takes the place of the tools plugin"));
+  CHECK(has(profile.notes[0], "replaces the tools plugin"));
   const auto listen = shown(profile, "transports.http.listen");
   CHECK(listen.value == "127.0.0.1:0");
   CHECK(listen.origin.layer == "command line");
@@ -332,7 +332,7 @@ timeout = 60
   CHECK(profile.limits.request_timeout_ms == 1000);
   REQUIRE(profile.notes.size() == 4);
   CHECK(has(profile.notes[2], "mcpServers.a.timeout: 5000 ms"));
-  CHECK(has(profile.notes[3], "less than a second"));
+  CHECK(has(profile.notes[3], "less than one second"));
 }
 
 TEST_CASE("the definition that a connector gets") {
@@ -435,7 +435,7 @@ TEST_CASE("a limit in a table \"sandbox\" is an error that names the key of the 
           R"({"mcpServers":{"a":{"command":"c","sandbox":{"mode":"strict",)" + member + "}}}}"}});
     REQUIRE(errors.size() == 1);
     CHECK(has(errors[0].path, "mcpServers.a.sandbox."));
-    CHECK(has(errors[0].what, "set \"" + key + "\" of the server, beside \"sandbox\""));
+    CHECK(has(errors[0].what, "set \"" + key + "\" in the server instead"));
   }
 }
 

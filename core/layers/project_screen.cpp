@@ -82,27 +82,27 @@ class Screen {
       out.members.push_back(std::move(servers));
     }
     if (over > 0)
-      diagnostics_.note(root.place, "a project file gives at most " +
+      diagnostics_.note(root.place, "a project file can define at most " +
                                         std::to_string(kProjectServers) + " servers; " +
-                                        std::to_string(over) + " are left out");
+                                        std::to_string(over) + " are skipped");
     if (!left_out.empty())
-      diagnostics_.note(root.place,
-                        "a project file gives servers only; left out: " + printable(left_out, 400));
+      diagnostics_.note(root.place, "a project file can define only servers; skipped: " +
+                                        printable(left_out, 400));
     return out;
   }
 
  private:
   // A repository cannot replace an entry of the user's own profile.
   bool may_add(const Member &entry) {
-    const std::string name = "server " + in_quotes(entry.name) + " of the project is left out: ";
+    const std::string name = "server " + in_quotes(entry.name) + " of the project is skipped: ";
     const Member *server = member_of(below_.find("mcpServers"), entry.name);
     const Member *tools = member_of(below_.find("tools"), entry.name);
     if (server != nullptr) {
-      diagnostics_.note(entry.place, name + "your profile has a server of that name");
+      diagnostics_.note(entry.place, name + "your profile has a server with that name");
       return false;
     }
     if (tools != nullptr && !is_disabled(tools->value)) {
-      diagnostics_.note(entry.place, name + "a tools plugin has that name");
+      diagnostics_.note(entry.place, name + "a tools plugin has the same name");
       return false;
     }
     if (entry.value.kind == Kind::table && starts_this_gateway(entry.value)) {
@@ -149,7 +149,7 @@ void add_unapproved(const std::vector<Unapproved> &unapproved, Context &context)
   for (const auto &[entry] : unapproved) {
     const std::string why = refused_name(entry.name, context.profile.naming, false);
     if (!why.empty()) {
-      diagnostics.note(entry.place, "server " + in_quotes(entry.name) + " is left out: " + why);
+      diagnostics.note(entry.place, "server " + in_quotes(entry.name) + " is skipped: " + why);
       continue;
     }
     ServerDef server;

@@ -179,10 +179,10 @@ TEST_CASE("a project gives servers only, and never one that the person already h
     CHECK(profile.naming.prefix);
     std::string notes;
     for (const auto &note : profile.notes) notes += note + "\n";
-    CHECK(has(notes, "left out: state_dir, plugin_dirs, limits, tools, connectors, naming"));
-    CHECK(has(notes, "\"github\" of the project is left out: your profile has"));
-    CHECK(has(notes, "\"files\" of the project is left out: a tools plugin"));
-    CHECK(has(notes, "\"self\" of the project is left out: it would start this gateway"));
+    CHECK(has(notes, "skipped: state_dir, plugin_dirs, limits, tools, connectors, naming"));
+    CHECK(has(notes, "\"github\" of the project is skipped: your profile has"));
+    CHECK(has(notes, "\"files\" of the project is skipped: a tools plugin"));
+    CHECK(has(notes, "\"self\" of the project is skipped: it would start this gateway"));
   }
 }
 
@@ -196,7 +196,7 @@ TEST_CASE("the corporation's words in a project file are left out, and stop nobo
     REQUIRE(std::holds_alternative<Profile>(loaded));
     const auto &notes = std::get<Profile>(loaded).notes;
     CHECK(std::any_of(notes.begin(), notes.end(), [](const std::string &note) {
-      return note.find("left out: directives") != note.npos;
+      return note.find("skipped: directives") != note.npos;
     }));
   }
 }
@@ -250,7 +250,7 @@ TEST_CASE("tens of thousands of servers of a project are one note") {
   CHECK_FALSE(profile.servers[0].disabled);
   std::string notes;
   for (const auto &note : profile.notes) notes += note + "\n";
-  CHECK(has(notes, "at most 100 servers; 19900 are left out"));
+  CHECK(has(notes, "at most 100 servers; 19900 are skipped"));
 }
 
 TEST_CASE("what the sandbox opens is never masked") {

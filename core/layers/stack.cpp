@@ -19,8 +19,8 @@ constexpr std::string_view kPluginDirs = "plugin_dirs";
 void refuse_directives(Node &layer, Diagnostics &diagnostics) {
   for (const Member &member : layer.members)
     if (member.name == "directives")
-      diagnostics.error(member.place, "directives", "only the corporation's profile has directives",
-                        kUnknownKey);
+      diagnostics.error(member.place, "directives",
+                        "only the corporation's profile can have directives", kUnknownKey);
   std::erase_if(layer.members, [](const Member &member) { return member.name == "directives"; });
 }
 
@@ -145,7 +145,7 @@ void LayerStack::leave_out_servers(Node &tree) {
     if (section.name != "mcpServers") continue;
     for (const Member &entry : section.value.members)
       diagnostics_.note(entry.place,
-                        "server " + in_quotes(entry.name) + " is left out: " + servers_locked_);
+                        "server " + in_quotes(entry.name) + " is skipped: " + servers_locked_);
   }
   std::erase_if(tree.members, [](const Member &member) { return member.name == "mcpServers"; });
 }

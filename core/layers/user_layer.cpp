@@ -115,12 +115,12 @@ class JsonObject {
 Result<std::string> with_server(const ProfileLayer &layer, const ServerEntry &entry) {
   using namespace profiles;
   Node definition;
-  if (!to_tree(entry, &definition)) return fail(BH_E_INVALID, "the definition is damaged");
+  if (!to_tree(entry, &definition)) return fail(BH_E_INVALID, "the definition is invalid");
   auto root = read_user_layer(layer);
   if (!root.has_value()) return std::unexpected(root.error());
   Node &servers = servers_of(*root);
   if (servers.find(entry.id) != nullptr) {
-    return fail(BH_E_DENIED, "there is a server of that name");
+    return fail(BH_E_DENIED, "a server with that name already exists");
   }
   servers.members.push_back({entry.id, {}, std::move(definition)});
   return written(*root);
@@ -132,7 +132,7 @@ Result<std::string> without_server(const ProfileLayer &layer, std::string_view n
   if (!root.has_value()) return std::unexpected(root.error());
   const std::size_t removed = std::erase_if(
       servers_of(*root).members, [name](const Member &member) { return member.name == name; });
-  if (removed == 0) return fail(BH_E_NOT_FOUND, "there is no server of that name");
+  if (removed == 0) return fail(BH_E_NOT_FOUND, "no server has that name");
   return written(*root);
 }
 

@@ -83,7 +83,7 @@ void collect_fds(msghdr *message, std::deque<OwnedFd> *out) {
 Result<std::pair<OwnedFd, OwnedFd>> socket_pair() {
   int fds[2];
   if (::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, fds) != 0) {
-    return bulkhead::fail(BH_E_IO, "cannot make a socket pair: " + bh::error_name(errno));
+    return bulkhead::fail(BH_E_IO, "cannot create a socket pair: " + bh::error_name(errno));
   }
   return std::pair{OwnedFd(fds[0]), OwnedFd(fds[1])};
 }
@@ -260,7 +260,7 @@ void Channel::read() {
   }
   if (with_fds_) collect_fds(&message, &in_fds_);
   if (got == 0) return fail("the other process has ended");
-  if (in_fds_.size() > max_fds_waiting) return fail("too many descriptors came in");
+  if (in_fds_.size() > max_fds_waiting) return fail("too many file descriptors were received");
   if (!direct && in_.empty()) {
     std::size_t used = 0;
     const std::string_view bytes(to, static_cast<std::size_t>(got));
@@ -285,7 +285,7 @@ bool Channel::take_frames(std::string_view bytes, std::size_t *used) {
     Frame frame;
     std::memcpy(&frame, bytes.data() + *used, sizeof frame);
     if (frame.bytes > max_frame_in_ || frame.has_fd > 1) {
-      fail("it sent a frame that is too large or damaged");
+      fail("it sent an oversized or malformed frame");
       return false;
     }
     if (bytes.size() - *used - sizeof frame < frame.bytes) {
@@ -294,7 +294,7 @@ bool Channel::take_frames(std::string_view bytes, std::size_t *used) {
     OwnedFd fd;
     if (frame.has_fd == 1) {
       if (in_fds_.empty()) {
-        fail("a descriptor did not come with its frame");
+        fail("a file descriptor did not arrive with its frame");
         return false;
       }
       fd = std::move(in_fds_.front());

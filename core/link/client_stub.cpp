@@ -321,7 +321,7 @@ void ClientStub::begin_again(const Frame &refused, std::string_view payload) {
   if (!wait(again, payload)) {
     return events_.call_failed(
         refused.exchange,
-        {BH_E_LIMIT, about("it is being started again, and too many calls wait for it")});
+        {BH_E_LIMIT, about("it is being restarted, and too many calls are waiting for it")});
   }
   if (trunk_ != nullptr) send_waiting();
 }
@@ -498,7 +498,7 @@ struct ClientStubFunctions {
     if (stub.trunk_ == nullptr) {
       if (stub.wait(frame, to_bytes(text))) return BH_PENDING;
       return bh::fail(error, BH_E_LIMIT,
-                      stub.about("it is being started again, and too many calls wait for it"));
+                      stub.about("it is being restarted, and too many calls are waiting for it"));
     }
     if (stub.trunk_->channel->send(frame, to_bytes(text)) != BH_OK) {
       return bh::fail(error, BH_E_LIMIT, stub.about("it reads too slowly: its queue is full"));

@@ -196,7 +196,7 @@ TEST_CASE("headers of a compromised client stub are limited and validated") {
     CHECK(answer.kind == lane_failed);
     CHECK(answer.exchange == exchange);
     CHECK(static_cast<bh_status>(answer.code) == BH_E_INVALID);
-    CHECK(text == "the headers of a message cannot be read");
+    CHECK(text == "cannot parse the message headers");
   };
   const auto archived = [](std::size_t n, std::string_view name, std::string_view value) {
     HeadersText text;

@@ -225,7 +225,7 @@ TEST_CASE(
   }
   std::string why;
   CHECK(w.decide(3, &why) == BH_E_UNAVAILABLE);
-  CHECK(why.find("is being started again") != std::string::npos);
+  CHECK(why.find("is being restarted") != std::string::npos);
   CHECK(w.filter(4) == BH_E_UNAVAILABLE);
   w.heard.said.clear();
   w.ready();

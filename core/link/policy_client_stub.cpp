@@ -95,7 +95,7 @@ void PolicyClientStub::unanswered(std::uint64_t number, bool late) {
   if (late && !seen) {
     // Reported in a later turn because the router is inside a call of the table.
     post_owned(reactor_, this, [this, trunk = trunk_.get()] {
-      if (trunk_.get() == trunk && ready_) report_unhealthy("it does not react");
+      if (trunk_.get() == trunk && ready_) report_unhealthy("it is unresponsive");
     });
     return;
   }
@@ -123,7 +123,7 @@ void PolicyClientStub::on_frame(const Frame &frame, std::string_view payload) {
       if (asked) at->second.seen = true;
       return;
     case policy_verdict:
-      if (!on_verdict(frame, payload)) report_unhealthy("it sent a damaged verdict");
+      if (!on_verdict(frame, payload)) report_unhealthy("it sent a malformed verdict");
       return;
     case policy_refused:
       if (!asked || at->second.filter) return;
@@ -136,7 +136,7 @@ void PolicyClientStub::on_frame(const Frame &frame, std::string_view payload) {
     case FrameKind::policy_changed:
       return events_.policy_changed();
     default:
-      return report_unhealthy("it sent what no policy sends");
+      return report_unhealthy("it sent an unexpected frame");
   }
 }
 
@@ -166,7 +166,7 @@ bh_status PolicyClientStub::ask(Frame frame, const bh_policy_request &request, b
   if (!failure_.empty()) return bh::fail(error, BH_E_UNAVAILABLE, failure_);
   if (trunk_ == nullptr && was_lost_) {
     return bh::fail(error, BH_E_UNAVAILABLE,
-                    "compartment \"" + compartment_ + "\" is being started again");
+                    "compartment \"" + compartment_ + "\" is being restarted");
   }
   const std::string head = to_bytes(text_of(request));
   frame.exchange = request.exchange;
@@ -175,7 +175,7 @@ bh_status PolicyClientStub::ask(Frame frame, const bh_policy_request &request, b
     if (!send(frame, head, bh::view(text))) {
       return bh::fail(error, BH_E_LIMIT,
                       "compartment \"" + compartment_ +
-                          "\" reads too slowly, or the text is larger than a message may be");
+                          "\" reads too slowly, or the text exceeds the message size limit");
     }
   } else {
     held_bytes_ += head.size() + text.n;
@@ -219,7 +219,7 @@ void PolicyClientStub::send_held() {
     if (filter) {
       events_.policy_filtered(one.frame.exchange, false);
     } else {
-      events_.policy_refused(one.frame.exchange, "the text is larger than a message may be");
+      events_.policy_refused(one.frame.exchange, "the text exceeds the message size limit");
     }
   }
 }

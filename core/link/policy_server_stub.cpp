@@ -160,7 +160,7 @@ void PolicyServerStub::send_verdict(std::uint64_t exchange, std::uint32_t verdic
   frame.value = head.size();
   const bh_str parts[] = {bh::str(head), bh::str(rewritten)};
   if (trunk_->send(frame, parts, 2) == BH_E_LIMIT) {
-    send(FrameKind::policy_refused, exchange, 0, "what it wrote is larger than a message may be");
+    send(FrameKind::policy_refused, exchange, 0, "its output exceeds the message size limit");
   }
 }
 

@@ -12,7 +12,7 @@ namespace {
 
 // During a reload, the client stub may name a plugin of the next or the previous process.
 std::string absent(const std::string &id) {
-  return "this compartment does not run plugin \"" + id + "\" now";
+  return "this compartment is not running plugin \"" + id + "\"";
 }
 
 // Removes the headers from the front of a message's payload. Returns false if the headers violate
@@ -59,7 +59,7 @@ struct ServerStub::Lane final : Channel::Receiver {
     bh_error error = bh::make_error();
     std::vector<bh_header> headers;
     if (!take_headers(header_bytes(frame.code), &payload, &headers)) {
-      bh::fail(&error, BH_E_INVALID, "the headers of a message cannot be read");
+      bh::fail(&error, BH_E_INVALID, "cannot parse the message headers");
       if (message_kind(frame.code) == BH_LANE_REQUEST) {
         stub->exchange_failed(handle, frame.exchange, &error);
       }
@@ -201,7 +201,7 @@ void ServerStub::open_lane(const Frame &frame, std::string_view payload, OwnedFd
   LaneText text;
   bh_error error = bh::make_error();
   if (!from_bytes(payload, &text)) {
-    bh::fail(&error, BH_E_INVALID, "the request for a connection cannot be read");
+    bh::fail(&error, BH_E_INVALID, "cannot parse the connection request");
     return lane_down(handle, &error);
   }
   if (find_wire(frame, text, *lane, &error) != BH_OK) lane_down(handle, &error);
@@ -218,7 +218,7 @@ bh_status ServerStub::find_wire(const Frame &frame, const LaneText &text, Lane &
   }
   const auto definition = definitions_.find(text.server);
   if (definition == definitions_.end()) {
-    return bh::fail(error, BH_E_NOT_FOUND, "this compartment does not hold that server");
+    return bh::fail(error, BH_E_NOT_FOUND, "this compartment does not have that server");
   }
   lane.plugin = &plugin;
   bh_lane_info info{};
@@ -269,7 +269,7 @@ void ServerStub::message(bh_lane handle, std::uint64_t exchange, std::string_vie
   frame.exchange = exchange;
   if ((*lane)->channel->send(frame, message) != BH_E_LIMIT) return;
   bh_error error = bh::make_error();
-  bh::fail(&error, BH_E_LIMIT, "its answers wait for the gateway, which does not read them");
+  bh::fail(&error, BH_E_LIMIT, "its responses are queued because the gateway does not read them");
   if (exchange != 0) return exchange_failed(handle, exchange, &error);
   lane_down(handle, &error);
 }
@@ -431,16 +431,14 @@ void ServerStub::expect_completed(std::uint64_t exchange) {
     refused.kind = FrameKind::call_refused;
     refused.exchange = unfinished.exchange;
     refused.code = static_cast<std::uint32_t>(BH_E_PROTOCOL);
-    trunk_->send(refused,
-                 "the plugin said that the call was done (BH_OK), but gave no result: it has not "
-                 "called complete()");
+    trunk_->send(refused, "the plugin returned BH_OK without a result: it did not call complete()");
   });
 }
 
 bh_status ServerStub::call_plugin(const Frame &frame, std::string_view payload, bh_error *error) {
   CallText text;
   if (!from_bytes(payload, &text)) {
-    return bh::fail(error, BH_E_INVALID, "the call cannot be read");
+    return bh::fail(error, BH_E_INVALID, "cannot parse the call");
   }
   const auto number = find(text.plugin);
   if (!number) return bh::fail(error, BH_E_UNAVAILABLE, absent(text.plugin));
@@ -450,7 +448,7 @@ bh_status ServerStub::call_plugin(const Frame &frame, std::string_view payload, 
                     plugin.failure.empty() ? "the plugin has no tools" : plugin.failure);
   }
   if (calls_.size() >= max_calls) {
-    return bh::fail(error, BH_E_LIMIT, "this compartment has too many calls under way");
+    return bh::fail(error, BH_E_LIMIT, "this compartment has too many calls in flight");
   }
   if (!note_subscription(*number, text)) {
     return bh::fail(error, BH_E_LIMIT, "this compartment has too many subscriptions");
@@ -494,7 +492,7 @@ bh_status ServerStub::complete(bh_call id, std::uint32_t kind, std::string_view 
   if (trunk_->send(frame, json) == BH_OK) return BH_OK;
   frame.kind = FrameKind::call_refused;
   frame.code = static_cast<std::uint32_t>(BH_E_LIMIT);
-  trunk_->send(frame, "its result is larger than a message may be, or too many wait");
+  trunk_->send(frame, "its result exceeds the message size limit, or too many results are queued");
   return BH_OK;
 }
 

@@ -180,7 +180,7 @@ TEST_CASE("a call for a plugin that the other process does not run is refused") 
   link.attach(process);
   link.call(link.client.plugin("gone"));
   REQUIRE(link.until([&] { return link.heard.errors.size() == 1; }));
-  CHECK(link.heard.errors[0].find("does not run plugin \"gone\"") != std::string::npos);
+  CHECK(link.heard.errors[0].find("is not running plugin \"gone\"") != std::string::npos);
   bh_lane_info info{};
   info.size = sizeof info;
   info.server = bh::str("s");
@@ -189,7 +189,7 @@ TEST_CASE("a call for a plugin that the other process does not run is refused") 
   REQUIRE(ClientStub::connector().lane_open(link.client.plugin("gone"), 1, &info, &lane, &error) ==
           BH_OK);
   REQUIRE(link.until([&] { return link.heard.errors.size() == 2; }));
-  CHECK(link.heard.errors[1].find("does not run plugin \"gone\"") != std::string::npos);
+  CHECK(link.heard.errors[1].find("is not running plugin \"gone\"") != std::string::npos);
 }
 
 TEST_CASE("lists that arrive before their plugin is known here are requested later") {

@@ -36,7 +36,7 @@ inline bool is_digit(char c) noexcept {
 }
 
 inline const char *digits_end(const char *p, const char *end, Fault *fault) noexcept {
-  if (p == end || !is_digit(*p)) return fail_at(fault, "a digit is expected", p, end);
+  if (p == end || !is_digit(*p)) return fail_at(fault, "expected a digit", p, end);
   do {
     ++p;
   } while (p < end && is_digit(*p));
@@ -82,13 +82,13 @@ inline const char *scalar_end(const char *p, const char *end, Fault *fault) noex
 // quotes.
 inline const char *key_end(const char *p, const char *end, std::string_view *inside,
                            Fault *fault) noexcept {
-  if (p == end || *p != '"') return fail_at(fault, "a member name is expected", p, end);
+  if (p == end || *p != '"') return fail_at(fault, "expected a member name", p, end);
   const char *start = p + 1;
   p = string_end(start, end, fault);
   if (p == nullptr) return nullptr;
   *inside = {start, static_cast<std::size_t>(p - 1 - start)};
   p = space_end(p, end);
-  if (p == end || *p != ':') return fail_at(fault, "a colon is expected", p, end);
+  if (p == end || *p != ':') return fail_at(fault, "expected a colon", p, end);
   return space_end(p + 1, end);
 }
 
@@ -103,7 +103,7 @@ inline const char *separator_end(const char *p, const char *end, char close, boo
   }
   *more = false;
   if (p < end && *p == close) return p + 1;
-  return fail_at(fault, "a comma or a closing bracket is expected", p, end);
+  return fail_at(fault, "expected a comma or a closing bracket", p, end);
 }
 
 // Stores whether each open level is an object.

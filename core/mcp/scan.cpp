@@ -117,7 +117,7 @@ class Scanner {
     if (!read) return report_fault();
     cursor_.skip_space();
     if (!cursor_.at_end()) {
-      return report(not_json, "there is text after the message", cursor_.at());
+      return report(not_json, "unexpected text after the message", cursor_.at());
     }
     if (first == '{') classify();
     if (!refused_) return true;
@@ -386,12 +386,12 @@ void Scanner::classify() noexcept {
   } else if (has_result_ || has_error_) {
     classify_response();
   } else {
-    refuse("there is neither method nor result nor error", end);
+    refuse("no method, result or error", end);
   }
 }
 
 void Scanner::classify_call() noexcept {
-  if (has_result_ || has_error_) refuse("method together with result or error", cursor_.end());
+  if (has_result_ || has_error_) refuse("method combined with result or error", cursor_.end());
   out_->kind = id_type_ == 0 ? Kind::notification : Kind::request;
   if (id_type_ == null_type) refuse("id of a request is null", cursor_.end());
   const MethodParams known = params_of(out_->method);
@@ -404,7 +404,7 @@ void Scanner::classify_call() noexcept {
 
 void Scanner::classify_response() noexcept {
   out_->kind = has_error_ ? Kind::error : Kind::result;
-  if (has_result_ && has_error_) refuse("result together with error", cursor_.end());
+  if (has_result_ && has_error_) refuse("result combined with error", cursor_.end());
   if (!out_->params.empty()) ++out_->unknown_members;
   if (!has_result_) return;
   if (id_type_ == 0) refuse("a result without id", cursor_.end());

@@ -41,7 +41,7 @@ struct PipeHost::Receiver {
 
   bh_status session_open(const bh_peer &peer, bh_session *out, bh_error *error) const {
     const bh_status status = host.open_session(peer, out);
-    return status == BH_OK ? BH_OK : bh::fail(error, status, "a pipe has one client");
+    return status == BH_OK ? BH_OK : bh::fail(error, status, "a pipe supports only one client");
   }
   bh_status deliver_message(const bh_incoming &in, bh_delivery *out) const {
     if (in.session == 0) return BH_E_UNSUPPORTED;  // a pipe has one session
@@ -105,7 +105,7 @@ Result<void> PipeHost::start() {
   wire_ = connector_->ext<bh_wire>(BH_EXT_WIRE);
   if (connector_table_ == nullptr || transport_table_ == nullptr || flow_ == nullptr ||
       wire_ == nullptr || !BH_HAS(bh_wire, wire_, lane_hold)) {
-    return fail(BH_E_UNSUPPORTED, "a pipe needs a transport with " BH_EXT_FLOW
+    return fail(BH_E_UNSUPPORTED, "a pipe requires a transport with " BH_EXT_FLOW
                                   " and a connector with " BH_EXT_WIRE " and its lane_hold");
   }
   bh_error error = bh::make_error();
@@ -171,7 +171,7 @@ void PipeHost::to_client(std::string_view message) {
   const bh_status status = transport_table_->send(transport_->self(), &out);
   if (status == BH_E_LIMIT) {
     // The limits of in-flight requests prevent this.
-    failure_ = Error{status, "no room for the output that waits for the client, or no memory"};
+    failure_ = Error{status, "the output queue for the client is full, or out of memory"};
   }
 }
 

@@ -56,7 +56,7 @@ bool Route::request(const Line &line, std::string_view text) {
   } else {
     const std::string id = line.id.size() <= limits_.max_pending_bytes ? std::string(line.id) : "";
     answer(
-        lost_answer(id, method_name(line.method) + ": not sent: too many requests are under way"));
+        lost_answer(id, method_name(line.method) + ": not sent: too many requests are in flight"));
   }
   return true;
 }
@@ -73,7 +73,7 @@ void Route::pass(std::uint32_t kind, std::uint64_t exchange, std::string_view te
 void Route::keep(std::uint32_t kind, std::uint64_t exchange, std::string_view text) {
   if (long_outage_) return fail(exchange, "not sent: there is no connection to " + endpoint_);
   if (!backlog_.keep(kind, exchange, text)) {
-    fail(exchange, "not sent: too much waits for a connection to " + endpoint_);
+    fail(exchange, "not sent: too much data is waiting for a connection to " + endpoint_);
   }
 }
 
@@ -118,8 +118,8 @@ void Route::message(bh_lane lane, std::uint64_t exchange, std::string_view text)
       whose != Handshake::Answer::of_client) {
     if (whose == Handshake::Answer::of_repetition) return state_.announce_lists(ends_);
     return log(BH_LOG_WARN, endpoint_ +
-                                " has refused the repeated handshake; the client should connect "
-                                "anew if calls fail");
+                                " rejected the repeated handshake; reconnect the client if calls "
+                                "fail");
   }
   while (!text.empty() && (text.back() == '\n' || text.back() == '\r')) text.remove_suffix(1);
   if (backlog_.find(exchange) != nullptr)

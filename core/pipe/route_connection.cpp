@@ -73,9 +73,9 @@ void Route::lost(const Error &error) {
   hold_as_needed();
   if (input_ended_ && backlog_.waiting() == 0) return end({});
   const std::uint64_t retry_ms = attempts_.lost(reactor_.now_ns());
-  log(BH_LOG_WARN, "the connection to " + endpoint_ + " is lost (" + error.text + "), " +
+  log(BH_LOG_WARN, "the connection to " + endpoint_ + " was lost (" + error.text + "), " +
                        std::to_string(failed) + (failed == 1 ? " request" : " requests") +
-                       " failed; connecting again");
+                       " failed; reconnecting");
   outage_timer_ = reactor_.timer_start(this, limits_.outage_wait_ms,
                                        bh::callback<&Route::outage_is_long>(this));
   attempt_later(retry_ms);
@@ -116,7 +116,7 @@ void Route::check_end() {
 
 void Route::drain_is_over() {
   end_timer_ = 0;
-  fail_pending("no answer in " + seconds(limits_.drain_ms * ms_in_ns) +
+  fail_pending("no answer within " + seconds(limits_.drain_ms * ms_in_ns) +
                " after the end of the input");
   ends_.close_lane();
   wire_ = Wire::none;

@@ -360,7 +360,7 @@ TEST_CASE("messages above the limits are answered with errors") {
   SECTION("bytes of unsent messages") {
     w.route.from_client(request(1, std::string(300, 'm').c_str()));
     REQUIRE(w.ends.printed.size() == 1);
-    CHECK(error_of(w.ends.printed[0]).find("too much waits") != std::string::npos);
+    CHECK(error_of(w.ends.printed[0]).find("too much data is waiting") != std::string::npos);
   }
 }
 

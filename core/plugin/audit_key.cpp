@@ -212,11 +212,12 @@ Result<void> enlist(const std::string &state_dir, const std::string &instance,
   const SignedPlace last = last_signed(path, place.chain);
   if (place.seq == last.seq && place.head == last.head) return {};
   if (place.seq <= last.seq) {
-    return fail(BH_E_DENIED, "chain " + std::to_string(place.chain) + " was signed up to seq " +
-                                 std::to_string(last.seq) + " already, and is not signed for seq " +
-                                 std::to_string(place.seq) + ": rows are missing, or " + path +
-                                 " belongs to files that no longer exist; move both away to "
-                                 "begin anew");
+    return fail(BH_E_DENIED, "chain " + std::to_string(place.chain) +
+                                 " is already signed up to seq " + std::to_string(last.seq) +
+                                 " and cannot be signed for seq " + std::to_string(place.seq) +
+                                 ": rows are missing, or " + path +
+                                 " belongs to files that no longer exist; move both aside to "
+                                 "start a new chain");
   }
   struct stat status{};
   const std::string line = line_of(place);
@@ -248,7 +249,7 @@ Result<AuditSignature> sign_for_audit(const std::string &state_dir, const std::s
   auto place = parse_place(statement);
   if (!is_statement(statement) || !is_list_name(instance) ||
       (statement.starts_with("chain") && !place)) {
-    return fail(BH_E_INVALID, "that cannot be signed");
+    return fail(BH_E_INVALID, "the statement cannot be signed");
   }
   auto key = audit_key(state_dir);
   if (!key) return std::unexpected(key.error());

@@ -29,10 +29,10 @@ bh_status HostFunctions::child_spawn(void *ctx, const bh_spawn *request, bh_chil
   try {
     Spawner *spawner = spawner_of(instance);
     if (spawner == nullptr)
-      return bh::fail(error, BH_E_DENIED, "this plugin may start no children");
+      return bh::fail(error, BH_E_DENIED, "this plugin is not allowed to start child processes");
     return spawner->spawn(*request, out, error);
   } catch (const std::exception &) {
-    return bh::fail(error, BH_E_INTERNAL, "the host has no memory to start a child");
+    return bh::fail(error, BH_E_INTERNAL, "out of memory for a child process");
   }
 }
 

@@ -46,7 +46,8 @@ const char *beyond_bounds(std::string_view json) noexcept {
       in_string = c == '"';
       exponent = false;
       length = digits = 0;
-      if ((c == '{' || c == '[') && ++depth > max_depth) return "it nests deeper than 64 levels";
+      if ((c == '{' || c == '[') && ++depth > max_depth)
+        return "it is nested more than 64 levels deep";
       if ((c == '}' || c == ']') && depth > 0) --depth;
     }
   }
@@ -95,14 +96,15 @@ bool leaves_rules_out(const rapidjson::Value *schema, const rapidjson::Value &co
 }
 
 constexpr const char *rules_left_out =
-    "the profile has rules, and this plugin does not judge by them: name \"policy-rules\" in its "
-    "place, or as another policy beside it, and write rules = false here";
+    "the profile has rules, but this plugin does not evaluate them: use \"policy-rules\" instead, "
+    "or "
+    "add it as another policy and set rules = false here";
 
 // Describes the allowed values where `keyword` has failed. `rule` is the schema that contains the
 // keyword.
 std::string allowed(const std::string &keyword, const rapidjson::Value *rule) {
   if (keyword == "additionalProperties") {
-    return "is unknown here; known are " + known_members(rule);
+    return "unknown key; known keys: " + known_members(rule);
   }
   const rapidjson::Value *wanted = find(rule, keyword);
   const rapidjson::Value *description = find(rule, "description");

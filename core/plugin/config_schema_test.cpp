@@ -42,14 +42,14 @@ TEST_CASE("an error contains the path and the allowed values") {
   CHECK_THAT(why(R"({"path":"x","list":["a","b","c"]})"),
              Contains("config/list: must match maxItems"));
   CHECK_THAT(why(R"({"path":"x","pth":"y"})"),
-             Contains("config/pth: is unknown here; known are path, limits, mode, list, token"));
+             Contains("config/pth: unknown key; known keys: path, limits, mode, list, token"));
   CHECK_THAT(why(R"({"path":"x","limits":{"byte":1}})"),
-             Contains("config/limits/byte: is unknown here; known are bytes"));
+             Contains("config/limits/byte: unknown key; known keys: bytes"));
 }
 
 TEST_CASE("rules of the profile are refused if the plugin's schema does not name them") {
   const std::string rules = R"({"profile_rules":[]})";
-  const auto refused = Contains("does not judge by them: name \"policy-rules\"");
+  const auto refused = Contains("does not evaluate them: use \"policy-rules\"");
   CHECK_THAT(why(rules, R"({"type":"object","additionalProperties":false})"), refused);
   CHECK_THAT(why(rules, R"({"type":"object"})"), refused);
   CHECK_THAT(why(rules, ""), refused);
@@ -84,8 +84,8 @@ TEST_CASE("nesting is limited") {
     return "{\"a\":" + std::string(n, '[') + std::string(n, ']') + "}";
   };
   CHECK(why(nested(63), R"({"type":"object"})").empty());
-  CHECK_THAT(why(nested(64), ""), Contains("deeper than 64"));
-  CHECK_THAT(why(nested(400'000), ""), Contains("deeper than 64"));
+  CHECK_THAT(why(nested(64), ""), Contains("more than 64 levels deep"));
+  CHECK_THAT(why(nested(400'000), ""), Contains("more than 64 levels deep"));
 }
 
 }  // namespace
@@ -114,8 +114,8 @@ TEST_CASE("all errors are found, each with its path") {
   CHECK(faults_of(wanted,
                   R"({"size":0,"bogus":1,"worse":2,"listen":"x","list":[{"id":"a"},{"id":1}]})") ==
         "size: must match minimum 1\n"
-        "bogus: is unknown here; known are name, size, listen, list\n"
-        "worse: is unknown here; known are name, size, listen, list\n"
+        "bogus: unknown key; known keys: name, size, listen, list\n"
+        "worse: unknown key; known keys: name, size, listen, list\n"
         "listen: must be a port\n"
         "list[1].id: must match type \"string\"\n"
         "name: is missing; it is required\n");

@@ -38,7 +38,7 @@ Result<void> DialRules::announce(std::string_view bytes) {
     std::memcpy(&address, bytes.data(), bytes.size());
   }
   if (!is_local(address, bytes.size())) {
-    return fail(BH_E_INVALID, "that is neither a Unix socket nor an address of the loopback");
+    return fail(BH_E_INVALID, "the address is neither a Unix socket nor a loopback address");
   }
   if (announced_.size() >= max_addresses && !announced_.contains(bytes)) {
     return fail(BH_E_LIMIT, "too many addresses to connect to");
@@ -48,7 +48,7 @@ Result<void> DialRules::announce(std::string_view bytes) {
 }
 
 Result<OwnedFd> DialRules::dial(std::string_view bytes) const {
-  if (!announced_.contains(bytes)) return fail(BH_E_DENIED, "that address was not announced");
+  if (!announced_.contains(bytes)) return fail(BH_E_DENIED, "the address was not announced");
   sockaddr_storage address{};
   std::memcpy(&address, bytes.data(), bytes.size());
   OwnedFd fd(::socket(address.ss_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));

@@ -24,11 +24,12 @@ Result<PluginDescription> check_descriptor(const bh_descriptor *d, std::uint32_t
   const std::string which = "descriptor " + std::to_string(i);
   if (d == nullptr) return fail(BH_E_ABI, which + " is missing");
   if (!BH_HAS(bh_descriptor, d, provides)) return fail(BH_E_ABI, which + " is too short");
-  if (d->flags != 0) return fail(BH_E_ABI, which + " has flags that this host does not know");
+  if (d->flags != 0) return fail(BH_E_ABI, which + " has unknown flags");
   PluginDescription out;
   if (d->id != nullptr) out.id.assign(d->id, ::strnlen(d->id, 65));
   if (!is_plain_name(out.id)) {
-    return fail(BH_E_ABI, which + " has an id that is not 1 to 64 of a-z, 0-9 and '-'");
+    return fail(BH_E_ABI,
+                which + " has an invalid id: use 1 to 64 characters from a-z, 0-9 and '-'");
   }
   if (d->provides == nullptr) return fail(BH_E_ABI, which + " provides nothing");
   for (std::size_t n = 0; d->provides[n] != nullptr; ++n) {
@@ -40,7 +41,7 @@ Result<PluginDescription> check_descriptor(const bh_descriptor *d, std::uint32_t
   if (BH_HAS(bh_descriptor, d, vendor)) out.vendor = text_of(d->vendor, 256);
   if (BH_HAS(bh_descriptor, d, config_schema)) {
     if (d->config_schema.n > max_schema_bytes) {
-      return fail(BH_E_LIMIT, which + " has a config_schema of more than 1 MiB");
+      return fail(BH_E_LIMIT, which + " has a config_schema larger than 1 MiB");
     }
     if (d->config_schema.p != nullptr) {
       out.config_schema.assign(d->config_schema.p, d->config_schema.n);
@@ -53,36 +54,38 @@ Result<PluginDescription> check_descriptor(const bh_descriptor *d, std::uint32_t
 
 Result<void> check_abi(std::uint32_t major, std::uint32_t minor_needed) {
   if (major != BH_ABI_MAJOR) {
-    return fail(BH_E_ABI, "speaks plugin ABI " + std::to_string(major) + ", this Bulkhead speaks " +
-                              version(BH_ABI_MAJOR, BH_ABI_MINOR) + "; rebuild it against SDK " +
+    return fail(BH_E_ABI, "uses plugin ABI " + std::to_string(major) + ", but this Bulkhead uses " +
+                              version(BH_ABI_MAJOR, BH_ABI_MINOR) + "; rebuild it with SDK " +
                               std::to_string(BH_ABI_MAJOR) + ".x");
   }
   if (minor_needed > BH_ABI_MINOR) {
-    return fail(BH_E_ABI, "needs plugin ABI " + version(major, minor_needed) +
-                              " or later, this Bulkhead offers " +
+    return fail(BH_E_ABI, "requires plugin ABI " + version(major, minor_needed) +
+                              " or later, but this Bulkhead offers " +
                               version(BH_ABI_MAJOR, BH_ABI_MINOR) +
-                              "; use a newer Bulkhead, or rebuild the plugin against SDK " +
+                              "; use a newer Bulkhead, or rebuild the plugin with SDK " +
                               version(BH_ABI_MAJOR, BH_ABI_MINOR));
   }
   return {};
 }
 
 Result<std::vector<PluginDescription>> check_entry(const bh_entry *entry) {
-  if (entry == nullptr) return fail(BH_E_ABI, "gave no entry");
-  if (!BH_HAS(bh_entry, entry, abi_minor_needed)) return fail(BH_E_ABI, "has too short an entry");
+  if (entry == nullptr) return fail(BH_E_ABI, "returned no entry");
+  if (!BH_HAS(bh_entry, entry, abi_minor_needed)) return fail(BH_E_ABI, "returned an entry that is too short");
   // Versions are checked first: the members after them may have another layout in another major
   // version.
   if (const auto abi = check_abi(entry->abi_major, entry->abi_minor_needed); !abi) {
     return std::unexpected(abi.error());
   }
-  if (!BH_HAS(bh_entry, entry, create)) return fail(BH_E_ABI, "has too short an entry");
+  if (!BH_HAS(bh_entry, entry, create))
+    return fail(BH_E_ABI, "returned an entry that is too short");
   if (entry->init == nullptr || entry->deinit == nullptr || entry->descriptor == nullptr ||
       entry->create == nullptr) {
-    return fail(BH_E_ABI, "lacks one of the functions init, deinit, descriptor and create");
+    return fail(BH_E_ABI,
+                "lacks at least one of the functions init, deinit, descriptor and create");
   }
   if (entry->count == 0 || entry->count > max_plugins_per_library) {
-    return fail(BH_E_ABI, "says that it holds " + std::to_string(entry->count) +
-                              " plugins; 1 to 64 are allowed");
+    return fail(BH_E_ABI,
+                "declares " + std::to_string(entry->count) + " plugins; 1 to 64 are allowed");
   }
   std::vector<PluginDescription> plugins;
   for (std::uint32_t i = 0; i < entry->count; ++i) {

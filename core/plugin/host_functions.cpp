@@ -198,7 +198,7 @@ bh_status HostFunctions::sign(void *ctx, bh_str statement, bh_signature *out,
     if (!made) return bh::fail(error, made.error().code, made.error().text);
     if (made->public_key.size() != sizeof out->public_key ||
         made->signature.size() != sizeof out->signature) {
-      return bh::fail(error, BH_E_INTERNAL, "the signature is damaged");
+      return bh::fail(error, BH_E_INTERNAL, "the signature is invalid");
     }
     out->unix_s = made->unix_s;
     std::memcpy(out->public_key, made->public_key.data(), sizeof out->public_key);
@@ -239,7 +239,7 @@ bh_status HostFunctions::secret_put(void *ctx, bh_str name, bh_str value) noexce
   try {
     const auto done = keep_secret(instance, view(name), view(value));
     if (done) return BH_OK;
-    instance.log(BH_LOG_ERROR, "cannot keep a secret: " + done.error().text);
+    instance.log(BH_LOG_ERROR, "cannot store a secret: " + done.error().text);
     return done.error().code;
   } catch (const std::exception &) {
     return BH_E_INTERNAL;
@@ -278,7 +278,7 @@ bh_str HostFunctions::folder(void *ctx) noexcept {
       if (made) {
         instance.folder_ = std::move(*made);
       } else {
-        instance.log(BH_LOG_ERROR, "there is no storage folder: " + made.error().text);
+        instance.log(BH_LOG_ERROR, "storage is unavailable: " + made.error().text);
       }
     }
   } catch (const std::exception &) {

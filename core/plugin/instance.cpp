@@ -67,11 +67,12 @@ std::string Instance::about(std::string_view what, const bh_error &error, bh_sta
 Result<std::unique_ptr<Instance>> Instance::create(std::string id, std::shared_ptr<Library> library,
                                                    HostContext &context, void *user) {
   if (library == nullptr || context.reactor == nullptr) {
-    return fail(BH_E_INVALID, "an instance needs a library and a reactor");
+    return fail(BH_E_INVALID, "an instance requires a library and a reactor");
   }
   if (!is_instance_id(id)) {
-    return fail(BH_E_INVALID, "instance id \"" + bh::one_line(id, 64) +
-                                  "\": 1 to 64 characters of A-Z, a-z, 0-9, '_', '.' and '-'");
+    return fail(BH_E_INVALID,
+                "instance id \"" + bh::one_line(id, 64) +
+                    "\" must have 1 to 64 characters from A-Z, a-z, 0-9, '_', '.' and '-'");
   }
   std::unique_ptr<Instance> made(new Instance);
   made->id_ = std::move(id);
@@ -97,7 +98,7 @@ Result<std::unique_ptr<Instance>> Instance::create(std::string id, std::shared_p
 Result<void> Instance::adopt(const bh_plugin *plugin) {
   bh_error none = empty_error();
   if (plugin == nullptr || !BH_HAS(bh_plugin, plugin, destroy) || plugin->destroy == nullptr) {
-    return fail(BH_E_ABI, about("create gave no usable instance", none, BH_OK));
+    return fail(BH_E_ABI, about("create returned an invalid instance", none, BH_OK));
   }
   table_.size = sizeof table_;
   table_.self = plugin->self;
@@ -111,7 +112,7 @@ Result<void> Instance::adopt(const bh_plugin *plugin) {
   if (BH_HAS(bh_plugin, plugin, get_ext)) table_.get_ext = plugin->get_ext;
   if (table_.configure == nullptr || table_.start == nullptr || table_.probe == nullptr ||
       table_.drain == nullptr || table_.stop == nullptr || table_.get_ext == nullptr) {
-    return fail(BH_E_ABI, about("create gave a table that lacks a function", none, BH_OK));
+    return fail(BH_E_ABI, about("create returned a table that lacks a function", none, BH_OK));
   }
   return {};
 }
@@ -143,7 +144,7 @@ Result<void> Instance::configure(std::string_view config_json) {
   if (status == BH_OK) return {};
   failed_ = true;
   return fail(status < 0 ? status : BH_E_INTERNAL,
-              about("its configuration was refused", error, status));
+              about("its configuration was rejected", error, status));
 }
 
 Result<void> Instance::start() {
@@ -218,7 +219,7 @@ void Instance::end() noexcept {
   if (!ended_.load(std::memory_order_relaxed)) release_held();
   context_->reactor->forget(this);  // drops functions that were posted while stop() returned
   if (abandoned_) {
-    log(BH_LOG_PLUGIN_MISBEHAVES, "is left in memory: its blocking work is still running");
+    log(BH_LOG_PLUGIN_MISBEHAVES, "stays in memory: its blocking work is still running");
     return;
   }
   state_ = destroyed;
@@ -241,7 +242,7 @@ void Instance::log(std::int32_t level, std::string_view text) const noexcept {
 }
 
 bh_status Instance::report_misuse(const char *function) const noexcept {
-  log(BH_LOG_PLUGIN_MISBEHAVES, std::string(function) + " was called with wrong arguments");
+  log(BH_LOG_PLUGIN_MISBEHAVES, std::string(function) + " was called with invalid arguments");
   return BH_E_INVALID;
 }
 

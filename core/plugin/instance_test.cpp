@@ -183,7 +183,7 @@ TEST_CASE("timers, watches and pool work arrive through the instance's host") {
   CHECK(host.watch(
             -1, BH_FD_READ, [](void *, std::int32_t, std::uint32_t) {}, nullptr, &none) ==
         BH_E_INVALID);
-  CHECK(world.logged("5 mine: fd.watch was called with wrong arguments"));
+  CHECK(world.logged("5 mine: fd.watch was called with invalid arguments"));
 }
 
 TEST_CASE("an instance with running blocking work stays in memory, together with its host") {
@@ -205,7 +205,7 @@ TEST_CASE("an instance with running blocking work stays in memory, together with
   REQUIRE(executor->run_blocking(raw.ctx, work, finish, &raw) == BH_OK);
   instance.reset();
   CHECK(world.logged("5 mine: left behind: 1 blocking job(s)"));
-  CHECK(world.logged("5 mine: is left in memory"));
+  CHECK(world.logged("5 mine: stays in memory"));
   CHECK_FALSE(world.logged("1 mine: destroy"));
   go = true;
   go.notify_all();
@@ -301,7 +301,7 @@ TEST_CASE("the storage folder is private to its instance") {
   std::filesystem::create_directory_symlink("/", world.context.state_dir + "/plugins/linked");
   const bh_host raw_other = host_of(*other);
   CHECK(store->folder(raw_other.ctx).n == 0);
-  CHECK(world.logged("3 linked: there is no storage folder"));
+  CHECK(world.logged("3 linked: storage is unavailable"));
 
   world.context.state_dir.clear();
   auto without = world.make("good", "without").value();

@@ -30,22 +30,23 @@ void remove_stale(const sockaddr_un &address, socklen_t size) {
 const char *in_the_way(const sockaddr_un &address) {
   struct stat info{};
   if (::lstat(address.sun_path, &info) != 0 || S_ISSOCK(info.st_mode)) {
-    return "another program listens there already; stop it, or choose another path";
+    return "another program is already listening there; stop it, or choose another path";
   }
-  return "something that is no socket is there; remove it, or choose another path";
+  return "the path exists and is not a socket; remove it, or choose another path";
 }
 
 std::string failure(int error, std::string_view as_configured, const sockaddr_storage &address) {
   std::string text = "cannot listen on " + std::string(as_configured) + ": ";
   const int family = address.ss_family;
   if (family == AF_VSOCK && error == EADDRNOTAVAIL) {
-    return text + "that context id is not this machine's; leave it out to listen on all";
+    return text + "the context id does not belong to this machine; omit it to listen on all";
   }
   if (error != EADDRINUSE) return text + bh::error_name(error);
   if (family == AF_UNIX) return text + in_the_way(reinterpret_cast<const sockaddr_un &>(address));
-  if (family == AF_VSOCK) return text + "another program has that port; stop it, or choose another";
+  if (family == AF_VSOCK)
+    return text + "another program uses the port; stop it, or choose another port";
   return text +
-         "the address is already in use by another program; stop that, or choose another one with "
+         "the address is already in use by another program; stop it, or choose another one with "
          "--listen, for example --listen 127.0.0.1:0 for any free port";
 }
 
@@ -78,10 +79,10 @@ Result<OwnedFd> open_listener(std::string_view bytes, std::string_view as_config
                               SocketFile file) {
   sockaddr_storage address{};  // zeroed, so the path of a Unix socket is null-terminated
   if (bytes.size() < sizeof(sa_family_t) || bytes.size() >= sizeof address) {
-    return fail(BH_E_INVALID, "that is no socket address");
+    return fail(BH_E_INVALID, "invalid socket address");
   }
   std::memcpy(&address, bytes.data(), bytes.size());
-  if (!known(address, bytes.size())) return fail(BH_E_INVALID, "that is no socket address");
+  if (!known(address, bytes.size())) return fail(BH_E_INVALID, "invalid socket address");
   const auto size = static_cast<socklen_t>(bytes.size());
   const auto *raw = reinterpret_cast<const sockaddr *>(&address);
   const bool is_unix = address.ss_family == AF_UNIX;

@@ -96,7 +96,7 @@ std::optional<Error> run_steps(Attempt &a) {
   const bh_status status = entry->init(&a.host, &error);
   if (status != BH_OK) {
     return Error{status < 0 ? status : BH_E_INTERNAL,
-                 "refused to initialise: " +
+                 "failed to initialise: " +
                      error_text(error, "status " + std::to_string(status) + " without a text")};
   }
   const std::lock_guard lock(a.mutex);
@@ -130,7 +130,7 @@ Result<void> start_helper(const std::shared_ptr<Attempt> &a) {
   try {
     std::thread([a] { run_attempt(*a); }).detach();
   } catch (const std::system_error &e) {  // the process limit was reached
-    started = fail(BH_E_LIMIT, std::string("no thread to load it in: ") + e.what());
+    started = fail(BH_E_LIMIT, std::string("cannot create a thread to load it: ") + e.what());
   }
   pthread_sigmask(SIG_SETMASK, &before, nullptr);
   return started;
@@ -153,7 +153,7 @@ Result<void> attempt(const std::shared_ptr<Attempt> &a, std::uint64_t timeout_ms
                      " within " + std::to_string(timeout_ms) + " ms";
   if (a->phase == Phase::constructors) {
     set_stuck(a->plugin);
-    text += "; it holds the dynamic linker's lock, so this process can load no further plugin";
+    text += "; it holds the dynamic linker's lock, so this process cannot load further plugins";
   }
   return fail(BH_E_TIMEOUT, std::move(text));
 }
@@ -177,14 +177,16 @@ Result<Place> place_of(const std::string &plugin, const LoadOptions &options) {
     const fs::path path(plugin);
     Place place{path.stem().string(), path.parent_path().string()};
     if (path.extension() != ".so" || !is_plain_name(place.name)) {
-      return fail(BH_E_INVALID,
-                  "a path must end in NAME.so, NAME being 1 to 64 of a-z, 0-9 and '-'");
+      return fail(
+          BH_E_INVALID,
+          "a path must end in NAME.so, where NAME has 1 to 64 characters from a-z, 0-9 and '-'");
     }
     if (place.folder.size() > 1 && place.folder.back() == '/') place.folder.pop_back();
     return place;
   }
   if (!is_plain_name(plugin)) {
-    return fail(BH_E_INVALID, "a plugin's name is 1 to 64 of a-z, 0-9 and '-' (or a path)");
+    return fail(BH_E_INVALID,
+                "a plugin name must have 1 to 64 characters from a-z, 0-9 and '-' (or be a path)");
   }
   std::string looked;
   for (const std::string &dir : options.dirs) {
@@ -196,12 +198,13 @@ Result<Place> place_of(const std::string &plugin, const LoadOptions &options) {
     looked += (looked.empty() ? "" : ", ") + bh::one_line(dir, 256);
   }
   return fail(BH_E_NOT_FOUND,
-              "there is no " + plugin + ".so in " + (looked.empty() ? "any folder" : looked));
+              plugin + ".so was not found in " + (looked.empty() ? "any folder" : looked));
 }
 
 Result<void> check_manifest(const Manifest &manifest, const Place &place) {
   if (manifest.id != place.name) {
-    return fail(BH_E_INVALID, "its manifest is of another plugin (id = \"" + manifest.id + "\")");
+    return fail(BH_E_INVALID,
+                "its manifest belongs to another plugin (id = \"" + manifest.id + "\")");
   }
   return check_abi(manifest.abi_major, manifest.abi_minor_needed);
 }
@@ -216,9 +219,9 @@ Result<void> check_exports(const std::vector<std::string> &exports) {
   if (others.empty()) {
     return fail(BH_E_INVALID, "is not a Bulkhead plugin: it exports no " BH_PLUGIN_ENTRY_SYMBOL);
   }
-  return fail(BH_E_ABI, "speaks another major of the plugin ABI (it exports " + others +
-                            ", this Bulkhead wants " BH_PLUGIN_ENTRY_SYMBOL
-                            "); rebuild it against SDK 0.x");
+  return fail(BH_E_ABI, "uses a different major version of the plugin ABI (it exports " + others +
+                            ", but this Bulkhead requires " BH_PLUGIN_ENTRY_SYMBOL
+                            "); rebuild it with SDK 0.x");
 }
 
 Result<void> check_digest(int fd, std::string wanted) {
@@ -228,7 +231,7 @@ Result<void> check_digest(int fd, std::string wanted) {
   const auto digest = sha256_of(fd);
   if (!digest) return std::unexpected(digest.error());
   if (*digest == wanted) return {};
-  return fail(BH_E_DENIED, "is not the pinned file: its sha256 is " + *digest +
+  return fail(BH_E_DENIED, "does not match the pinned sha256: the file has " + *digest +
                                ", the profile has " + bh::one_line(wanted, 64));
 }
 
@@ -241,7 +244,7 @@ Result<CheckedLibrary> open_and_check(const Place &place, const LoadOptions &opt
   auto file = open_trusted_file(folder->get(), place.folder, place.name + ".so", &checked.status);
   if (!file) return std::unexpected(file.error());
   auto read = read_manifest(place.folder + "/" + place.name + ".plugin.toml");
-  if (!read) return fail(read.error().code, "its manifest cannot be used: " + read.error().text);
+  if (!read) return fail(read.error().code, "its manifest is invalid: " + read.error().text);
   checked.manifest = std::move(*read);
   if (auto ok = check_manifest(checked.manifest, place); !ok) return std::unexpected(ok.error());
   const auto size = static_cast<std::uint64_t>(checked.status.st_size);
@@ -287,7 +290,7 @@ struct LibraryMaker {
       if (plugin.id == id) library->description_ = std::move(plugin);
     }
     if (library->description_.id.empty()) {
-      return fail(BH_E_INVALID, "holds no plugin with the id \"" + id + "\"");
+      return fail(BH_E_INVALID, "contains no plugin with the id \"" + id + "\"");
     }
     return library;
   }
@@ -306,8 +309,8 @@ struct LibraryMaker {
     Library &made = **library;
     made.path_ = std::move(checked.path);
     if (!same_ids(checked.manifest.provides, made.description_.provides)) {
-      return fail(BH_E_INVALID, "its manifest says that it provides " +
-                                    joined(checked.manifest.provides) + ", its code says " +
+      return fail(BH_E_INVALID, "its manifest declares that it provides " +
+                                    joined(checked.manifest.provides) + ", but its code declares " +
                                     joined(made.description_.provides));
     }
     made.manifest_ = std::move(checked.manifest);
@@ -316,7 +319,7 @@ struct LibraryMaker {
 
   static Result<std::shared_ptr<Library>> link(const std::string &plugin, bh_plugin_entry_fn entry,
                                                const bh_host *host, const LoadOptions &options) {
-    if (entry == nullptr) return fail(BH_E_INVALID, "no entry function was given");
+    if (entry == nullptr) return fail(BH_E_INVALID, "no entry function");
     auto a = std::make_shared<Attempt>();
     a->plugin = plugin;
     a->entry_fn = entry;
@@ -376,7 +379,7 @@ Result<std::shared_ptr<Library>> Library::from_entry(const std::string &plugin,
 
 Result<CheckedLibrary> duplicate(const CheckedLibrary &checked) {
   OwnedFd fd(::fcntl(checked.fd(), F_DUPFD_CLOEXEC, 3));
-  if (!fd) return fail(BH_E_LIMIT, checked.path + ": no descriptor is free");
+  if (!fd) return fail(BH_E_LIMIT, checked.path + ": no file descriptor is available");
   return CheckedLibrary{checked.manifest, checked.path, std::move(fd), checked.status};
 }
 

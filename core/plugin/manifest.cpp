@@ -69,7 +69,7 @@ Result<Manifest> parse(const std::string &path, const std::string &text) {
   const toml::table &table = result.table();
   Manifest manifest;
   if (!take(table, "id", &manifest.id) || !is_plain_name(manifest.id)) {
-    return bad(path, "id must be 1 to 64 characters of a-z, 0-9 and '-'");
+    return bad(path, "id must have 1 to 64 characters from a-z, 0-9 and '-'");
   }
   if (!take(table, "abi_major", &manifest.abi_major) ||
       !take(table, "abi_minor_needed", &manifest.abi_minor_needed)) {
@@ -86,7 +86,7 @@ Result<Manifest> parse(const std::string &path, const std::string &text) {
   }
   for (const auto &item : *provides) {
     const auto *id = item.as_string();
-    if (id == nullptr || id->get().empty()) return bad(path, "provides must hold texts only");
+    if (id == nullptr || id->get().empty()) return bad(path, "provides must contain only strings");
     manifest.provides.push_back(bh::one_line(id->get(), 128));
   }
   return manifest;
@@ -122,7 +122,7 @@ FoundPlugin describe_plugin(const std::string &path) {
     std::error_code ec;
     plugin.manifest = std::move(*manifest);
     if (plugin.manifest.id != stem)
-      plugin.error = "its manifest says id = \"" + plugin.manifest.id + "\"";
+      plugin.error = "its manifest has id = \"" + plugin.manifest.id + "\"";
     if (!std::filesystem::exists(path, ec)) plugin.error = "the library is missing";
   } else {
     plugin.manifest.id = stem;

@@ -23,11 +23,11 @@ std::unexpected<Error> io_error(const std::string &what, int error) {
 // Returns an error message if the file's owner or mode is not trusted, otherwise an empty string.
 std::string untrusted(const struct stat &status, const std::string &path) {
   if (status.st_uid != 0 && status.st_uid != ::geteuid()) {
-    return path + " belongs to user " + std::to_string(status.st_uid) +
-           ", who is neither root nor the one running this program";
+    return path + " is owned by user " + std::to_string(status.st_uid) +
+           ", who is neither root nor the current user";
   }
   if ((status.st_mode & (S_IWGRP | S_IWOTH)) != 0) {
-    return path + " can be changed by others; run: chmod go-w " + path;
+    return path + " is writable by other users; run: chmod go-w " + path;
   }
   return {};
 }
@@ -87,7 +87,7 @@ Result<OwnedFd> open_trusted_file(int folder_fd, const std::string &folder, cons
   OwnedFd fd(::openat(folder_fd, name.c_str(), flags));
   if (fd.get() < 0) {
     if (errno == ELOOP)
-      return fail(BH_E_DENIED, path + " is a symbolic link; name the file itself");
+      return fail(BH_E_DENIED, path + " is a symbolic link; use the path of the file itself");
     return io_error(path, errno);
   }
   if (::fstat(fd.get(), status) != 0) return io_error(path, errno);
@@ -110,7 +110,7 @@ Result<void> check_elf(int fd, std::uint64_t size) {
 #error "say here which ELF machine plugins of this platform have"
 #endif
   if (elf.e_ident[EI_CLASS] != ELFCLASS64 || elf.e_machine != machine) {
-    return fail(BH_E_ABI, "was built for another kind of machine");
+    return fail(BH_E_ABI, "was built for a different architecture");
   }
   if (elf.e_type != ET_DYN) return fail(BH_E_INVALID, "is not a shared library (wrong ELF type)");
 
@@ -127,7 +127,8 @@ Result<void> check_elf(int fd, std::uint64_t size) {
     }
   }
   if (sections->empty() || elf.e_shstrndx >= sections->size()) {
-    return fail(BH_E_INVALID, "has no section table, so its exports cannot be read beforehand");
+    return fail(BH_E_INVALID,
+                "has no section table, so its exports cannot be checked before loading");
   }
   return {};
 }
@@ -136,7 +137,7 @@ Result<std::vector<std::string>> read_exports(int fd) {
   try {
     return boost::dll::library_info("/proc/self/fd/" + std::to_string(fd)).symbols();
   } catch (const std::exception &e) {
-    return fail(BH_E_INVALID, std::string("its list of exports cannot be read: ") + e.what());
+    return fail(BH_E_INVALID, std::string("cannot read its exports: ") + e.what());
   }
 }
 

@@ -56,7 +56,7 @@ std::size_t count_secrets(const std::string &folder) {
 
 Result<std::string> private_folder(const std::string &state_dir, const std::string &kind,
                                    const std::string &instance) {
-  if (state_dir.empty()) return fail(BH_E_UNAVAILABLE, "no state folder is set");
+  if (state_dir.empty()) return fail(BH_E_UNAVAILABLE, "no state folder is configured");
   std::error_code ec;
   const auto top = std::filesystem::absolute(state_dir, ec);
   if (ec) return fail(BH_E_IO, state_dir + ": " + ec.message());
@@ -84,7 +84,7 @@ Result<std::string> read_secret(const std::string &folder, std::string_view name
   struct stat status{};
   if (::fstat(fd.get(), &status) != 0) return secret_failed(path);
   if (!S_ISREG(status.st_mode) || status.st_uid != ::geteuid() || (status.st_mode & 077) != 0) {
-    return fail(BH_E_DENIED, path + " is not a file that only its owner can read; run: chmod 600");
+    return fail(BH_E_DENIED, path + " must be readable only by its owner; run: chmod 600");
   }
   if (static_cast<std::uint64_t>(status.st_size) > max_bytes) {
     return fail(BH_E_LIMIT, path + " is too large");
@@ -115,7 +115,8 @@ Result<void> write_secret(const std::string &folder, std::string_view name,
   struct stat status{};
   if (::fstatat(dir->get(), file.c_str(), &status, AT_SYMLINK_NOFOLLOW) != 0 &&
       count_secrets(folder) >= max_secrets) {
-    return fail(BH_E_LIMIT, folder + " has " + std::to_string(max_secrets) + " secrets already");
+    return fail(BH_E_LIMIT,
+                folder + " has " + std::to_string(max_secrets) + " secrets, the maximum");
   }
   // Secret names never begin with a dot. Another process of the gateway may write at the same time.
   static std::atomic<unsigned> serial{0};

@@ -131,7 +131,7 @@ void Diagnostics::unknown_key(const Member &member, const std::string &path,
   std::string what = "unknown key " + in_quotes(member.name);
   const std::string_view near = nearest(member.name, known);
   if (!near.empty()) what += "; did you mean \"" + std::string(near) + "\"?";
-  what += (near.empty() ? ". Known here: " : " Known here: ") + list(known);
+  what += (near.empty() ? ". Known keys: " : " Known keys: ") + list(known);
   error(member.place, join(path, member.name), std::move(what), kUnknownKey);
 }
 
@@ -146,13 +146,13 @@ void Diagnostics::note(const Place &place, std::string_view text) {
 
 void Diagnostics::wrong_kind(const Node &node, const std::string &path, std::string_view needed) {
   error(node.place, path,
-        std::string(needed) + " is needed here, not " + std::string(to_string(node.kind)));
+        "expected " + std::string(needed) + ", found " + std::string(to_string(node.kind)));
 }
 
 std::optional<std::string> Diagnostics::string(const Node &node, const std::string &path) {
   if (node.kind == Kind::string) {
     if (node.text.find('\0') == std::string::npos) return node.text;
-    error(node.place, path, "the text holds a NUL character");
+    error(node.place, path, "the string contains a NUL character");
     return std::nullopt;
   }
   const bool scalar = node.kind == Kind::number || node.kind == Kind::boolean;
@@ -176,7 +176,7 @@ std::optional<std::uint64_t> Diagnostics::integer(const Node &node, const std::s
   }
   const auto value = whole_number(node.text);
   if (value && *value >= least && *value <= most) return value;
-  error(node.place, path, range + " is needed here, not " + printable(node.text));
+  error(node.place, path, "expected " + range + ", found " + printable(node.text));
   return std::nullopt;
 }
 
@@ -214,7 +214,7 @@ std::optional<int> Diagnostics::one_of(const Node &node, const std::string &path
     if (*text == word.text) return word.value;
     words.push_back(word.text);
   }
-  error(node.place, path, in_quotes(*text) + " is not known here; allowed: " + list(words));
+  error(node.place, path, "unknown value " + in_quotes(*text) + "; allowed: " + list(words));
   return std::nullopt;
 }
 

@@ -22,10 +22,10 @@ constexpr std::string_view fixed_limits[] = {
 // States which policy decides until the restart, so that the new policy does not seem to be in
 // force.
 std::string until_restart(const PluginUse *was, const PluginUse *is) {
-  if (was == nullptr) return "; it is not asked until then";
-  if (is == nullptr) return "; it decides until then";
-  if (was->plugin == is->plugin) return "; it decides as before until then";
-  return "; until then " + profiles::in_quotes(was->plugin) + " decides as before, and not " +
+  if (was == nullptr) return "; it is not used until then";
+  if (is == nullptr) return "; it stays in force until then";
+  if (was->plugin == is->plugin) return "; the old configuration stays in force until then";
+  return "; until then, " + profiles::in_quotes(was->plugin) + " stays in force instead of " +
          profiles::in_quotes(is->plugin);
 }
 
@@ -62,7 +62,7 @@ void keep_fixed_files(std::string_view group, const std::vector<PluginUse> &now,
     const PluginFile file = std::exchange(use.file, was->file);
     if (!file_differs(was->file, file)) continue;
     out->push_back(std::string(group) + "." + use.id + std::string(file_restart) +
-                   (group == "policies" ? "; its old code decides until then" : ""));
+                   (group == "policies" ? "; the old version stays in force until then" : ""));
   }
 }
 
@@ -99,7 +99,7 @@ void keep_uses(std::string_view group, const std::vector<PluginUse> &now,
   const bool same_order = group != "policies" ||
                           std::equal(now.begin(), now.end(), next->begin(), next->end(), same_id);
   if (out->size() == before && !same_order) {
-    out->push_back("policies: another order" + std::string(restart));
+    out->push_back("policies: order changed" + std::string(restart));
   }
   *next = now;
 }

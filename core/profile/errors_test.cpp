@@ -84,7 +84,7 @@ TEST_CASE("unknown keys name the nearest known one") {
       {"{\"mcpServers\": {\"a\": {\n  \"command\": \"x\", \"alowTools\": []}}}",
        "2:19: mcpServers.a.alowTools: ", "did you mean \"allowTools\"?", kUnknown},
       {"{\"mcp\": {\"server\": {}}}", "1:10: mcp.server: ", "\"servers\"", kUnknown},
-      {"zzzzzzzzz = 1\n", "1:1: zzzzzzzzz: ", "Known here: schema", kUnknown},
+      {"zzzzzzzzz = 1\n", "1:1: zzzzzzzzz: ", "Known keys: schema", kUnknown},
   };
   for (const Case &c : cases) check(c);
 }
@@ -92,7 +92,7 @@ TEST_CASE("unknown keys name the nearest known one") {
 TEST_CASE("wrong types and values") {
   const Case cases[] = {
       {"schema = \"x\"\n", "1:10: schema: ", "bulkhead.profile/1", kSchema},
-      {"naming = 1\n", "1:10: naming: ", "a table is needed here, not a number", kSchema},
+      {"naming = 1\n", "1:10: naming: ", "expected a table, found a number", kSchema},
       {"[naming]\nseparator = \"\"\n", "2:13: naming.separator: ", "must not be empty", kSchema},
       {"[naming]\nseparator = \" \"\n", "2:13: naming.separator: ", "white space", kSchema},
       {"[naming]\nseparator = \"a b\"\n", "2:13: naming.separator: ", "white space", kSchema},
@@ -100,16 +100,16 @@ TEST_CASE("wrong types and values") {
       {"[naming]\nscheme = \"1x\"\n", "2:10: naming.scheme: ", "a letter", kSchema},
       {"[naming]\nscheme = \"file\"\n", "2:10: naming.scheme: ", "meaning", kSchema},
       {"[naming]\nmax_length = 5\n", "2:14: naming.max_length: ", "24 to 256", kSchema},
-      {"[naming]\naliases = 3\n", "2:11: naming.aliases: ", "a table is needed here", kSchema},
+      {"[naming]\naliases = 3\n", "2:11: naming.aliases: ", "expected a table", kSchema},
       {"[naming.aliases]\nold = \"a b\"\n", "2:7: naming.aliases.old: ", "white space", kSchema},
       {"[naming.aliases]\nold = \"\"\n", "2:7: naming.aliases.old: ", "not be empty", kSchema},
       {"[naming.aliases]\na = \"b\"\nb = \"fs__c\"\n",
-       "2:5: naming.aliases.a: ", "not for an alias", kSchema},
+       "2:5: naming.aliases.a: ", "not to another alias", kSchema},
       {"[expose]\ntools = \"yes\"\n", "2:9: expose.tools: ", "true or false", kSchema},
       {"[limits]\nsessions = 0\n", "2:12: limits.sessions: ", "from 1 to 1000000", kSchema},
-      {"[limits]\nsessions = -1\n", "2:12: limits.sessions: ", "not -1", kSchema},
+      {"[limits]\nsessions = -1\n", "2:12: limits.sessions: ", "found -1", kSchema},
       {"[limits]\nsessions = 1.5\n", "2:12: limits.sessions: ", "whole number", kSchema},
-      {"[limits]\nsessions = \"9\"\n", "2:12: limits.sessions: ", "not a string", kSchema},
+      {"[limits]\nsessions = \"9\"\n", "2:12: limits.sessions: ", "found a string", kSchema},
       {"[limits]\nretry_min_ms = 50000\n", "1:1: limits: ", "retry_max_ms", kSchema},
       {"[limits]\nwrite_queue_bytes = 2000\n", "1:1: limits: ", "message_bytes", kSchema},
       {"[connectors]\nx = 1\n", "2:5: connectors.x: ", "a string", kSchema},
@@ -122,7 +122,8 @@ TEST_CASE("wrong types and values") {
        "3:10: policies.x.grants: ", "allowed: network, network:PORT", kSchema},
       {"[transports.x]\nplugin = \"a\"\ngrants = [\"network\"]\n",
        "3:10: transports.x.grants: ", "allowed: control", kSchema},
-      {"[transports.\"a b\"]\nplugin = \"a\"\n", "1:13: transports.\"a b\": ", "refused", kSchema},
+      {"[transports.\"a b\"]\nplugin = \"a\"\n",
+       "1:13: transports.\"a b\": ", "the instance is invalid", kSchema},
       {"[tools.a__b]\nplugin = \"a\"\n", "1:8: tools.a__b: ", "separator", kSchema},
       {"[transports.x]\nplugin = \"a\"\nsha256 = \"00\"\n", "3:10: transports.x.sha256: ", "64 hex",
        kSchema},
@@ -132,17 +133,17 @@ TEST_CASE("wrong types and values") {
        "3:5: transports.x.t: ", "unset_1", "missing_env_var"},
       {"[policies]\na={plugin=\"a\"}\nb={plugin=\"a\"}\nc={plugin=\"a\"}\nd={plugin=\"a\"}\n"
        "e={plugin=\"a\"}\nf={plugin=\"a\"}\ng={plugin=\"a\"}\nh={plugin=\"a\"}\ni={plugin=\"a\"}\n",
-       "1:2: policies: ", "at most 8", kSchema},
+       "1:2: policies: ", "more than 8", kSchema},
       {"[policy]\nplugin = \"a\"\n[policies.policy]\nplugin = \"a\"\n",
        "3:11: policies.policy: ", "same as", kSchema},
-      {"{\"a\": 1, \"a\": 2}", "1:10: ", "given twice", kSchema},
+      {"{\"a\": 1, \"a\": 2}", "1:10: ", "occurs twice", kSchema},
   };
   for (const Case &c : cases) check(c);
 }
 
 TEST_CASE("servers: conflicting members") {
   const Case cases[] = {
-      {"{\"mcpServers\": []}", "1:16: mcpServers: ", "a table is needed", kSchema},
+      {"{\"mcpServers\": []}", "1:16: mcpServers: ", "expected a table", kSchema},
       {"{\"mcpServers\": {\"a\": 1}}", "1:22: mcpServers.a: ", "a table", kSchema},
       {"{\"mcpServers\": {\"a\": {}}}", "1:17: mcpServers.a: ", "\"command\" or a \"url\"",
        kSchema},
@@ -161,15 +162,15 @@ TEST_CASE("servers: conflicting members") {
       {"[mcpServers.a]\nurl = \"http://h\"\nenv = { P = \"1\" }\n",
        "3:1: mcpServers.a.env: ", "only a server with a command", kSchema},
       {"[mcpServers.a]\ntype = \"sse\"\ncommand = \"x\"\n",
-       "2:1: mcpServers.a.type: ", "does not go with a command", kSchema},
+       "2:1: mcpServers.a.type: ", "cannot be used with a command", kSchema},
       {"[mcpServers.a]\ntype = \"stdio\"\nurl = \"http://h\"\n",
-       "2:1: mcpServers.a.type: ", "does not go with a url", kSchema},
+       "2:1: mcpServers.a.type: ", "cannot be used with a url", kSchema},
       {"[mcpServers.a]\ntype = \"ws\"\nurl = \"http://h\"\n",
        "2:1: mcpServers.a.type: ", "allowed: stdio, http", kSchema},
       {"[mcpServers.a]\nurl = \"http://h\"\nhttpUrl = \"http://h\"\n",
-       "3:1: mcpServers.a.httpUrl: ", "the same as \"url\" in line 2", kSchema},
+       "3:1: mcpServers.a.httpUrl: ", "duplicates \"url\" on line 2", kSchema},
       {"[mcpServers.a]\ncommand = \"x\"\nenvFile = \".env\"\n",
-       "3:1: mcpServers.a.envFile: ", "not read", kSchema},
+       "3:1: mcpServers.a.envFile: ", "not supported", kSchema},
       {"[mcpServers.a]\ncommand = \"x\"\nenabled = true\ndisabled = true\n",
        "3:1: mcpServers.a.enabled: ", "contradicts", kSchema},
       {"[mcpServers.a]\ncommand = \"x\"\ntimeout = 0\n",
@@ -178,7 +179,7 @@ TEST_CASE("servers: conflicting members") {
        "3:11: mcpServers.a.session: ", "shared, per-client", kSchema},
       {"{\"servers\": {\"a\": {\"command\": \"x\"}},\n\"mcpServers\": {\"a\": {\"command\": "
        "\"x\"}}}",
-       "2:16: mcpServers.a: ", "already in line 1", kSchema},
+       "2:16: mcpServers.a: ", "already defined on line 1", kSchema},
       {"[tools.a]\nplugin = \"x\"\n[mcpServers.a]\ncommand = \"x\"\n",
        "3:13: mcpServers.a: ", "a tools plugin has the same name", kSchema},
   };
@@ -198,10 +199,10 @@ TEST_CASE("references that cannot be resolved") {
   CHECK(has(wrong.what, "\"weather\""));
   CHECK(env("${unset_x}${secret:x}").code == "missing_env_var");
   CHECK(has(env("${secret:x}").what, "use ${env:NAME}"));
-  CHECK(has(env("${1x}").what, "no reference"));
-  CHECK(has(env("${}").what, "no reference"));
+  CHECK(has(env("${1x}").what, "not a valid reference"));
+  CHECK(has(env("${}").what, "not a valid reference"));
   CHECK(has(env("${a").what, "without"));
-  CHECK(has(env("${a:-${b}}").what, "inside"));
+  CHECK(has(env("${a:-${b}}").what, "nested"));
   const auto broken = bad({{"f", "a.toml", "[mcpServers.a]\ncommand = \"c\"\nenv.K = \"${X}\"\n"}},
                           {{"X", std::string("a\0b", 3)}});
   CHECK(has(broken.at(0).what, "NUL"));
@@ -218,19 +219,19 @@ TEST_CASE("headers that a configuration cannot set, and values that would split 
        {"accept", "Accept", "MCP-Session-Id", "last-event-id", "HOST", "Content-Length",
         "transfer-encoding", "Connection", "content-type", "Mcp-Protocol-Version"}) {
     const ProfileError error = header(std::string(name) + " = \"x\"");
-    CHECK(has(error.what, "set by the gateway itself"));
+    CHECK(has(error.what, "set by the gateway and cannot be configured"));
     CHECK(error.line == 4);
     CHECK(error.path == std::string("mcpServers.a.headers.") + name);
   }
   CHECK(has(header("X = \"a\\r\\nHost: b\"").what, "control character"));
-  CHECK(has(header("\"a b\" = \"x\"").what, "no name"));
-  CHECK(has(header("\"\" = \"x\"").what, "no name"));
-  CHECK(has(header("X = \"" + std::string(16385, 'x') + "\"").what, "more than 16384"));
-  CHECK(has(header("X-a = \"1\"\nx-A = \"2\"").what, "there already"));
+  CHECK(has(header("\"a b\" = \"x\"").what, "not a valid HTTP header name"));
+  CHECK(has(header("\"\" = \"x\"").what, "not a valid HTTP header name"));
+  CHECK(has(header("X = \"" + std::string(16385, 'x') + "\"").what, "larger than 16384"));
+  CHECK(has(header("X-a = \"1\"\nx-A = \"2\"").what, "duplicates the header"));
   const auto twice = bad({{"f", "a.toml",
                            "[mcpServers.a]\nurl = \"http://h\"\nbearerToken = \"t\"\n"
                            "headers = { authorization = \"x\" }\n"}});
-  CHECK(has(twice.at(0).what, "there already"));
+  CHECK(has(twice.at(0).what, "duplicates the header"));
 }
 
 TEST_CASE("urls that are refused") {
@@ -299,12 +300,12 @@ TEST_CASE("bearer_token_env_var takes the name of a variable, and says so") {
         "[mcpServers.a]\nurl = \"http://h\"\nbearer_token_env_var = \"" + name + "\"\n";
     return bad({{"f", "a.toml", text}}).at(0);
   };
-  CHECK(has(said("A:-b").what, "the name of an environment variable is needed"));
+  CHECK(has(said("A:-b").what, "expected the name of an environment variable"));
 }
 
 TEST_CASE("a list of known keys begins a sentence of its own") {
   const std::string what = bad({{"f", "a.toml", "[limits]\nfoobarfoobar = 1\n"}}).at(0).what;
-  CHECK(has(what, "unknown key \"foobarfoobar\". Known here: "));
+  CHECK(has(what, "unknown key \"foobarfoobar\". Known keys: "));
 }
 
 TEST_CASE(
@@ -326,7 +327,7 @@ TEST_CASE(
   CHECK(profile.servers[1].url == "https://h.example/t");
   CHECK(profile.servers[2].disabled);
   CHECK(profile.servers[2].disabled_reason ==
-        "${input:vs_x} asks a person in the editor, which a gateway cannot; set the "
+        "${input:vs_x} prompts in the editor, which a gateway cannot do; set the "
         "environment variable ARG_VS_X");
   CHECK_FALSE(profile.servers[3].disabled);
   CHECK(profile.notes.size() == 1);
@@ -367,7 +368,7 @@ TEST_CASE("other clients' files provide their servers, and one note about the re
     const Profile profile = good({{"file", file, text}});
     CHECK(names(profile) == "a");
     REQUIRE(profile.notes.size() == 1);
-    CHECK(has(profile.notes[0], "not read, since they belong to another program: "));
+    CHECK(has(profile.notes[0], "keys of another program are ignored: "));
     CHECK(has(profile.notes[0], file));
   }
 }
@@ -438,13 +439,13 @@ TEST_CASE("a server is disabled if a variable that it needs is not set") {
       {"url = 'https://h'\ntype = 'sse'\nheaders.X = '${unset_x}'", "unset_x is not set; "},
       {"url = 'https://h'\nbearerToken = '${unset_x}'", "unset_x is not set; "},
       {"url = 'https://h'\nbearer_token_env_var = 'unset_x'",
-       "the environment variable unset_x is not set; set it, or write bearerToken"},
+       "the environment variable unset_x is not set; set it, or use bearerToken"},
       // The variable has an unusable value.
       {"command = 'c'\nenv.K = '${LATIN}'", "the environment variable LATIN is not UTF-8 text"},
-      {"url = '${PLAIN}'", "url, which the environment gives: "},
+      {"url = '${PLAIN}'", "url, set by the environment: "},
       {"url = 'https://h'\nheaders.X = '${LINES}'",
-       "headers.X, which the environment gives: the value of the header holds a control character"},
-      {"url = 'https://h'\nheaders.X = '${LONG}'", "the value has more than 16384 bytes"},
+       "headers.X, set by the environment: the header value contains a control character"},
+      {"url = 'https://h'\nheaders.X = '${LONG}'", "the value is larger than 16384 bytes"},
       {"url = 'https://h'\nbearerToken = '${EMPTY}'", "the token is empty"},
       {"url = 'https://h'\nbearer_token_env_var = 'EMPTY'", "the token is empty"},
   };

@@ -53,7 +53,7 @@ void resolve_input(std::string_view id, std::string_view server,
     add(out, "the environment variable " + printable(name) + " is not UTF-8 text", true);
   } else {
     add(out, reference("input:" + std::string(id)) +
-                 " asks a person in the editor, which a gateway cannot; set the environment "
+                 " prompts in the editor, which a gateway cannot do; set the environment "
                  "variable " +
                  printable(name));
     out.problems.back().asked = true;
@@ -64,7 +64,7 @@ void resolve_input(std::string_view id, std::string_view server,
 void resolve(std::string_view body, const ProfileEnvironment &environment, std::string_view server,
              Expanded &out) {
   if (body.starts_with("secret:")) {
-    return add(out, "${secret:...} needs the secrets store, which comes later; use ${env:NAME}");
+    return add(out, "${secret:...} is not supported yet; use ${env:NAME}");
   }
   if (body.starts_with("input:")) return resolve_input(body.substr(6), server, environment, out);
   if (body.starts_with("env:")) body.remove_prefix(4);
@@ -72,7 +72,7 @@ void resolve(std::string_view body, const ProfileEnvironment &environment, std::
   const std::string_view name = body.substr(0, fallback);
   if (!variable_name(name)) {
     return add(out, reference(name) +
-                        " is no reference; allowed: ${env:NAME}, ${NAME}, "
+                        " is not a valid reference; allowed: ${env:NAME}, ${NAME}, "
                         "${NAME:-default}");
   }
   auto value = environment.getenv ? environment.getenv(std::string(name)) : std::nullopt;
@@ -85,7 +85,7 @@ void resolve(std::string_view body, const ProfileEnvironment &environment, std::
   } else {
     add(out,
         "the environment variable " + printable(name) + " is not set" +
-            (editor_word(name) ? " (a word of VS Code; write the path itself)"
+            (editor_word(name) ? " (a VS Code variable; write the path itself)"
                                : "; set it, or write ${" + printable(name) + ":-default}"),
         true);
   }
@@ -112,19 +112,19 @@ Expanded expand(std::string_view text, ExpandMode mode, const ProfileEnvironment
     out.referred = true;
     const std::size_t close = text.find('}');
     if (close == std::string_view::npos) {
-      add(out, "\"${\" without \"}\"; to pass these characters, put the value into a variable");
+      add(out, "\"${\" without \"}\"; to pass these characters, put the value in a variable");
       break;
     }
     const std::string_view body = text.substr(0, close);
     if (body.find("${") != std::string_view::npos) {
-      add(out, "a reference inside a reference is not allowed");
+      add(out, "nested references are not allowed");
       break;
     }
     resolve(body, environment, server, out);
     text.remove_prefix(close + 1);
     if (out.text.size() > kExpandedBytes || out.problems.size() > 20) {
-      add(out, "the value has more than " + std::to_string(kExpandedBytes) +
-                   " bytes, or too many references that fail");
+      add(out, "the value is larger than " + std::to_string(kExpandedBytes) +
+                   " bytes, or too many references fail");
       break;
     }
   }

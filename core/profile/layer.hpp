@@ -18,7 +18,7 @@ inline constexpr std::size_t kProfileDepth = 64;        // nested tables and arr
 inline constexpr std::size_t kProfileErrors = 100;      // reported by one load_profile()
 
 // The start of disabled_reason for a server whose definition in a lenient layer is invalid.
-inline constexpr std::string_view kWrongDefinition = "its definition is wrong: ";
+inline constexpr std::string_view kWrongDefinition = "its definition is invalid: ";
 
 // One source of the profile; layers are ordered from lowest to highest priority. Tables are merged
 // key by key; scalars and arrays are replaced. A server in a higher layer completely replaces the

@@ -22,12 +22,12 @@ TEST_CASE("refused names are left out with the reason, the others load") {
   const Profile profile = good({with({"", "builtin", "a__b", "good", "sp ace", "a_", "co:lon"})});
   CHECK(names(profile) == "good");
   REQUIRE(profile.notes.size() == 6);
-  CHECK(profile.notes[0] == "mcp.json:2: server \"\" is left out: its name is empty");
+  CHECK(profile.notes[0] == "mcp.json:2: server \"\" is skipped: its name is empty");
   CHECK(profile.notes[1] ==
-        "mcp.json:3: server \"builtin\" is left out: the name \"builtin\" is reserved");
+        "mcp.json:3: server \"builtin\" is skipped: the name \"builtin\" is reserved");
   CHECK(has(profile.notes[2], "contains the separator \"__\""));
   CHECK(has(profile.notes[3], "letters, digits"));
-  CHECK(has(profile.notes[4], "beginning of the separator"));
+  CHECK(has(profile.notes[4], "prefix of the separator"));
   CHECK(has(profile.notes[5], "letters, digits"));
 }
 
@@ -38,10 +38,10 @@ TEST_CASE("names that are another folder or an option are refused") {
     const Profile profile = good({with({name})});
     CHECK(names(profile).empty());
     REQUIRE(profile.notes.size() == 1);
-    CHECK(has(profile.notes[0], "may not begin with '.' or '-'"));
+    CHECK(has(profile.notes[0], "must not begin with '.' or '-'"));
   }
   const auto errors = bad({{"file", "p.toml", "[transports.'..']\nplugin = 'x'\n"}});
-  CHECK(has(errors.at(0).what, "may not begin with"));
+  CHECK(has(errors.at(0).what, "must not begin with"));
 }
 
 TEST_CASE("bad_names = \"error\" rejects the profile") {

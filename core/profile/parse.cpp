@@ -22,13 +22,13 @@ bool parse_layer(const ProfileLayer &layer, std::uint16_t index, const ParseOpti
     return false;
   }
   if (layer.text.find('\0') != std::string::npos) {
-    diagnostics.error({index, 0, 0}, "", "the text holds a NUL byte",
+    diagnostics.error({index, 0, 0}, "", "the file contains a NUL byte",
                       json ? "invalid_json" : "invalid_toml");
     return false;
   }
   if (!(json ? parse_json : parse_toml)(layer, index, options, out, diagnostics)) return false;
   if (out->kind == Kind::table) return true;
-  diagnostics.error(out->place, "", "an object { } is needed at the top", kInvalidSchema);
+  diagnostics.error(out->place, "", "the top level must be an object { }", kInvalidSchema);
   return false;
 }
 

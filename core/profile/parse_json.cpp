@@ -163,10 +163,9 @@ class Handler {
 
   bool enter() {
     if (open_.size() >= kProfileDepth)
-      return refuse(
-          last_->place,
-          "more than " + std::to_string(kProfileDepth) + " objects and arrays inside each other",
-          "too_large");
+      return refuse(last_->place,
+                    "more than " + std::to_string(kProfileDepth) + " nested objects and arrays",
+                    "too_large");
     open_.push_back(last_);
     end_ = start_ + 1;  // the reader has not consumed the bracket yet
     return true;
@@ -192,7 +191,7 @@ class Handler {
       if (order[i]->name != order[i - 1]->name) continue;
       return refuse(order[i]->place,
                     "the name " + in_quotes(order[i]->name) +
-                        " is given twice in one object; first " + "in line " +
+                        " occurs twice in one object; first " + "in line " +
                         std::to_string(order[i - 1]->place.line),
                     kInvalidSchema);
     }
@@ -272,7 +271,8 @@ bool parse_json(const ProfileLayer &layer, std::uint16_t index, const ParseOptio
     return false;
   };
   if (const std::size_t at = oversized_number(text); at != std::string_view::npos)
-    return report(at, "a number of more than 64 characters, or an exponent of more than 4 digits");
+    return report(at,
+                  "a number is longer than 64 characters, or its exponent has more than 4 digits");
   Stream stream(text);
   Handler handler(text, index, stream, options, out);
   rapidjson::Reader reader;

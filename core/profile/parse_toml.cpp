@@ -71,11 +71,11 @@ class Converter {
   bool convert(const toml::node &from, Node *out, std::size_t depth) {
     out->place = place(from.source());
     if (left_ == 0 || depth > kProfileDepth) {
-      diagnostics_.error(out->place, "",
-                         left_ == 0 ? "more than " + std::to_string(kProfileValues) + " values"
-                                    : "more than " + std::to_string(kProfileDepth) +
-                                          " tables and arrays inside each other",
-                         "too_large");
+      diagnostics_.error(
+          out->place, "",
+          left_ == 0 ? "more than " + std::to_string(kProfileValues) + " values"
+                     : "more than " + std::to_string(kProfileDepth) + " nested tables and arrays",
+          "too_large");
       return false;
     }
     --left_;
@@ -167,14 +167,14 @@ bool parse_toml(const ProfileLayer &layer, std::uint16_t index, const ParseOptio
                 Node *out, Diagnostics &diagnostics) {
   if (const std::uint32_t line = overlong_key_line(layer.text); line > 0) {
     diagnostics.error({index, line, 0}, "",
-                      "more than " + std::to_string(kDotsPerLine) + " dots in one line",
+                      "more than " + std::to_string(kDotsPerLine) + " dots on one line",
                       "invalid_toml");
     return false;
   }
   try {
     return parse_checked(layer.text, index, options, out, diagnostics);
   } catch (const UnexpectedToml &) {
-    diagnostics.error({index, 0, 0}, "", "not valid TOML: the parser gave up", "invalid_toml");
+    diagnostics.error({index, 0, 0}, "", "not valid TOML: parsing failed", "invalid_toml");
     return false;
   }
 }

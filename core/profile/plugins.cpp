@@ -59,7 +59,7 @@ void expand_string(Node &node, const std::string &path, bool unused, Context &co
     if (problem.missing && unused) {
       kept = true;
       context.diagnostics.note(
-          node.place, path + ": " + problem.what + ". A gateway does not start without it");
+          node.place, path + ": " + problem.what + ". The gateway does not start without it");
     } else {
       context.diagnostics.error(node.place, path, std::move(problem.what),
                                 problem.missing ? kMissingVariable : kInvalidSchema);
@@ -116,7 +116,7 @@ std::optional<std::string> plugin_name(const KeyValue &input) {
   if (text && text->find('/') != std::string::npos)
     return resolve_path(*text, input.value().place, input.context);
   if (!text || !text->empty()) return text;
-  input.reject("the name or path of a plugin is needed");
+  input.reject("must be the name or path of a plugin");
   return std::nullopt;
 }
 
@@ -133,7 +133,8 @@ void check_rules(const PluginKey &, const KeyValue &input, PluginReader &) {
 }
 
 void reject_rules_member(const PluginKey &, const KeyValue &input, PluginReader &) {
-  input.reject_key("this is made of the profile's rules; write them as [security.rules...]");
+  input.reject_key(
+      "this is generated from the profile's rules; write rules as [security.rules...]");
 }
 
 void read_enabled(const PluginKey &, const KeyValue &input, PluginReader &reader) {
@@ -151,7 +152,7 @@ void read_sha256(const PluginKey &, const KeyValue &input, PluginReader &reader)
   if (!text) return;
   *text = bh::lowered(*text);
   if (text->size() != 64 || !bh::is_lower_hex(*text))
-    input.reject("64 hexadecimal digits are needed");
+    input.reject("must have 64 hexadecimal digits");
   else
     reader.use.sha256 = *std::move(text);
 }
@@ -161,7 +162,7 @@ void read_tools_compartment(const PluginKey &, const KeyValue &input, PluginRead
 }
 
 std::string refused_own_compartment(const std::string &text) {
-  return text == "own" || text == "endpoint" ? "" : "\"own\" or \"endpoint\" is needed";
+  return text == "own" || text == "endpoint" ? "" : "must be \"own\" or \"endpoint\"";
 }
 
 void read_grants(const PluginKey &, const KeyValue &input, PluginReader &reader) {
@@ -174,7 +175,7 @@ void read_grants(const PluginKey &, const KeyValue &input, PluginReader &reader)
     const std::string_view known = reader.judges() ? "network, network:PORT"
                                    : tools         ? "control, network, network:PORT"
                                                    : "control";
-    input.reject(in_quotes(grant) + " is not known; allowed: " + std::string(known));
+    input.reject("unknown value " + in_quotes(grant) + "; allowed: " + std::string(known));
   }
   reader.use.grants = *std::move(list);
 }
@@ -221,9 +222,10 @@ void read_compartment(const Member &member, const std::string &path, std::string
       text->find_first_not_of("abcdefghijklmnopqrstuvwxyz0123456789-") == std::string::npos;
   if (!letters || text->empty() || text->size() > 32 || *text == "endpoint" ||
       *text == "supervisor") {
-    context.diagnostics.error(member.value.place, path,
-                              "\"own\" or a name of 1 to 32 characters of a-z, 0-9 and '-' is "
-                              "needed, and not \"endpoint\" or \"supervisor\"");
+    context.diagnostics.error(
+        member.value.place, path,
+        "must be \"own\", or a name of 1 to 32 characters from a-z, 0-9 and '-' "
+        "other than \"endpoint\" and \"supervisor\"");
     return;
   }
   *out = *text;
@@ -238,7 +240,7 @@ void read_plugin(std::string_view group, const Member &instance, bool rules, Con
   any.strict_names = false;
   if (group != "tools") any.prefix = false;  // only tools plugins become servers
   if (std::string why = refused_name(instance.name, any, true); !why.empty()) {
-    diagnostics.error(instance.place, path, "the instance is refused: " + why);
+    diagnostics.error(instance.place, path, "the instance is invalid: " + why);
     return;
   }
   if (!diagnostics.is_table(instance.value, path)) return;
@@ -249,7 +251,7 @@ void read_plugin(std::string_view group, const Member &instance, bool rules, Con
   if (reader.use.plugin.empty() && instance.value.find("plugin") == nullptr) {
     diagnostics.error(
         instance.place, path,
-        "the key \"plugin\" is missing: the name of a plugin, or a path with a slash");
+        "the key \"plugin\" is missing: set it to a plugin name, or a path with a slash");
     return;
   }
   expand_strings(reader.config, path, unused(group, context.environment.use), context);
@@ -276,9 +278,9 @@ void keep_highest_policies(const Node &table, Context &context) {
   });
   if (policies.size() <= kMaxPolicies) return;
   context.diagnostics.error(table.place, "policies",
-                            "at most " + std::to_string(kMaxPolicies) +
-                                " policies are possible, and " + std::to_string(policies.size()) +
-                                " are there: disable the others with enabled = false");
+                            "more than " + std::to_string(kMaxPolicies) +
+                                " policies are enabled (" + std::to_string(policies.size()) +
+                                "): disable some with enabled = false");
 }
 
 }  // namespace

@@ -210,7 +210,7 @@ void compare_policy(const PluginUse &was, const PluginUse &is, std::vector<std::
   if (rules.removed > 0) add_line(lines, count_text(rules.removed) + " removed");
   if (old.settings != now.settings) add_line(lines, "settings of the rules changed");
   if (terms_of(was) != terms_of(is)) {
-    add_line(lines, "policies." + is.id + ": another plugin");
+    add_line(lines, "policies." + is.id + ": plugin changed");
   } else if (old.own != now.own) {
     add_line(lines, "policies." + is.id + ": configuration changed");
   }

@@ -67,7 +67,7 @@ TEST_CASE("changes of a policy itself are listed") {
   const std::string lists = "[policies.default]\nplugin = \"judge\"\n";
   CHECK(changes("", lists + "x = 1\n") == Lines{"policies.default: configuration changed"});
   CHECK(changes("", "[policies.default]\ncompartment = \"own\"\n") ==
-        Lines{"policies.default: another plugin"});
+        Lines{"policies.default: plugin changed"});
   const std::string more = "[policies.more]\nplugin = \"other\"\nrules = false\n";
   CHECK(changes(lists, lists + more) == Lines{"policies.more: added"});
   CHECK(changes(lists + more, lists) == Lines{"policies.more: removed"});
@@ -96,20 +96,20 @@ TEST_CASE("a policy that cannot be replaced is reported with the policy that dec
   next.policies[0].plugin = "two";
   CHECK(
       keep_fixed(now, &next, true) ==
-      Lines{"policies.p: needs a restart; until then \"one\" decides as before, and not \"two\""});
+      Lines{"policies.p: needs a restart; until then, \"one\" stays in force instead of \"two\""});
   CHECK(next.policies == now.policies);
   next.policies.pop_back();
   CHECK(keep_fixed(now, &next, true) ==
-        Lines{"policies.q: needs a restart; it decides until then"});
+        Lines{"policies.q: needs a restart; it stays in force until then"});
   use.id = "r";
   next.policies.push_back(use);
   CHECK(keep_fixed(now, &next, true) ==
-        Lines{"policies.r: needs a restart; it is not asked until then"});
+        Lines{"policies.r: needs a restart; it is not used until then"});
   std::swap(next.policies[0], next.policies[1]);
-  CHECK(keep_fixed(now, &next, true) == Lines{"policies: another order: needs a restart"});
+  CHECK(keep_fixed(now, &next, true) == Lines{"policies: order changed: needs a restart"});
   next.policies[0].sha256 = "ab";
   CHECK(keep_fixed(now, &next, true) ==
-        Lines{"policies.p: needs a restart; it decides as before until then"});
+        Lines{"policies.p: needs a restart; the old configuration stays in force until then"});
   // A policy that differs only in its configuration is not reset.
   next.policies[0].config_json = "{\"x\":1}";
   CHECK(keep_fixed(now, &next, true).empty());

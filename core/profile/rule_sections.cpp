@@ -79,8 +79,8 @@ void give_rules(const std::vector<RuleLayer> &rules, const Node *table, Context 
   if (std::none_of(policies.begin(), policies.end(), judges)) {
     const Member &first = rules.front().sections.members.front();
     context.diagnostics.error(first.place, first.name,
-                              "the profile has rules and no policy plugin that judges by them: "
-                              "name one as [policies.ID] with plugin = \"...\"");
+                              "the profile has rules, but no policy plugin evaluates them: "
+                              "add one as [policies.ID] with plugin = \"...\"");
     return;
   }
   std::string json;

@@ -59,12 +59,12 @@ TEST_CASE("rules without a policy that evaluates them are refused") {
   const auto errors = bad({{"file", "a.toml", "\n[security.rules.mcp.a]\nif = \"true\"\n"}});
   REQUIRE(errors.size() == 1);
   CHECK(errors[0].line == 2);
-  CHECK(has(errors[0].what, "no policy plugin that judges by them"));
+  CHECK(has(errors[0].what, "no policy plugin evaluates them"));
   CHECK(has(bad({base, {"file", "a.toml", "security = 1\n"}})[0].what, "table"));
   CHECK(has(bad({base, {"file", "a.toml", "[security]\nsince = 2026-01-01\n"}})[0].what,
             "dates are not supported"));
   CHECK(has(bad({{"file", "a.toml", "[policies.a]\nplugin = \"x\"\nprofile_rules = []\n"}})[0].what,
-            "made of the profile's rules"));
+            "generated from the profile's rules"));
 }
 
 TEST_CASE("a repository's file cannot contain policies") {
@@ -73,7 +73,7 @@ TEST_CASE("a repository's file cannot contain policies") {
   const Profile profile = good({base, project});
   CHECK(profile.policies.at(0).plugin == "policy-allow");
   REQUIRE(profile.notes.size() == 1);
-  CHECK(has(profile.notes[0], "left out: security"));
+  CHECK(has(profile.notes[0], "skipped: security"));
 }
 
 TEST_CASE(
@@ -104,5 +104,5 @@ TEST_CASE("rules that no policy evaluates are an error") {
   const auto errors =
       bad({base, {"file", "a.toml", "[policies.x]\nplugin = \"x\"\nrules = false\n[security]\n"}});
   REQUIRE(errors.size() == 1);
-  CHECK(has(errors[0].what, "no policy plugin that judges by them"));
+  CHECK(has(errors[0].what, "no policy plugin evaluates them"));
 }

@@ -18,20 +18,22 @@ void read_schema(const Node &node, Context &context) {
   if (text && *text != kSchema)
     context.diagnostics.error(
         node.place, "schema",
-        "this version reads \"" + std::string(kSchema) + "\", not " + in_quotes(*text));
+        "the supported schema is \"" + std::string(kSchema) + "\", not " + in_quotes(*text));
 }
 
 void read_id(const Node &node, Context &context) {
   const auto text = context.diagnostics.string(node, "id");
   if (text && !is_profile_id(*text))
-    context.diagnostics.error(node.place, "id",
-                              "3 to 64 of a-z, 0-9 and '-' are needed, not beginning with '-'");
+    context.diagnostics.error(
+        node.place, "id",
+        "must have 3 to 64 characters from a-z, 0-9 and '-', and must not begin with '-'");
 }
 
 void read_revision(const Node &node, Context &context) {
   const auto text = context.diagnostics.string(node, "revision");
   if (text && !is_revision(*text))
-    context.diagnostics.error(node.place, "revision", "YYYY.MMDD.N is needed, e.g. 2026.0131.1");
+    context.diagnostics.error(node.place, "revision",
+                              "must have the form YYYY.MMDD.N, e.g. 2026.0131.1");
 }
 
 void read_connectors(const Node &table, Context &context) {
@@ -42,7 +44,7 @@ void read_connectors(const Node &table, Context &context) {
     if (!plugin) continue;
     if (plugin->empty() || member.name.empty()) {
       context.diagnostics.error(member.value.place, path,
-                                "a server type and the name or path of a plugin are needed");
+                                "must map a server type to the name or path of a plugin");
       continue;
     }
     const bool is_path = plugin->find('/') != std::string::npos;
@@ -125,7 +127,7 @@ void check_sections(const Node &root, Diagnostics &diagnostics) {
   diagnostics.error(unknown[0]->place, "",
                     "this looks like the settings file of another program (" + names + "... " +
                         std::to_string(unknown.size()) +
-                        " unknown keys); \"bulkhead import\" takes the servers out of it",
+                        " unknown keys); use \"bulkhead import\" to import its servers",
                     kUnknownKey);
 }
 

@@ -72,8 +72,8 @@ void ServerReader::collect() {
     if (!key.empty()) {
       const auto [old, fresh] = members_.emplace(key, &member);
       if (!fresh)
-        reject(member, "means the same as " + in_quotes(old->second->name) + " in line " +
-                           std::to_string(old->second->place.line) + "; give one of them");
+        reject(member, "duplicates " + in_quotes(old->second->name) + " on line " +
+                           std::to_string(old->second->place.line) + "; use one of them");
     } else if (ignored_server_key(member.name)) {
       ignored += (ignored.empty() ? "" : ", ") + member.name;
     } else {
@@ -81,9 +81,9 @@ void ServerReader::collect() {
     }
   }
   if (!ignored.empty())
-    diagnostics_.note(entry_.place, "server " + in_quotes(entry_.name) +
-                                        ": these keys have no meaning here and are ignored: " +
-                                        printable(ignored, 400));
+    diagnostics_.note(entry_.place,
+                      "server " + in_quotes(entry_.name) +
+                          ": unsupported keys are ignored: " + printable(ignored, 400));
 }
 
 void ServerReader::read_switches() {
@@ -92,7 +92,7 @@ void ServerReader::read_switches() {
   std::optional<bool> off, on;
   if (disabled != nullptr) off = diagnostics_.boolean(disabled->value, at(*disabled));
   if (enabled != nullptr) on = diagnostics_.boolean(enabled->value, at(*enabled));
-  if (off && on && *off == *on) reject(*enabled, "contradicts \"disabled\"; give one of them");
+  if (off && on && *off == *on) reject(*enabled, "contradicts \"disabled\"; use one of them");
   server_.disabled = off.value_or(!on.value_or(true));
   if (const Member *unsupported = find("unsupported_stdio")) {
     const auto flag = diagnostics_.boolean(unsupported->value, at(*unsupported));
@@ -109,11 +109,11 @@ void ServerReader::read_type() {
   const Member *command = find("command");
   const Member *url = find("url");
   if (command != nullptr && url != nullptr) {
-    reject(*url, "a server has a command or a url, not both");
+    reject(*url, "a server can have a command or a url, not both");
     return;
   }
   if (command == nullptr && url == nullptr) {
-    diagnostics_.error(entry_.place, path_, "a \"command\" or a \"url\" is needed");
+    diagnostics_.error(entry_.place, path_, "requires a \"command\" or a \"url\"");
     return;
   }
   server_.type = command != nullptr ? "stdio" : "http";
@@ -125,8 +125,8 @@ void ServerReader::read_type() {
   if (canonical.empty()) {
     read_custom_type(*type, *text);
   } else if ((canonical == "stdio") != (command != nullptr)) {
-    reject(*type, in_quotes(*text) + " does not go with " +
-                      (command != nullptr ? "a command" : "a url") + "; leave the type out, or " +
+    reject(*type, in_quotes(*text) + " cannot be used with " +
+                      (command != nullptr ? "a command" : "a url") + "; omit the type, or " +
                       (command != nullptr ? "write \"stdio\"" : "write \"http\" or \"sse\""));
   } else {
     server_.type = canonical;
@@ -143,7 +143,7 @@ void ServerReader::read_custom_type(const Member &type, const std::string &text)
   std::string allowed = "stdio, http (also streamable-http), sse";
   for (const auto &[name, plugin] : connectors)
     if (canonical_type(name).empty()) allowed += ", " + name;
-  reject(type, in_quotes(text) + " is not known; allowed: " + printable(allowed, 400));
+  reject(type, "unknown type " + in_quotes(text) + "; allowed: " + printable(allowed, 400));
 }
 
 void ServerReader::read_command(const Member &command) {
@@ -166,7 +166,7 @@ void ServerReader::read_cwd(const Member &cwd) {
 
 void ServerReader::reject_env_file(const Member &file) {
   reject(file,
-         "env files are not read; put the variables into env, or into the environment of the "
+         "env files are not supported; put the variables in env, or in the environment of the "
          "gateway");
 }
 
@@ -197,7 +197,7 @@ void ServerReader::read_env(const Member &env) {
     const std::string path = join(at(env), variable.name);
     if (variable.name.empty() ||
         variable.name.find_first_of(std::string("=\0", 2)) != std::string::npos) {
-      diagnostics_.error(variable.place, path, "this is no name of an environment variable");
+      diagnostics_.error(variable.place, path, "not a valid environment variable name");
       continue;
     }
     const auto text = diagnostics_.string(variable.value, path);
@@ -242,7 +242,7 @@ bool ServerReader::may_be_unset(const Place &place) const {
 void ServerReader::reject_value(const Value &value, const Place &place, const std::string &path,
                                 const std::string &what) {
   if (value.referred && may_be_unset(place))
-    unmet_.push_back(path.substr(path_.size() + 1) + ", which the environment gives: " + what);
+    unmet_.push_back(path.substr(path_.size() + 1) + ", set by the environment: " + what);
   else
     diagnostics_.error(place, path, what);
 }
@@ -268,7 +268,7 @@ void ServerReader::disable_if_unmet() {
 std::optional<ServerReader::Value> ServerReader::checked(Value value, const Place &place,
                                                          const std::string &path) {
   if (value.text.find('\0') == std::string::npos) return value;
-  diagnostics_.error(place, path, "the value holds a NUL character");
+  diagnostics_.error(place, path, "the value contains a NUL character");
   return std::nullopt;
 }
 
@@ -290,10 +290,10 @@ void ServerReader::read_headers(const Member &headers) {
   for (const Member &header : headers.value.members) {
     const std::string path = join(at(headers), header.name);
     if (!header_name(header.name)) {
-      diagnostics_.error(header.place, path, "this is no name of an HTTP header");
+      diagnostics_.error(header.place, path, "not a valid HTTP header name");
     } else if (reserved_header(header.name)) {
       diagnostics_.error(header.place, path,
-                         "this header is set by the gateway itself; a configuration cannot");
+                         "this header is set by the gateway and cannot be configured");
     } else if (const auto text = diagnostics_.string(header.value, path)) {
       auto value = expanded(*text, header.value.place, path);
       if (value) add_header(header.name, std::move(*value), header.value.place, path);
@@ -305,15 +305,15 @@ void ServerReader::add_header(const std::string &name, Value value, const Place 
                               const std::string &path) {
   if (control_character(value.text)) {
     return reject_value(value, place, path,
-                        "the value of the header holds a control character (a line break?)");
+                        "the header value contains a control character (a line break?)");
   }
   if (value.text.size() > kHeaderBytes) {
     return reject_value(value, place, path,
-                        "the value has more than " + std::to_string(kHeaderBytes) + " bytes");
+                        "the value is larger than " + std::to_string(kHeaderBytes) + " bytes");
   }
   for (const auto &[other, text] : server_.headers) {
     if (!bh::equal_ignoring_case(other, name)) continue;
-    diagnostics_.error(place, path, "the header " + in_quotes(other) + " is there already");
+    diagnostics_.error(place, path, "duplicates the header " + in_quotes(other));
     return;
   }
   server_.headers.emplace(name, std::move(value.text));
@@ -328,7 +328,7 @@ void ServerReader::read_bearer_token(const Member &token) {
 
 void ServerReader::read_bearer_variable(const Member &variable) {
   if (find("bearerToken") != nullptr)
-    return reject(variable, "means the same as \"bearerToken\"; give one of them");
+    return reject(variable, "duplicates \"bearerToken\"; use one of them");
   const auto text = diagnostics_.string(variable.value, at(variable));
   if (!text) return;
   if (auto value = bearer_variable(variable, *text)) add_bearer(variable, std::move(*value));
@@ -344,8 +344,8 @@ std::optional<ServerReader::Value> ServerReader::bearer_variable(const Member &t
   if (good && result.problems.empty()) return Value{std::move(result.text), true, false};
   const bool missing = good && result.problems.front().missing;
   std::string what = missing ? "the environment variable " + printable(name) +
-                                   " is not set; set it, or write bearerToken"
-                             : "the name of an environment variable is needed here";
+                                   " is not set; set it, or use bearerToken"
+                             : "expected the name of an environment variable";
   if (missing && may_be_unset(token.value.place)) {
     unmet_.push_back(std::move(what));
     return Value{reference, true, true};
@@ -372,14 +372,13 @@ void ServerReader::read_allow_tools(const Member &tools) {
 void ServerReader::read_timeout(const Member &timeout) {
   server_.timeout_ms = milliseconds(timeout, at(timeout));
   if (server_.timeout_ms && *server_.timeout_ms < 1000)
-    diagnostics_.note(timeout.place, "server " + in_quotes(entry_.name) + ": its time-out is " +
+    diagnostics_.note(timeout.place, "server " + in_quotes(entry_.name) + ": its time-out of " +
                                          std::to_string(*server_.timeout_ms) +
-                                         " milliseconds, less than a second");
+                                         " ms is less than one second");
 }
 
 void ServerReader::read_timeout_seconds(const Member &seconds) {
-  if (find("timeout") != nullptr)
-    reject(seconds, "means the same as \"timeout\"; give one of them");
+  if (find("timeout") != nullptr) reject(seconds, "duplicates \"timeout\"; use one of them");
   server_.timeout_ms = from_seconds(seconds);
 }
 
@@ -389,7 +388,7 @@ void ServerReader::read_connect_timeout(const Member &timeout) {
 
 void ServerReader::read_startup_seconds(const Member &seconds) {
   if (find("connect_timeout") != nullptr)
-    reject(seconds, "means the same as \"connect_timeout\"; give one of them");
+    reject(seconds, "duplicates \"connect_timeout\"; use one of them");
   server_.connect_timeout_ms = from_seconds(seconds);
 }
 
@@ -420,7 +419,7 @@ std::optional<std::uint64_t> ServerReader::from_seconds(const Member &member) {
     std::from_chars(text.data(), text.data() + text.size(), seconds);
   if (seconds >= 0.001 && seconds <= 86'400)
     return clamped(static_cast<std::uint64_t>(std::llround(seconds * 1000)), member, at(member));
-  reject(member, "a number of seconds from 0.001 to 86400 is needed");
+  reject(member, "must be a number of seconds from 0.001 to 86400");
   return std::nullopt;
 }
 
@@ -429,7 +428,7 @@ std::uint64_t ServerReader::clamped(std::uint64_t value, const Member &member,
   const std::uint64_t most = context_.profile.limits.timeout_ceiling_ms;
   if (value <= most) return value;
   diagnostics_.note(member.place, path + ": " + std::to_string(value) +
-                                      " ms is more than limits.timeout_ceiling_ms allows; " +
+                                      " ms exceeds limits.timeout_ceiling_ms; " +
                                       std::to_string(most) + " ms is used");
   return most;
 }

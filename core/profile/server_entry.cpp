@@ -96,7 +96,7 @@ Result<ServerEntry> read_server_entry(std::string_view json) {
   }
   const Node *id = root.find("id");
   if (id == nullptr || id->kind != Kind::string || id->text.empty()) {
-    return fail(BH_E_INVALID, "\"id\" (a string) is needed");
+    return fail(BH_E_INVALID, "\"id\" (a string) is required");
   }
   ServerEntry entry;
   entry.id = id->text;

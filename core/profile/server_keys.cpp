@@ -114,9 +114,9 @@ void ServerReader::read_keys() {
     if (member == nullptr || row.key.read == nullptr) continue;
     const std::string noun(row.noun);
     if (row.needs == Needs::command && find("command") == nullptr)
-      reject(*member, "only a server with a command has " + noun);
+      reject(*member, "only a server with a command can have " + noun);
     if (row.needs == Needs::url && find("url") == nullptr)
-      reject(*member, "only a server with a url has " + noun);
+      reject(*member, "only a server with a url can have " + noun);
     row.key.read(row.key, {*member, at(*member), context_}, *this);
   }
 }

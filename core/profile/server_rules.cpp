@@ -68,7 +68,7 @@ constexpr std::string_view kReservedHeaders[] = {
 // Checks "host", "host:port" or "[v6]:port". Returns why it is invalid, or an empty string.
 std::string refused_authority(std::string_view authority) {
   if (authority.find('@') != std::string_view::npos)
-    return "a url cannot hold user:password@; use headers (Authorization)";
+    return "the url must not contain user:password@; use headers (Authorization)";
   std::string_view host = authority, port;
   if (authority.starts_with('[')) {
     const std::size_t end = authority.find(']');
@@ -76,7 +76,7 @@ std::string refused_authority(std::string_view authority) {
     host = authority.substr(1, end - 1);
     port = authority.substr(end + 1);
     if (host.find_first_not_of("0123456789abcdefABCDEF:.%") != std::string_view::npos)
-      return "the url's host in brackets is no IPv6 address";
+      return "the url's host in brackets is not an IPv6 address";
   } else if (const std::size_t colon = authority.find(':'); colon != std::string_view::npos) {
     host = authority.substr(0, colon);
     port = authority.substr(colon);
@@ -114,16 +114,16 @@ bool reserved_header(std::string_view name) {
 }
 
 std::string refused_url(std::string_view url, bool any_scheme) {
-  if (url.size() > 8192) return "the url has more than 8192 bytes";
+  if (url.size() > 8192) return "the url is longer than 8192 bytes";
   for (const char c : url)
     if (c <= ' ' || c >= 0x7F || c == '"' || c == '<' || c == '>' || c == '\\')
-      return "the url holds white space or a character that must be percent-encoded";
+      return "the url contains white space or a character that must be percent-encoded";
   const std::size_t scheme_end = url.find("://");
   const std::string scheme = bh::lowered(url.substr(0, scheme_end));
   if (scheme_end == std::string_view::npos || scheme.empty() ||
       (!any_scheme && scheme != "http" && scheme != "https"))
-    return "a url begins with http:// or https://";
-  if (url.find('#') != std::string_view::npos) return "a url of a server has no '#' part";
+    return "the url must begin with http:// or https://";
+  if (url.find('#') != std::string_view::npos) return "the url must not have a fragment ('#')";
   const std::string_view rest = url.substr(scheme_end + 3);
   return any_scheme ? std::string() : refused_authority(rest.substr(0, rest.find_first_of("/?")));
 }

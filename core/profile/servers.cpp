@@ -27,7 +27,7 @@ bool resolve_tools_conflict(const Member &entry, const Places &tools, Context &c
   const Place &place = found->second;
   if (place.layer > entry.place.layer && context.diagnostics.lenient(entry.place)) {
     context.diagnostics.note(entry.place, "server " + in_quotes(entry.name) +
-                                              " is left out: a tools plugin has the same name");
+                                              " is skipped: a tools plugin has the same name");
     return false;
   }
   if (place.layer >= entry.place.layer) {
@@ -37,8 +37,8 @@ bool resolve_tools_conflict(const Member &entry, const Places &tools, Context &c
                                   in_quotes(context.diagnostics.origin(place).layer) + ")");
     return false;
   }
-  context.diagnostics.note(entry.place, "server " + in_quotes(entry.name) +
-                                            " takes the place of the tools plugin of that name");
+  context.diagnostics.note(
+      entry.place, "server " + in_quotes(entry.name) + " replaces the tools plugin of that name");
   std::erase_if(context.profile.tools, [&](const PluginUse &use) { return use.id == entry.name; });
   return true;
 }
@@ -84,9 +84,9 @@ void read_servers(const Node &table, const Node *tools, Context &context) {
       if (resolve_tools_conflict(entry, running, context)) read_entry(entry, context);
     } else if (naming.bad_names_error && !diagnostics.lenient(entry.place)) {
       diagnostics.error(entry.place, join("mcpServers", entry.name),
-                        "the server is refused: " + why);
+                        "the server is invalid: " + why);
     } else {
-      diagnostics.note(entry.place, "server " + in_quotes(entry.name) + " is left out: " + why);
+      diagnostics.note(entry.place, "server " + in_quotes(entry.name) + " is skipped: " + why);
     }
   }
 }

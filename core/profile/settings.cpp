@@ -12,7 +12,7 @@ constexpr std::uint64_t kGiB = 1ull << 30;
 
 std::string refused_separator(const std::string &text) {
   if (text.empty()) return "the separator must not be empty";
-  if (text.size() > 8) return "the separator has more than 8 characters";
+  if (text.size() > 8) return "the separator is longer than 8 characters";
   for (const char c : text)
     if (c <= ' ' || c >= 0x7F) return "white space and characters outside ASCII are not allowed";
   return {};
@@ -22,16 +22,16 @@ std::string refused_scheme(const std::string &text) {
   bool good = !text.empty() && text.size() <= 32 && bh::is_letter(text[0]);
   for (const char c : text)
     good = good && (bh::is_letter_or_digit(c) || c == '+' || c == '-' || c == '.');
-  if (!good) return "a URI scheme is a letter, then letters, digits, '+', '-' or '.'";
+  if (!good) return "a URI scheme must be a letter followed by letters, digits, '+', '-' or '.'";
   for (const std::string_view taken : {"http", "https", "file", "ui", "data"})
-    if (text == taken) return in_quotes(text) + " has a meaning of its own for clients";
+    if (text == taken) return in_quotes(text) + " has a special meaning for clients";
   return {};
 }
 
 std::string refused_tool_name(std::string_view name) {
   constexpr std::size_t most = 256;
-  if (name.empty()) return "the name of a tool must not be empty";
-  if (name.size() > most) return "the name has more than " + std::to_string(most) + " bytes";
+  if (name.empty()) return "a tool name must not be empty";
+  if (name.size() > most) return "the name is longer than " + std::to_string(most) + " bytes";
   for (const char c : name)
     if (static_cast<unsigned char>(c) <= ' ' || c == 0x7F)
       return "white space and control characters are not allowed";
@@ -43,7 +43,7 @@ void read_aliases(const Key<Naming> &, const KeyValue &input, Naming &naming) {
   const Node &table = input.value();
   if (!diagnostics.is_table(table, input.path)) return;
   if (table.members.size() > Naming::max_aliases)
-    return input.reject("there are more than " + std::to_string(Naming::max_aliases) + " aliases");
+    return input.reject("more than " + std::to_string(Naming::max_aliases) + " aliases");
   for (const Member &member : table.members) {
     const std::string at = join(input.path, member.name);
     auto tool = diagnostics.string(member.value, at);
@@ -51,7 +51,7 @@ void read_aliases(const Key<Naming> &, const KeyValue &input, Naming &naming) {
     std::string why = refused_tool_name(member.name);
     if (why.empty()) why = refused_tool_name(*tool);
     if (why.empty() && (*tool == member.name || table.find(*tool) != nullptr))
-      why = "an alias stands for a tool as it is listed, not for an alias";
+      why = "an alias must refer to a listed tool, not to another alias";
     if (!why.empty())
       diagnostics.error(member.value.place, at, std::move(why));
     else
@@ -60,13 +60,13 @@ void read_aliases(const Key<Naming> &, const KeyValue &input, Naming &naming) {
 }
 
 std::string refused_server_name(const std::string &name) {
-  return name.empty() || name.size() > 128 ? "1 to 128 bytes are needed" : "";
+  return name.empty() || name.size() > 128 ? "must have 1 to 128 bytes" : "";
 }
 
 std::string refused_listen(const std::string &address) {
   return address.empty() || tcp_sockaddr(address)
              ? ""
-             : "an IP address and a port are needed, e.g. 127.0.0.1:9464 or [::1]:9464";
+             : "must be an IP address and a port, e.g. 127.0.0.1:9464 or [::1]:9464";
 }
 
 // docs/limits.md documents these rows; a test compares both.
@@ -167,10 +167,10 @@ void clamp_timeouts(const Node &table, Context &context) {
   for (auto member : {&Limits::call_timeout_ms, &Limits::request_timeout_ms}) {
     if (limits.*member <= limits.timeout_ceiling_ms) continue;
     limits.*member = limits.timeout_ceiling_ms;
-    context.diagnostics.note(
-        table.place, std::string("limits.") +
-                         (member == &Limits::call_timeout_ms ? "call" : "request") +
-                         "_timeout_ms is more than timeout_ceiling_ms, which is used instead");
+    context.diagnostics.note(table.place,
+                             std::string("limits.") +
+                                 (member == &Limits::call_timeout_ms ? "call" : "request") +
+                                 "_timeout_ms exceeds timeout_ceiling_ms, which is used instead");
   }
 }
 
@@ -208,7 +208,7 @@ void read_limits(const Node &table, Context &context) {
     context.diagnostics.error(table.place, "limits", "retry_min_ms is larger than retry_max_ms");
   if (limits.write_queue_bytes < limits.message_bytes)
     context.diagnostics.error(table.place, "limits",
-                              "write_queue_bytes is smaller than message_bytes, so that the "
+                              "write_queue_bytes is smaller than message_bytes, so the "
                               "largest message could never be sent");
   clamp_timeouts(table, context);
 }

@@ -44,27 +44,28 @@ void ServerReader::read_sandbox_mode(const Member &mode, const std::string &path
 // member that would limit the server is an error; the message names the key to use instead.
 void ServerReader::read_sandbox(const Member &sandbox) {
   if (sandbox.value.kind != Kind::table) {
-    if (find("command") == nullptr) reject(sandbox, "only a server with a command has this");
+    if (find("command") == nullptr)
+      reject(sandbox, "only a server with a command can have this key");
     return read_sandbox_mode(sandbox, at(sandbox));
   }
   std::string others;
   for (const Member &member : sandbox.value.members) {
     const std::string path = join(at(sandbox), member.name);
     if (const auto key = key_beside(member); !key.empty()) {
-      diagnostics_.error(member.place, path,
-                         "a table \"sandbox\" has no such member; set " + in_quotes(key) +
-                             " of the server, beside \"sandbox\"");
+      diagnostics_.error(
+          member.place, path,
+          "not a member of \"sandbox\"; set " + in_quotes(key) + " in the server instead");
     } else if (member.name != "mode" && member.name != "ipc") {
       others.append(others.empty() ? "" : ", ").append(in_quotes(member.name));
     } else if (find("command") == nullptr) {
-      diagnostics_.error(member.place, path, "only a server with a command has this");
+      diagnostics_.error(member.place, path, "only a server with a command can have this key");
     } else {
       read_sandbox_member(member, path);
     }
   }
   if (others.empty() && !sandbox.value.members.empty()) return;
   diagnostics_.note(sandbox.place, "server " + in_quotes(server_.name) + ": in the table " +
-                                       "\"sandbox\" only \"mode\" and \"ipc\" have a meaning here" +
+                                       "\"sandbox\", only \"mode\" and \"ipc\" are supported" +
                                        (others.empty() ? "" : "; ignored: " + others));
 }
 
@@ -105,7 +106,7 @@ void ServerReader::read_sandbox_paths(const Member &paths) {
 void ServerReader::add_sandbox_path(const std::string &text, const Place &place,
                                     const std::string &path, std::vector<std::string> *out) {
   if (text.empty() || text.find('\0') != std::string::npos)
-    return diagnostics_.error(place, path, "this is no path");
+    return diagnostics_.error(place, path, "not a valid path");
   const std::string resolved =
       text == "~" ? context_.environment.home : resolve_path(text, place, context_);
   out->push_back(std::filesystem::absolute(resolved).lexically_normal().string());
@@ -115,7 +116,7 @@ void ServerReader::read_cache_bytes(const Member &bytes) {
   constexpr std::uint64_t least = 1u << 20;
   const auto value = diagnostics_.integer(bytes.value, at(bytes), 0, 1ull << 50);
   if (value && *value != 0 && *value < least)
-    reject(bytes, "less than 1 MiB is not possible; 0 is no bound");
+    reject(bytes, "must be at least 1 MiB, or 0 for no limit");
   server_.sandbox.cache_bytes = value.value_or(server_.sandbox.cache_bytes);
 }
 
@@ -125,11 +126,11 @@ void ServerReader::check_sandbox() {
   for (const std::string_view key : {"sandbox_paths", "network", "processes", "cache_bytes"}) {
     const Member *member = find(key);
     if (member == nullptr || (key == "network" && server_.sandbox.network)) continue;
-    reject(*member, "needs a sandbox, but \"sandbox\" is \"off\"");
+    reject(*member, "requires a sandbox, but \"sandbox\" is \"off\"");
   }
   if (ipc_ != nullptr && !server_.sandbox.host_ipc)
     diagnostics_.error(ipc_->place, join(join(path_, "sandbox"), "ipc"),
-                       "\"private\" needs a sandbox, but its mode is \"off\"");
+                       "\"private\" requires a sandbox, but its mode is \"off\"");
 }
 
 void ServerReader::read_idle_stop(const Member &milliseconds) {
@@ -138,7 +139,7 @@ void ServerReader::read_idle_stop(const Member &milliseconds) {
   if (!value) return;
   server_.idle_stop_ms = *value;
   if (!server_.lazy && *value != 0)
-    reject(milliseconds, "only a server with start = \"lazy\" is ended when it is idle");
+    reject(milliseconds, "only a server with start = \"lazy\" is stopped when idle");
 }
 
 }  // namespace bulkhead::profiles

@@ -10,7 +10,7 @@ std::string_view to_string(Kind kind) noexcept {
     case Kind::null:
       return "null";
     case Kind::boolean:
-      return "true or false";
+      return "a boolean";
     case Kind::number:
       return "a number";
     case Kind::string:

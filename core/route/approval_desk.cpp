@@ -96,7 +96,7 @@ ApprovalQuestion ApprovalDesk::question_of(const Call &call, const ApprovedTexts
 std::string ApprovalDesk::refusal_text(const Call &call, bool elicits, std::size_t bytes) const {
   if (!elicits && !somebody_watches()) {
     const std::string hint = needs_.hint.empty() ? std::string() : " (" + needs_.hint + ")";
-    return "and no approval surface is available" + hint;
+    return "but no approval surface is available" + hint;
   }
   return approvals_.refusal(needs_.profile.limits, call.request.reply.session, bytes);
 }
@@ -171,7 +171,7 @@ ApprovalList ApprovalDesk::list(std::uint64_t watch_ms) {
 
 Result<std::uint64_t> ApprovalDesk::find(const ApprovalAnswer &answer) const {
   if (!answer.scope.valid()) {
-    return fail(BH_E_INVALID, "the scope is \"once\", \"session\", or minutes from 1 to " +
+    return fail(BH_E_INVALID, "the scope must be \"once\", \"session\", or minutes from 1 to " +
                                   std::to_string(ApprovalScope::max_minutes) +
                                   "; for a tool, the session or minutes from 1 to " +
                                   std::to_string(ApprovalScope::max_tool_minutes));
@@ -179,11 +179,11 @@ Result<std::uint64_t> ApprovalDesk::find(const ApprovalAnswer &answer) const {
   const Approvals::Waiting *waiting = approvals_.find(answer.id);
   if (waiting != nullptr && answer.scope.tool && waiting->question.tool_digest.empty()) {
     return fail(BH_E_INVALID,
-                "only a listed tool can be approved with any arguments; approve this call");
+                "approval for any arguments requires a listed tool; approve this call only");
   }
   if (waiting != nullptr) return waiting->call;
   return fail(BH_E_NOT_FOUND,
-              "no question with this id waits: it has been answered or withdrawn, or its time is "
+              "no question with this id is pending: it was answered or withdrawn, or it timed "
               "over");
 }
 
@@ -207,7 +207,7 @@ Result<void> ApprovalDesk::revoke(const ApprovalAnswer &answer) {
   const auto grant = approvals_.revoke(answer.id);
   if (!grant) {
     return fail(BH_E_NOT_FOUND,
-                "no approval with this id is in force: it has ended or was revoked");
+                "no approval with this id is in force: it has expired or was revoked");
   }
   end_grants({*grant}, answer.surface);
   return {};

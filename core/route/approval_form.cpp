@@ -18,14 +18,14 @@ constexpr std::string_view schema =
     R"("enum":["once","session"],"enumNames":["Once","This session"]}},"required":["decision"]})";
 
 std::string message_text(const ApprovalQuestion &q, std::uint64_t timeout_ms) {
-  std::string out = "A rule of the gateway asks whether this call may run.\n";
+  std::string out = "A gateway rule requires approval for this call.\n";
   const auto line = [&](std::string_view name, std::string_view text) {
     if (!text.empty()) out.append("\n").append(name).append(": ").append(text);
   };
   line("Server", q.server);
   line(q.method == "tools/call" ? std::string_view("Tool") : std::string_view(q.method), q.name);
   if (q.arguments.size() > max_arguments || q.arguments_cut) {
-    line("Arguments (the beginning of " + std::to_string(q.arguments_bytes) + " bytes)",
+    line("Arguments (truncated, " + std::to_string(q.arguments_bytes) + " bytes)",
          bh::cut_text(q.arguments, max_arguments));
   } else {
     line("Arguments", q.arguments);
@@ -35,10 +35,10 @@ std::string message_text(const ApprovalQuestion &q, std::uint64_t timeout_ms) {
   line("Rule", q.rule);
   line("Reason", q.reason);
   line("Client process", q.process_name);
-  line("Name that the client claims (not verified)",
+  line("Client name (claimed, not verified)",
        q.claimed_name.empty() ? std::string() : bh::json::quoted(q.claimed_name));
-  return out + "\n\nWithout an answer within " + std::to_string(timeout_ms / 1000) +
-         " s it does not run.";
+  return out + "\n\nIf it is not answered within " + std::to_string(timeout_ms / 1000) +
+         " s, the call is denied.";
 }
 
 std::string text_member(std::string_view object, std::string_view name) {

@@ -101,8 +101,8 @@ std::string tool_approval_digest(std::string_view method, std::string_view serve
 std::string Approvals::refusal(const Limits &limits, std::uint64_t session,
                                std::uint64_t bytes) const {
   const auto text = [](std::string_view what, std::string_view limit, std::uint64_t value) {
-    std::string out = "needs approval, and too many calls ";
-    out.append(what).append(" wait for it already (limits.").append(limit).append(" = ");
+    std::string out = "needs approval, but too many calls ";
+    out.append(what).append(" are already waiting (limits.").append(limit).append(" = ");
     return out.append(std::to_string(value)).append("); try again when some are answered");
   };
   if (waiting_.size() >= limits.approvals_waiting) {
@@ -112,7 +112,7 @@ std::string Approvals::refusal(const Limits &limits, std::uint64_t session,
     return text("of this session", "approvals_per_session", limits.approvals_per_session);
   }
   if (bytes_ + bytes > limits.approvals_bytes) {
-    return "needs approval, and the calls that wait for it are too large together "
+    return "needs approval, but the waiting calls are too large in total "
            "(limits.approvals_bytes = " +
            std::to_string(limits.approvals_bytes) + "); try again when some are answered";
   }

@@ -397,7 +397,7 @@ TEST_CASE("the form says what is asked, in the words of the revision") {
     for (const char *part :
          {"Server: files", "Tool: delete", R"(Arguments: {"path":"/x"})", R"(_meta: {"force":1})",
           R"(Other members of params: {"task":{"ttl":5}})", "Rule: r7", "Reason: because \"so\"",
-          R"(Name that the client claims (not verified): "Claude \"Code\"")", "within 120 s"}) {
+          R"(Client name (claimed, not verified): "Claude \"Code\"")", "within 120 s"}) {
       INFO(part);
       CHECK(said.find(part) != std::string::npos);
     }

@@ -124,7 +124,7 @@ void CallAnswers::fail(Call &call, const CallFailure &failure) {
   mcp::ScanError error;
   if (!mcp::scan(message, &scan, &error)) {
     return needs_.ends.fail(call, error_code,
-                            "server \"" + call.server + "\": its error cannot be read", outcome);
+                            "server \"" + call.server + "\" sent a malformed error", outcome);
   }
   if (passes_policy(call, {message, &scan})) needs_.ends.fail(call, error_code, reason, outcome);
 }
@@ -139,7 +139,7 @@ bool CallAnswers::passes_policy(Call &call, const Message &answer) {
     return false;
   }
   if (mcp::has_duplicate_members(body)) {
-    filter(call, answer, Judge::duplicates_in("the result holds"));
+    filter(call, answer, Judge::duplicates_in("the result contains"));
     return false;
   }
   const std::uint64_t id = call.id;
@@ -175,7 +175,7 @@ bool CallAnswers::park(Call &call, const Message &answer, Stage stage) {
 }
 
 void CallAnswers::checked(Call &call, bool duplicates) {
-  Gate::Decision decision = Judge::duplicates_in("the result holds");
+  Gate::Decision decision = Judge::duplicates_in("the result contains");
   if (!duplicates) {
     decision = needs_.judge.observe(call, call.parked->message.get());
     call.stage = Stage::answer_deciding;
@@ -197,7 +197,7 @@ void CallAnswers::filter(Call &call, const Message &answer, const Gate::Decision
     // An error is not rewritten; the whole error is withheld.
     const Gate::Decision refusal =
         decision.verdict == Gate::Verdict::rewrite
-            ? Gate::refusal(decision.rule, "an error of the server is not rewritten")
+            ? Gate::refusal(decision.rule, "a server error cannot be rewritten")
             : decision;
     needs_.judge.note(call, refusal);
     return refuse(call, refusal, error_code_of(answer[scan.error]));
@@ -225,7 +225,7 @@ void CallAnswers::refuse(Call &call, const Gate::Decision &decision, std::int32_
   std::string text = "MCP response blocked by policy";
   if (!decision.rule.empty()) text += " (" + decision.rule + ")";
   const std::string why =
-      decision.asks ? "needs approval, which a result cannot wait for" : decision.reason;
+      decision.asks ? "needs approval, which is not supported for results" : decision.reason;
   if (!why.empty()) text += ": " + why;
   needs_.ends.finish(call, BH_OUTCOME_REFUSED, 0, decision.rule, why);
   needs_.answers.error(call.request.reply, call.request.id, error_code, text);

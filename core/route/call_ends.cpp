@@ -163,7 +163,7 @@ void CallEnds::end_session(Session &session) {
 
 void CallEnds::end_gone(Call &call) {
   const Place place(call);
-  finish(call, BH_OUTCOME_CANCELLED, 0, {}, "the client has gone");
+  finish(call, BH_OUTCOME_CANCELLED, 0, {}, "the client disconnected");
   if (place.sent && call.session != nullptr) {
     needs_.attribution.given_up(*place.lane, place.exchange, *call.session);
   }

@@ -363,14 +363,14 @@ inline const std::vector<std::pair<std::string, std::function<void(World &)>>> h
 inline std::string expected_outcome(const std::string &stage, const std::string &what) {
   const std::string blocked_text = "MCP request blocked by policy (rule)";
   const std::string timed_out =
-      "MCP request blocked by policy (policy-timeout): the policy has not answered within ";
+      "MCP request blocked by policy (policy-timeout): the policy did not respond within ";
   const std::string crashed = "tool call failed: it has crashed";
   // Events that are not listed leave the stage unchanged.
   static const std::map<std::string, std::map<std::string, std::string>> expected = {
       {"checking",
        {{"no duplicates", "at server"},
         {"duplicates",
-         "MCP request blocked by policy: arguments hold an object with duplicate "
+         "MCP request blocked by policy: arguments contain an object with duplicate "
          "members"},
         {"time", timed_out}}},
       {"deciding",
@@ -381,9 +381,9 @@ inline std::string expected_outcome(const std::string &stage, const std::string 
         {"time", timed_out}}},
       {"approving",
        {{"person: yes", "at server"},
-        {"person: no", blocked_text + ": needs approval, and a person has denied it"},
+        {"person: no", blocked_text + ": needs approval, which was denied"},
         {"person: yes, rules: no", blocked_text},
-        {"input ends", blocked_text + ": needs approval, and the client has ended its input"},
+        {"input ends", blocked_text + ": needs approval, but the client closed its input"},
         {"time", blocked_text + ": needs approval, which was not given within "}}},
       {"recording",
        {{"committed", "at server"},
@@ -405,20 +405,20 @@ inline std::string expected_outcome(const std::string &stage, const std::string 
       {"answer checking",
        {{"no duplicates", "result"},
         {"duplicates",
-         "MCP response blocked by policy: the result holds an object with "
+         "MCP response blocked by policy: the result contains an object with "
          "duplicate members"},
         {"time",
-         "MCP response blocked by policy (policy-timeout): the policy has not answered "
+         "MCP response blocked by policy (policy-timeout): the policy did not respond "
          "within "}}},
       {"answer deciding",
        {{"allowed", "result"},
         {"allowed by old rules", "result"},
         {"blocked", "MCP response blocked by policy (rule): no"},
         {"asked",
-         "MCP response blocked by policy (rule): needs approval, which a result cannot "
-         "wait for"},
+         "MCP response blocked by policy (rule): needs approval, which is not supported "
+         "for results"},
         {"time",
-         "MCP response blocked by policy (policy-timeout): the policy has not answered "
+         "MCP response blocked by policy (policy-timeout): the policy did not respond "
          "within "}}},
   };
   if (what == "cancelled") return "released";

@@ -22,7 +22,7 @@ Gate::Decision no_place() {
 }
 
 constexpr std::string_view too_many_unrecorded =
-    "too much waits to be recorded (limits.policy_waiting_bytes); the call has not run";
+    "too much data is waiting to be recorded (limits.policy_waiting_bytes); the call has not run";
 
 std::string within_commit_time() {
   return " within " + std::to_string(BH_TELEMETRY_COMMIT_MS) + " ms";
@@ -282,8 +282,8 @@ bool Calls::continues_subscription(Call &call, const CallInHand &hand) {
     needs_.ends.fail(
         call, code::internal_error,
         "server \"" + lane.upstream().name() +
-            "\" was changed, or the session began anew, before a policy had decided; it has not "
-            "run: send it again",
+            "\" was changed, or the session was restarted, before a policy decided; it "
+            "has not run: send it again",
         BH_OUTCOME_ERROR);
     return false;
   }
@@ -374,7 +374,7 @@ void Calls::checked(std::uint64_t id, bool duplicates) {
 void Calls::take_checked(Call &call, bool duplicates) {
   if (call.stage == Stage::answer_checking) return needs_.call_answers.checked(call, duplicates);
   if (call.stage != Stage::checking) return;
-  Gate::Decision decision = Judge::duplicates_in("arguments hold");
+  Gate::Decision decision = Judge::duplicates_in("arguments contain");
   if (!duplicates) {
     call.rules = rules_;
     decision = needs_.judge.decide_checked(call, call.parked->message.get(), call.parked->target,
@@ -446,8 +446,8 @@ void Calls::take_approval(Call &call, bool allow, ApprovalSurface surface,
   CallInHand hand = needs_.parking.take(call);
   if (!allow) {
     ++needs_.counters.approvals_denied;
-    return refuse(call, ApprovalDesk::unapproved(call.approved_rule, question->reason,
-                                                 "and a person has denied it"));
+    return refuse(
+        call, ApprovalDesk::unapproved(call.approved_rule, question->reason, "which was denied"));
   }
   ++needs_.counters.approvals_allowed;
   // The grant must not apply to a program that has replaced this server.
@@ -475,7 +475,7 @@ void Calls::form_lost(std::uint64_t id) {
   const Call *call = needs_.calls.get(id);
   if (call == nullptr || needs_.desk.somebody_watches()) return;
   if (call->session != nullptr && call->session->closing) return;
-  withdraw(id, "and the client cannot be asked for it");
+  withdraw(id, "but the client cannot be asked");
 }
 
 void Calls::withdraw(std::uint64_t id, std::string_view why) {
@@ -499,7 +499,7 @@ void Calls::withdraw_questions(const Session &s) {
   for (const Call *call = s.open_calls.head; call != nullptr; call = call->session_next) {
     if (call->stage == Stage::approving) ids.push_back(call->id);
   }
-  for (const std::uint64_t id : ids) withdraw(id, "and the client has ended its input");
+  for (const std::uint64_t id : ids) withdraw(id, "but the client closed its input");
 }
 
 // ---- records ---------------------------------------------------------------------------------
@@ -570,7 +570,7 @@ void Calls::policy_timed_out(Call &call, bool about_answer) {
   ++needs_.counters.policy_timeouts;
   const Gate::Decision decision = Gate::timed_out(call.timeout_ms);
   needs_.log(BH_LOG_WARN, decision.reason + ": " + (about_answer ? "a result" : "a call") +
-                              " of \"" + call.name + "\" at \"" + call.server + "\" is refused");
+                              " of \"" + call.name + "\" at \"" + call.server + "\" is rejected");
   about_answer ? needs_.call_answers.refuse(call, decision) : refuse(call, decision);
   needs_.on_unanswered(id, true);
 }

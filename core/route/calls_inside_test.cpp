@@ -116,7 +116,7 @@ std::string expected_inside(const StepCase &step, const std::string &what) {
   if (name == "the intent" && is_one_of({"committed", "committed, rules: no"})) return leads_to;
   // The answer to the form does not allow the call.
   if (name == "the approval form" && what == "ask answered") {
-    return "MCP request blocked by policy (rule): needs approval, and a person has denied it";
+    return "MCP request blocked by policy (rule): needs approval, which was denied";
   }
   return expected_outcome(leads_to, what);
 }

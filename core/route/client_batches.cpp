@@ -60,10 +60,11 @@ void ClientBatches::put(std::uint64_t handle, const bh_str *parts, std::uint32_t
 std::string ClientBatches::bounded(const Session &s, std::string answer) const {
   const std::uint64_t most = limits_.write_queue_bytes;
   if (s.batched_bytes + answer.size() <= most) return answer;
-  std::string instead = error_message(id_of(answer), code::timeout,
-                                      "too many bytes of answers wait in batches of this session "
-                                      "(limits.write_queue_bytes = " +
-                                          std::to_string(most) + "); the answer was dropped");
+  std::string instead =
+      error_message(id_of(answer), code::timeout,
+                    "too many response bytes are queued in batches of this session "
+                    "(limits.write_queue_bytes = " +
+                        std::to_string(most) + "); the response was dropped");
   return instead.size() < answer.size() ? instead : answer;
 }
 

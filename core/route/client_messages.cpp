@@ -131,14 +131,14 @@ bool ClientMessages::batch(Session &s, const ClientEdge &edge, const ReplyTo &re
     if (session == nullptr || !answers.batches().add(batch)) return false;
     if (++count > max_batch) {
       answers.error(part, {}, code::invalid_request,
-                    "a batch holds at most " + std::to_string(max_batch) + " messages");
+                    "a batch can contain at most " + std::to_string(max_batch) + " messages");
       ++answered;
       return false;
     }
     bh_delivery delivery{};
     if (element.starts_with('[')) {
       ++needs_.counters.refused_messages;
-      answers.error(part, {}, code::invalid_request, "a batch cannot hold a batch");
+      answers.error(part, {}, code::invalid_request, "a batch cannot contain a batch");
     } else if (!handle(*session, part, element, &delivery)) {
       answers.batch_message_done(batch);
       return true;

@@ -106,18 +106,18 @@ bh_status Clients::check_incoming(const ClientEnd &end, const bh_incoming &in, b
     if (in.peer == nullptr) return bh::fail(error, BH_E_INVALID, "no peer and no session");
     if (!sessionless_.holds(end, in.stream)) return BH_OK;
     return bh::fail(error, BH_E_INVALID,
-                    "stream " + std::to_string(in.stream) + " is open already");
+                    "stream " + std::to_string(in.stream) + " is already open");
   }
   const Session *s = in.peer == nullptr ? nullptr : needs_.sessions.find(in.session);
   if (s == nullptr || is_peer_of(*s, *in.peer)) return BH_OK;
-  return bh::fail(error, BH_E_INVALID, "another peer than the session's");
+  return bh::fail(error, BH_E_INVALID, "the peer differs from the session's peer");
 }
 
 bh_status Clients::deliver_message(ClientEnd &end, const bh_incoming &in, bh_delivery *out) {
   bh_error error = bh::make_error();
   if (check_incoming(end, in, &error) != BH_OK) {
     needs_.log(BH_LOG_PLUGIN_MISBEHAVES,
-               "a transport delivered a message that was refused: " + std::string(bh::text(error)));
+               "a message from a transport was rejected: " + std::string(bh::text(error)));
     return BH_E_INVALID;
   }
   if (in.session != 0) return deliver(in.session, in.stream, bh::view(in.message), out);

@@ -131,8 +131,8 @@ void FilteredLists::timed_out(FilteredList &list) {
   View &view = *list.view;
   if (list.round != 0) {
     needs_.counters.policy_timeouts += list.open;
-    needs_.log(BH_LOG_WARN, "the policy has not said about " + std::to_string(list.open) +
-                                " listed items whether they are to be seen: they are hidden");
+    needs_.log(BH_LOG_WARN, "the policy did not decide on " + std::to_string(list.open) +
+                                " listed items: they are hidden");
     for (std::size_t item = 0; item < list.shown.size(); ++item) {
       if (list.shown[item] < 0) needs_.on_unanswered(question_number(list.round, item), true);
     }

@@ -34,12 +34,12 @@ Gate::Decision Gate::failed(std::string reason) {
 }
 
 Gate::Decision Gate::waits_full() {
-  return failed("too much waits for the policy (limits.policy_waiting_bytes)");
+  return failed("too much data is waiting for the policy (limits.policy_waiting_bytes)");
 }
 
 Gate::Decision Gate::timed_out(std::uint64_t after_ms) {
   return refusal(std::string(timeout_rule),
-                 "the policy has not answered within " + std::to_string(after_ms) + " ms");
+                 "the policy did not respond within " + std::to_string(after_ms) + " ms");
 }
 
 void Gate::use(const bh_policy *table, void *self) {
@@ -71,7 +71,7 @@ Gate::Decision Gate::from(const bh_verdict &verdict) {
       decision.verdict = Verdict::refuse;
       return decision;
     default:
-      return failed("the policy gave an unknown verdict");
+      return failed("the policy returned an unknown verdict");
   }
 }
 
@@ -80,7 +80,7 @@ void Gate::look_at(Decision *rewrite) {
   if (!mcp::valid_json(rewrite->replacement)) {
     *rewrite = failed("the policy's rewrite is not JSON");
   } else if (mcp::has_duplicate_members(rewrite->replacement)) {
-    *rewrite = failed("the policy's rewrite holds an object with duplicate members");
+    *rewrite = failed("the policy's rewrite contains an object with duplicate members");
   }
 }
 

@@ -259,7 +259,7 @@ TEST_CASE("a result must be one JSON object, and adds no members to the message 
     INFO(bad);
     call(bad);
     CHECK(w.has(R"("id":3)"));
-    CHECK(w.has("gave an invalid answer"));
+    CHECK(w.has("returned an invalid answer"));
   }
 }
 

@@ -87,7 +87,7 @@ Gate::Decision Judge::decide(const Call &call, const Message &message, const Tar
                              std::uint32_t flags) const {
   const std::string_view judged = message[judged_part(*message.scan)];
   if (gate_.reads_arguments() && !judged.empty() && mcp::has_duplicate_members(judged)) {
-    return duplicates_in("arguments hold");
+    return duplicates_in("arguments contain");
   }
   return decide_checked(call, message, target, flags);
 }
@@ -135,7 +135,7 @@ bool Judge::is_approved(const Call &call, const Target &target) const {
 
 Gate::Decision Judge::not_approved() {
   return Gate::refusal(std::string(Gate::pin_rule),
-                       "the definition of this tool is not the one that was approved; "
+                       "the definition of this tool differs from the approved one; "
                        "`bulkhead pins` shows both, `bulkhead pins approve` accepts it");
 }
 

@@ -13,7 +13,7 @@ namespace {
 constexpr std::uint64_t event_mark = 1ULL << 63;
 
 Gate::Decision duplicates() {
-  return Gate::refusal({}, "it holds an object with duplicate members");
+  return Gate::refusal({}, "it contains an object with duplicate members");
 }
 
 std::uint32_t event_of(JudgedEvent::Kind kind) {
@@ -93,7 +93,7 @@ bool JudgedEvents::judge(JudgedEvent event, const Session &session, std::string_
 // Returns null if the event is refused because too many bytes are waiting.
 JudgedEvents::Waiting *JudgedEvents::keep(JudgedEvent event, std::uint64_t number) {
   if (!needs_.waiting.take(event.message.size())) {
-    refuse(event, Gate::failed("too much waits for the policy"));
+    refuse(event, Gate::failed("too much data is waiting for the policy"));
     return nullptr;
   }
   const std::uint64_t deadline =
@@ -189,7 +189,7 @@ void JudgedEvents::expire() {
     const Gate::Decision decision = Gate::timed_out(needs_.limits.policy_timeout_ms);
     needs_.log(BH_LOG_WARN, decision.reason + ": a message (" +
                                 waiting_.begin()->second.event.method_text.substr(0, 256) +
-                                ") is refused");
+                                ") is rejected");
     decided(number, decision);
     needs_.on_unanswered(number, true);
   }

@@ -61,7 +61,7 @@ Result<OwnedFd> Ledger::make() {
   OwnedFd fd(::memfd_create("bulkhead-ledger", MFD_CLOEXEC | MFD_ALLOW_SEALING));
   if (!fd || ::ftruncate(fd.get(), sizeof(File)) != 0 ||
       ::fcntl(fd.get(), F_ADD_SEALS, seals) != 0) {
-    return fail(BH_E_LIMIT, "no memory for what clients' sessions need after a crash");
+    return fail(BH_E_LIMIT, "out of memory for session resumption data");
   }
   return fd;
 }

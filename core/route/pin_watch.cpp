@@ -14,11 +14,11 @@ std::string described(const PinNews &news) {
   const ToolPin &pin = news.pin;
   std::string text = "server \"" + pin.server + "\": tool \"" + pin.tool + "\" ";
   if (!pin.renamed_from.empty()) {
-    text += "was \"" + pin.renamed_from + "\" until now";
+    text += "was renamed from \"" + pin.renamed_from + "\"";
   } else if (pin.hash.empty()) {
     text += "is new";
   } else {
-    text += "is not what was approved: its definition was " + pin.hash + " and is " + pin.seen;
+    text += "differs from its approved definition: it was " + pin.hash + " and is " + pin.seen;
   }
   return text + " (`bulkhead pins` shows it)";
 }

@@ -134,8 +134,8 @@ void ToolsLane::submit(Exchange &e, const CallInHand &hand) {
   }
   if (in_flight >= upstream_.def().max_in_flight) {
     return host_.fail_call(*e.call, code::timeout,
-                           "server \"" + upstream_.name() +
-                               "\" is busy: " + std::to_string(in_flight) + " calls run already",
+                           "server \"" + upstream_.name() + "\" is busy: " +
+                               std::to_string(in_flight) + " calls are already running",
                            BH_OUTCOME_ERROR);
   }
   const std::uint64_t id = e.id;
@@ -184,7 +184,7 @@ void ToolsLane::request_quietly(mcp::Method method, std::string_view params) {
   if (status == BH_PENDING) return;
   host_.log(BH_LOG_WARN, "server \"" + upstream_.name() +
                              "\": " + std::string(mcp::to_string(method)) +
-                             " was refused: " + std::string(bh::text(error)));
+                             " was rejected: " + std::string(bh::text(error)));
   host_.tools_refused(id, {status, {}});
 }
 

@@ -120,10 +120,11 @@ void Reload::lane_goes(Lane &lane) {
   for (const std::uint64_t id : needs_.ends.waiting_for(lane)) {
     Call *call = needs_.calls.get(id);
     if (call == nullptr) continue;
-    needs_.answers.fail_by_server(*call, code::internal_error,
-                                  "server \"" + lane.upstream().name() +
-                                      "\" was let go before the call was decided; it has not run",
-                                  BH_OUTCOME_ERROR);
+    needs_.answers.fail_by_server(
+        *call, code::internal_error,
+        "server \"" + lane.upstream().name() +
+            "\" was removed before a policy decided on the call; it has not run",
+        BH_OUTCOME_ERROR);
   }
 }
 

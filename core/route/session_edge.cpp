@@ -35,7 +35,7 @@ void SessionEdge::request(Session &s, Incoming &request) {
     // A client of the stateless revision falls back to initialize on any error except the codes of
     // that revision.
     return needs_.answers.error(request, code::method_not_found,
-                                "this server speaks MCP 2024-11-05 to 2025-11-25; send initialize",
+                                "this server supports MCP 2024-11-05 to 2025-11-25; send initialize",
                                 400);
   }
   if (!s.initialized && s.handshake_optional) begin_session(s, 0, 0);
@@ -68,7 +68,7 @@ void SessionEdge::initialize(Session &s, Incoming &request) {
           : mcp::unquote(request.message[scan.protocol_version], &scratch);
   if (wanted.empty()) {
     return needs_.answers.error(request, code::invalid_params,
-                                "initialize needs params.protocolVersion (a string)", 400);
+                                "initialize requires params.protocolVersion (a string)", 400);
   }
   s.claimed_name = claimed_name(request.message);
   begin_session(s, find_revision(wanted).value_or(newest_revision),

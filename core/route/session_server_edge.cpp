@@ -23,8 +23,8 @@ class SessionServerEdge final : public ServerEdge {
     Opened out;
     if (token.starts_with('"')) out.revision = mcp::unquote(token, &scratch);
     if (!find_revision(out.revision).has_value()) {
-      return fail(BH_E_PROTOCOL, "speaks MCP revision \"" + out.revision.substr(0, 40) +
-                                     "\", which this gateway does not know");
+      return fail(BH_E_PROTOCOL, "uses MCP revision \"" + out.revision.substr(0, 40) +
+                                     "\", which this gateway does not support");
     }
     const std::string_view caps = mcp::member(result, "capabilities");
     out.caps = parse_server_caps(caps.starts_with('{') ? caps : std::string_view("{}"));

@@ -18,9 +18,9 @@ struct Named {
 Named naming_of(const mcp::Scan &scan, std::string_view message) {
   switch (scan.method) {
     case mcp::Method::tools_call:
-      return {scan.name, ItemKind::tool, "tools/call needs params.name (a string)"};
+      return {scan.name, ItemKind::tool, "tools/call requires params.name (a string)"};
     case mcp::Method::prompts_get:
-      return {scan.name, ItemKind::prompt, "prompts/get needs params.name (a string)"};
+      return {scan.name, ItemKind::prompt, "prompts/get requires params.name (a string)"};
     case mcp::Method::completion_complete: {
       // Unescaped, as the server will read it: the judged target must be the target that the server
       // completes.
@@ -28,7 +28,7 @@ Named naming_of(const mcp::Scan &scan, std::string_view message) {
       const std::string_view type =
           scan.ref_type.empty() ? "" : mcp::unquote(scan.ref_type.in(message), &scratch);
       constexpr const char *missing =
-          "completion/complete needs params.ref with type ref/prompt and name, or type "
+          "completion/complete requires params.ref with type ref/prompt and name, or type "
           "ref/resource and uri";
       if (type == "ref/prompt") return {scan.ref_name, ItemKind::prompt, missing};
       return {type == "ref/resource" ? scan.ref_uri : mcp::Range{}, ItemKind::resource, missing};
@@ -93,8 +93,8 @@ void Targets::refuse_held(Session &s, Incoming &request, ItemKind kind, std::str
   if (holders.size() == 1 && answer_unavailable(s, request, holders.front())) return;
   needs_.answers.error(request, code::invalid_params,
                        std::string(facts(kind).noun) + " \"" + std::string(name.substr(0, 200)) +
-                           "\" is refused: servers " + quoted_list(holders) +
-                           " have the same name (naming.prefix = \"always\" tells them apart)");
+                           "\" is ambiguous: servers " + quoted_list(holders) +
+                           " have the same name (use naming.prefix = \"always\")");
 }
 
 // Answers with the reason why this server cannot be called. Returns false if it can be called or
@@ -123,7 +123,7 @@ bool Targets::answer_unavailable(const Session &s, Incoming &request, std::strin
 // The reason may contain text from the server, which a policy that reads results has not evaluated.
 std::string Targets::why_not(const Lane &lane) const {
   if (lane.reason().empty()) return "still connecting";
-  return needs_.gate.observes() ? "`bulkhead status` says why" : lane.reason();
+  return needs_.gate.observes() ? "see `bulkhead status`" : lane.reason();
 }
 
 void Targets::not_found(Session &s, Incoming &request, ItemKind kind, std::string_view name) {

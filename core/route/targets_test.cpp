@@ -67,8 +67,8 @@ TEST_CASE("what cannot be called has an error that names it") {
   for (const Case &c : {
            Case{"tools/call", R"({"name":"a__z"})", "-32601 \"Tool not found: a__z"},
            Case{"tools/call", R"({"name":"x"})", "-32602 \"Tool name must be prefixed"},
-           Case{"tools/call", R"({})", "-32602 \"tools/call needs params.name"},
-           Case{"tools/call", R"({"name":7})", "-32602 \"tools/call needs params.name"},
+           Case{"tools/call", R"({})", "-32602 \"tools/call requires params.name"},
+           Case{"tools/call", R"({"name":7})", "-32602 \"tools/call requires params.name"},
            Case{"tools/call", R"({"name":"off__x"})",
                 "-32603 \"server \\\"off\\\" is disabled: no token"},
            Case{"prompts/get", R"({"name":"a__p"})", "-32602 \"Prompt not found: a__p"},
@@ -76,7 +76,7 @@ TEST_CASE("what cannot be called has an error that names it") {
                 "-32002 \"Resource not found: bulkhead://none/f"},
            Case{"resources/read", R"({})", "-32602 \"params.uri (a string) is missing"},
            Case{"completion/complete", R"({"ref":{"type":"ref/other","name":"a__p"}})",
-                "-32602 \"completion/complete needs params.ref"},
+                "-32602 \"completion/complete requires params.ref"},
        }) {
     INFO(c.params);
     CHECK_FALSE(w.find(c.method, c.params));

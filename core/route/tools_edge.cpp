@@ -54,7 +54,7 @@ void ToolsEdge::refuse_answer(Call &call) {
   needs_.log(BH_LOG_PLUGIN_MISBEHAVES,
              "\"" + server + "\" answered \"" + call.name + "\" with invalid JSON");
   needs_.call_answers.fail_by_server(call, code::internal_error,
-                                     "server \"" + server + "\" gave an invalid answer",
+                                     "server \"" + server + "\" returned an invalid answer",
                                      BH_OUTCOME_ERROR);
 }
 
@@ -78,8 +78,8 @@ void ToolsEdge::expect_completed(bh_call call) {
     if (e == nullptr || e->lane == nullptr) return;
     const std::string server = "server \"" + e->lane->upstream().name() + "\"";
     needs_.log(BH_LOG_PLUGIN_MISBEHAVES, server + " returned BH_OK for a call without complete()");
-    refused(call, {BH_E_PROTOCOL, server + " said that the call was done (BH_OK), but gave no "
-                                           "result: it has not called complete()"});
+    refused(call, {BH_E_PROTOCOL, server + " returned BH_OK without a result: it did not call "
+                                           "complete()"});
   });
 }
 

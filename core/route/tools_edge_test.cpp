@@ -66,7 +66,7 @@ TEST_CASE("an answer that is more or less than one object fails the call") {
   CHECK(w.tools.complete(call, BH_RESULT_OK, json) == BH_OK);
   REQUIRE(w.answers_sent().size() == 1);
   CHECK(mcp::member(w.answers_sent()[0], "id") == "\"c\"");
-  CHECK(w.answers_sent()[0].find("gave an invalid answer") != std::string::npos);
+  CHECK(w.answers_sent()[0].find("returned an invalid answer") != std::string::npos);
   CHECK(w.log_lines.size() == 1);
 }
 
@@ -110,7 +110,7 @@ TEST_CASE("a call that was reported done without a result fails in a later turn"
   if (completed) w.tools.complete(call, BH_RESULT_OK, "{}");
   for (int i = 0; i < 3; ++i) w.loop->poll(0);
   REQUIRE(w.answers_sent().size() == 1);
-  CHECK((w.answers_sent()[0].find("has not called complete()") == std::string::npos) == completed);
+  CHECK((w.answers_sent()[0].find("did not call complete()") == std::string::npos) == completed);
   CHECK(w.log_lines.empty() == completed);
 }
 

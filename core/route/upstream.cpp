@@ -202,7 +202,7 @@ ServerStatus Upstream::status() const {
   const Lane *shown = shown_lane();
   if (shown == nullptr || shown->sleeps()) {
     status.state = ServerState::idle;
-    status.reason = "it is not running: its next call starts it";
+    status.reason = "it is not running; the next call starts it";
     if (shown != nullptr) add_counts(*shown, &status);
     return status;
   }

@@ -233,8 +233,9 @@ void Views::wait(View &view, Incoming &request) {
   }
   if (view.waiters.size() >= max_waiters || bytes > limits.message_bytes ||
       own >= limits.in_flight_per_session) {
-    return needs_.answers.error(request, code::timeout,
-                                "the list is not known yet, and too many requests wait for it");
+    return needs_.answers.error(
+        request, code::timeout,
+        "the list is not available yet, and too many requests are waiting for it");
   }
   const Session *s = needs_.sessions.find(request.reply.session);
   request.recorded = true;  // it is handled again
@@ -283,7 +284,7 @@ std::optional<ReplyTo> Views::cancel_waiting(Session &s, std::string_view id) {
 
 void Views::drop_waiters(Session &s) {
   for (const View::Waiter &waiter : take_waiters(s)) {
-    record_cancelled(waiter, "the client has gone");
+    record_cancelled(waiter, "the client disconnected");
   }
 }
 

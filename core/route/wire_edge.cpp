@@ -181,7 +181,7 @@ bool WireEdge::take_element(BatchInHand &batch, std::string_view element) {
   mcp::Scan scan;
   mcp::ScanError error;
   if (++batch.count > max_batch_messages) {
-    error.what = "a batch of more than 256 messages; the rest of it was dropped";
+    error.what = "a batch of more than 256 messages; the rest was dropped";
     batch.refuse({}, error);
     return false;
   }

@@ -80,7 +80,7 @@ void WireLane::handshake_answered(const mcp::Scan &scan, std::string_view messag
                               : number         ? " with error " + std::string(code.substr(0, 12))
                                                : " with an error";
     const std::string method(mcp::to_string(upstream_.edge->opening_method()));
-    return attempt_failed({BH_E_PROTOCOL, "refused " + method + shown}, 0);
+    return attempt_failed({BH_E_PROTOCOL, "rejected " + method + shown}, 0);
   }
   auto opened = upstream_.edge->opened(scan.result.in(message));
   if (!opened) return attempt_failed(opened.error(), 0);
@@ -225,7 +225,8 @@ bool WireLane::wait(Exchange &e, const CallInHand &hand) {
     host_.fail_call(*e.call, code::timeout,
                     "server \"" + upstream_.name() +
                         "\" is busy: " + std::to_string(queue_.size()) + " calls of " +
-                        std::to_string(queue_.bytes()) + " bytes wait already (" + bound + ")",
+                        std::to_string(queue_.bytes()) + " bytes are already queued (" + bound +
+                        ")",
                     BH_OUTCOME_ERROR);
     return false;
   }

@@ -111,7 +111,7 @@ void WireLane::attempt_failed(const Error &error, std::uint32_t retry_after_ms) 
 void WireLane::regain(bool was_ready, std::uint32_t retry_after_ms) {
   if (was_ready) ++failures_;
   if (lazy() && failures_ >= max_crashes) {
-    reason_ += " (the third time in a row; it is not started again before a reload)";
+    reason_ += " (third time in a row; it is not restarted until a reload)";
     if (listed_) start_grace();
     return fail_exchanges({BH_E_UNAVAILABLE, reason_}, true);
   }
@@ -188,7 +188,7 @@ void WireLane::start_grace() {
 
 void WireLane::close() {
   state_ = LaneState::closed;
-  reason_ = "the gateway has closed it";
+  reason_ = "the gateway closed it";
   fail_exchanges({BH_E_CANCELLED, "its connection is being closed"}, true);
   queue_.clear();
   host_.reactor().timer_cancel(retry_timer_);

@@ -115,7 +115,8 @@ Result<ChildPolicy> parse_child_policy(std::string_view server, std::string_view
   const std::string who = "the definition of server \"" + std::string(server) + "\": ";
   rapidjson::Document root;
   root.Parse<parse_flags>(definition.data(), definition.size());
-  if (root.HasParseError() || !root.IsObject()) return fail(BH_E_INVALID, who + "no JSON object");
+  if (root.HasParseError() || !root.IsObject())
+    return fail(BH_E_INVALID, who + "not a JSON object");
   ChildPolicy policy;
   if (const char *wrong = read_definition(root, &policy)) {
     return fail(BH_E_INVALID, who + "\"" + wrong + "\" is missing or has an invalid value");

@@ -363,7 +363,7 @@ class Planner {
     const std::string real = real_path(named);
     if (real.empty()) return grant_new_file(named);
     if (!is_trusted(named, real)) {
-      ignored_.push_back(named + " is a link in a folder that the server can change");
+      ignored_.push_back(named + " is a symbolic link in a folder that the server can change");
     } else if (is_folder(real)) {
       grant_folder(real);
     } else if (is_code(real)) {
@@ -449,7 +449,7 @@ class Planner {
     if (real.empty()) {
       ignored_.push_back(named + " does not exist");
     } else if (!is_trusted(normal_path(named), real)) {
-      ignored_.push_back(named + " is a link in a folder that the server can change");
+      ignored_.push_back(named + " is a symbolic link in a folder that the server can change");
     } else {
       show(real, writable);
     }

@@ -84,7 +84,7 @@ bh_status Spawner::spawn(const bh_spawn &request, bh_child *out, bh_error *error
   for (std::uint32_t i = 0; i < request.envc; ++i) plain = plain && plain_text(request.env[i]);
   if (!plain || request.program.n == 0) {
     return bh::fail(error, BH_E_INVALID,
-                    "a child needs a program, and its texts must not contain NUL");
+                    "a child process requires a program, and its strings must not contain NUL");
   }
   auto launch = std::make_unique<Launch>();
   launch->server = bh::view(request.server);
@@ -297,7 +297,7 @@ bh_status Spawner::failure(const Launch &launch, bh_error *error) const {
     const bool there = launch.arguments[0].find('/') == std::string::npos ||
                        ::access(launch.program.c_str(), F_OK) == 0;
     return bh::fail(error, BH_E_NOT_FOUND,
-                    who + (there ? "cannot be run: the interpreter in its first line does not exist"
+                    who + (there ? "cannot be run: the interpreter on its first line does not exist"
                                  : "does not exist"));
   }
   const bool denied = number == EACCES || number == EPERM;

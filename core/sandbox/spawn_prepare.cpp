@@ -148,7 +148,7 @@ bh_status Spawner::prepare(Launch &launch, bh_error *error) {
     const int number = errno;
     return bh::fail(
         error, number == EMFILE || number == ENFILE ? BH_E_LIMIT : BH_E_IO,
-        "server \"" + launch.server + "\": cannot make pipes: " + bh::error_name(number));
+        "server \"" + launch.server + "\": cannot create pipes: " + bh::error_name(number));
   }
   ChildPlan &plan = launch.plan;
   plan.confined = launch.policy.mode != Mode::off;

@@ -36,7 +36,7 @@ std::string error_of(const FoundGateway &gateway) {
                                     ? mcp::member(gateway.answer, "error")
                                     : std::string_view{};
   return text.starts_with('"') ? printable(mcp::unquote(text, &scratch))
-                               : "the answer is not that of a gateway";
+                               : "the response is not from a gateway";
 }
 
 struct Looked {
@@ -80,7 +80,7 @@ std::string answer(const SeenQuestion &question, std::string_view decision,
   body += R"(,"surface":"terminal"})";
   const auto done =
       ask_gateway(question.socket, "POST", "/confirm/" + question.id, answer_wait_ms, body);
-  if (!done) return "the gateway has ended";
+  if (!done) return "the gateway has stopped";
   return done->status == 200 ? "" : error_of(*done);
 }
 
@@ -96,7 +96,7 @@ int list(const Arguments &arguments) {
     text += "]}\n";
   } else {
     text = questions_table(looked.questions);
-    if (text.empty() && looked.failures.empty()) text = "No call waits for approval.\n";
+    if (text.empty() && looked.failures.empty()) text = "No calls are waiting for approval.\n";
     if (!looked.grants.empty()) text += "\nApprovals in force:\n" + grants_table(looked.grants);
   }
   const bool written = write_stdout(text);
@@ -117,12 +117,12 @@ int answer_one(const Arguments &arguments, Answer kind) {
   const bool revokes = kind == Answer::revoke;
   const bool allow = kind == Answer::allow;
   if (arguments.question.size() < min_id) {
-    return complain("at least " + std::to_string(min_id) + " characters of the id are needed",
+    return complain("give at least " + std::to_string(min_id) + " characters of the id",
                     exit_usage);
   }
   if (arguments.for_tool && !arguments.for_session &&
       (arguments.for_minutes == 0 || arguments.for_minutes > ApprovalScope::max_tool_minutes)) {
-    return complain("--tool needs --session, or --minutes from 1 to " +
+    return complain("--tool requires --session, or --minutes from 1 to " +
                         std::to_string(ApprovalScope::max_tool_minutes),
                     exit_usage);
   }
@@ -135,17 +135,18 @@ int answer_one(const Arguments &arguments, Answer kind) {
   }
   if (meant.size() > 1) {
     return complain(std::to_string(meant.size()) + (revokes ? " approvals" : " questions") +
-                    " begin with \"" + arguments.question + "\"; give more of the id");
+                    " have an id that begins with \"" + arguments.question +
+                    "\"; give more characters");
   }
   if (meant.empty() && revokes) {
     return complain("no approval \"" + arguments.question +
-                    "\" is in force: it was revoked or has ended; `bulkhead approvals` lists those "
-                    "in force");
+                    "\" is in force: it was revoked or has expired; `bulkhead approvals` lists "
+                    "approvals in force");
   }
   if (meant.empty()) {
     return complain("no question \"" + arguments.question +
-                    "\" is pending: it was answered or withdrawn, or has timed out; "
-                    "`bulkhead approvals` lists the pending ones");
+                    "\" is pending: it was answered or withdrawn, or it timed out; "
+                    "`bulkhead approvals` lists pending questions");
   }
   const std::string error =
       answer(*meant[0],

@@ -197,20 +197,19 @@ void ApprovalsView::add_details(const SeenQuestion &q, std::size_t columns, std:
   const std::size_t room = rows > lines->size() + 1 ? rows - lines->size() - 1 : 0;
   for (std::size_t i = 0; i < std::min(room, text.size()); ++i) lines->push_back("  " + text[i]);
   if (text.size() > room) {
-    lines->push_back("  NOT ALL OF THEM FIT HERE; `bulkhead approvals --json` shows more");
+    lines->push_back("  NOT ALL ARGUMENTS FIT HERE; `bulkhead approvals --json` shows more");
   } else if (q.arguments_cut) {
-    lines->push_back("  THERE IS MORE OF THEM THAN IS SHOWN");
+    lines->push_back("  THE ARGUMENTS ARE TRUNCATED");
   }
 }
 
 std::string ApprovalsView::draw(std::size_t columns, std::size_t rows) const {
   rows = std::max<std::size_t>(rows, 8);
   std::vector<std::string> lines;
-  lines.push_back(questions_.empty()
-                      ? "No call waits for approval."
-                      : std::to_string(questions_.size()) +
-                            (questions_.size() == 1 ? " call waits" : " calls wait") +
-                            " for approval");
+  lines.push_back(questions_.empty() ? "No calls are waiting for approval."
+                                     : std::to_string(questions_.size()) +
+                                           (questions_.size() == 1 ? " call is" : " calls are") +
+                                           " waiting for approval");
   // The list takes at most a third of the screen and contains the selected question.
   const std::size_t most = std::max<std::size_t>(rows / 3, 3);
   const SeenQuestion *now = selected();

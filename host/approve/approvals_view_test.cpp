@@ -111,15 +111,15 @@ TEST_CASE("a key that was meant for another question does nothing") {
 
 TEST_CASE("the screen has its bounds, and says what it does not show") {
   ApprovalsView view;
-  CHECK(view.draw(80, 24).find("No call waits") != std::string::npos);
+  CHECK(view.draw(80, 24).find("No calls are waiting") != std::string::npos);
   std::vector<SeenQuestion> many;
   for (int i = 0; i < 50; ++i) many.push_back(question(std::to_string(1000 + i)));
   many[0].arguments.assign(16'000, 'x');
   view.show(many, 0);
   const std::string screen = view.draw(60, 24);
   CHECK(std::count(screen.begin(), screen.end(), '\n') < 24);
-  CHECK(screen.find("50 calls wait") != std::string::npos);
-  CHECK(screen.find("NOT ALL OF THEM FIT") != std::string::npos);
+  CHECK(screen.find("50 calls are waiting") != std::string::npos);
+  CHECK(screen.find("NOT ALL ARGUMENTS FIT") != std::string::npos);
   view.show({question("aaaa")}, 0);
   CHECK(view.draw(60, 24).find("NOT ALL") == std::string::npos);
   CHECK(view.draw(60, 24).find("tool-aaaa") != std::string::npos);

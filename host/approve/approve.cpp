@@ -24,7 +24,7 @@ namespace bulkhead::program {
 namespace {
 
 constexpr std::string_view no_file =
-    "there is no project file here (.bulkhead.toml or .mcp.json); --project names one";
+    "no project file in this folder (.bulkhead.toml or .mcp.json); use --project FILE";
 
 bool wanted(const Arguments &arguments, const std::string &name) {
   const auto &names = arguments.names;
@@ -73,7 +73,7 @@ class Approving {
     known_ = std::move(content.approvals);
     if (arguments_.json) return run_json();
     std::string head = "Project file " + printable(file_) + "\n";
-    if (entries_.empty()) head += "It has no servers.\n";
+    if (entries_.empty()) head += "It defines no servers.\n";
     if (!write_stdout(head)) return exit_failed;
     for (const ProjectEntry &entry : entries_) {
       if (!handle(entry)) ++left_;
@@ -104,7 +104,7 @@ class Approving {
   static bool too_large(const ProjectEntry &entry) {
     if (entry.serialisation.size() <= kProjectEntryBytes) return false;
     complain("server " + verbatim(entry.name) +
-             " cannot be approved: its definition has more than " +
+             " cannot be approved: its definition is larger than " +
              std::to_string(kProjectEntryBytes) + " bytes");
     return true;
   }
@@ -116,11 +116,12 @@ class Approving {
       for (char &c : hash)
         if (c >= 'A' && c <= 'F') c = static_cast<char>(c - 'A' + 'a');
       if (hash == entry.digest) return true;
-      complain("server " + verbatim(entry.name) + " is not the one with --hash: it has changed");
+      complain("server " + verbatim(entry.name) +
+               " does not match --hash: its definition has changed");
       return false;
     }
     if (arguments_.yes) return true;
-    return asks_ && ask("Approve " + verbatim(entry.name) + "? Nothing of it has been started.");
+    return asks_ && ask("Approve " + verbatim(entry.name) + "? It has not been started.");
   }
 
   Result<void> store(const ProjectEntry &entry, const SeenTools &seen) const {
@@ -163,7 +164,7 @@ class Approving {
   bool look(const ProjectEntry &entry) {
     const auto seen = seen_tools(entry.name);
     if (!seen) {
-      complain("the tools of " + verbatim(entry.name) + " are not known: " + seen.error().text);
+      complain("cannot list the tools of " + verbatim(entry.name) + ": " + seen.error().text);
       return true;
     }
     write_stdout(describe_tools(*seen));
@@ -216,15 +217,14 @@ class Approving {
 
   int finish() const {
     if (new_ > 0) {
-      write_stdout("\n`bulkhead reload` makes a gateway that runs take this up.\n");
+      write_stdout("\nRun `bulkhead reload` to apply this to running gateways.\n");
     }
     if (left_ == 0) return exit_ok;
     std::string text = "\n" + std::to_string(left_) + " not approved.";
     if (!asks_ && !arguments_.yes && arguments_.hash.empty()) {
       text +=
-          " Standard input is not a terminal: run this on a terminal, or add --yes, or approve "
-          "exactly\n"
-          "what is shown above with `bulkhead approve --hash SHA256 -- NAME`.";
+          " Standard input is not a terminal: run this in a terminal, add --yes, or approve\n"
+          "a server exactly as shown above with `bulkhead approve --hash SHA256 -- NAME`.";
     }
     write_stdout(text + "\n");
     return exit_failed;
@@ -291,7 +291,7 @@ std::variant<std::vector<ProjectEntry>, int> read_entries(const Arguments &argum
   for (const auto &name : arguments.names) {
     const auto has_name = [&](const ProjectEntry &entry) { return entry.name == name; };
     if (std::any_of(all.begin(), all.end(), has_name)) continue;
-    std::string text = "the project file has no server " + verbatim(name) + "; there are:";
+    std::string text = "the project file has no server " + verbatim(name) + "; its servers:";
     for (const auto &entry : all) text += " " + verbatim(entry.name);
     return complain(text, exit_usage);
   }
@@ -306,7 +306,7 @@ int run_approve(const Arguments &arguments) {
   const std::string file = project_file(arguments);
   if (file.empty()) return complain(no_file);
   if (!arguments.hash.empty() && arguments.names.size() != 1) {
-    return complain("--hash is for one server: give its name", exit_usage);
+    return complain("--hash requires the name of one server", exit_usage);
   }
   auto read = read_entries(arguments, file);
   if (const int *code = std::get_if<int>(&read)) return *code;
@@ -330,7 +330,7 @@ int run_revoke(const Arguments &arguments) {
   if (arguments.names.empty()) good = remove("");
   const std::string text = std::to_string(removed) + (removed == 1 ? " approval" : " approvals") +
                            " revoked." +
-                           (removed > 0 ? " A gateway that runs keeps its servers until "
+                           (removed > 0 ? " Running gateways keep their servers until "
                                           "`bulkhead reload`.\n"
                                         : "\n");
   return write_stdout(text) && good ? exit_ok : exit_failed;

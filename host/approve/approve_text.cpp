@@ -78,8 +78,9 @@ void describe_env(std::string *out, const ProjectEntry &entry) {
     if (decides_what_runs(name)) deciding.push_back(name);
   }
   if (deciding.empty()) return;
-  line(out, "WARNING", "what is run or loaded also depends on " + joined(deciding) + ":");
-  line(out, "", "read the values in the file before you say yes.");
+  line(out, "WARNING",
+       "these variables can change what is run or loaded: " + joined(deciding) + ";");
+  line(out, "", "review their values in the file before you approve.");
 }
 
 std::string sandbox_mode(const ProjectEntry &entry) {
@@ -97,42 +98,45 @@ void describe_start(std::string *out, const ProjectEntry &entry) {
   const auto paths = named_paths(entry);
   if (paths.empty() || sandbox_mode(entry) == "\"off\"") return;
   line(out, "opens", joined(paths));
-  line(out, "", "to read and change: folders, files, and the folders of files, unless something");
-  line(out, "", "in them is hidden from servers (programs: to read)");
+  line(out, "", "with read and write access, including the folders of files, unless they contain");
+  line(out, "", "paths that are hidden from servers; programs are read-only.");
 }
 
 void describe_program_warning(std::string *out, const ProjectEntry &entry) {
   const std::string mode = sandbox_mode(entry);
   if (mode == "\"strict\"") {
     line(out, "WARNING",
-         "this program runs in a strict sandbox: it can read the system's files, and");
-    line(out, "", "change and send away what its definition names.");
+         "this program runs in a strict sandbox: it can read system files, and change");
+    line(out, "", "and send files that its definition names.");
   } else if (mode == "\"home-read-only\"") {
     line(out, "WARNING",
-         "this program runs in a sandbox that hides credentials, but it can read and");
-    line(out, "", "send away your other files, and change what its definition names.");
+         "this program runs in a sandbox that hides credentials, but it can read and send");
+    line(out, "", "your other files, and change files that its definition names.");
   } else {
-    line(out, "WARNING", "this program is NOT sandboxed: it runs as you, and can read, change and");
-    line(out, "", "send away whatever you can.");
+    line(out, "WARNING",
+         "this program is NOT sandboxed: it runs as you and can read, change and send");
+    line(out, "", "all files that you can access.");
   }
-  line(out, "", "The approval is for this definition, not for what the program it names");
-  line(out, "", "does, now or after a change.");
+  line(out, "", "The approval covers this definition, not the behaviour of the program it names,");
+  line(out, "", "which can change.");
 }
 
 void describe_warning(std::string *out, const ProjectEntry &entry) {
   if (!entry.command.empty()) describe_program_warning(out, entry);
   if (!entry.url.empty()) {
-    line(out, "WARNING", "calls, with their arguments, go to this address, and its answers to the");
+    line(out, "WARNING",
+         "calls with their arguments are sent to this address, and its results to the");
     line(out, "", "model.");
   }
 }
 
 void describe_known(std::string *out, const Approval *known) {
   if (known == nullptr || known->tools.empty()) {
-    line(out, "tools", "not known: nothing of it has been started (--tools looks, once approved)");
+    line(out, "tools",
+         "unknown: the server has not been started (--tools lists them after approval)");
     return;
   }
-  line(out, "tools", "when it was last looked at: " + joined(known->tools));
+  line(out, "tools", "at the last check: " + joined(known->tools));
   for (const auto &finding : known->findings) line(out, "FINDING", verbatim(finding));
 }
 
@@ -245,8 +249,8 @@ std::string describe_tools(const SeenTools &seen) {
   line(&out, "tools", seen.names.empty() ? "none" : joined(seen.names));
   for (const auto &finding : seen.findings) line(&out, "FINDING", verbatim(finding));
   if (!seen.findings.empty()) {
-    line(&out, "", "Texts of these tools look as if they gave orders to the model, or hide");
-    line(&out, "", "something. `bulkhead tools --json` prints them.");
+    line(&out, "", "The text of these tools may contain instructions to the model or hidden text.");
+    line(&out, "", "`bulkhead tools --json` prints it.");
   }
   return out;
 }

@@ -53,7 +53,7 @@ TEST_CASE("F10 command, arguments and folder verbatim, values masked, and the wa
   ProjectEntry entry = weather();
   entry.others.emplace_back("sandbox", "\"off\"");
   CHECK(has(describe_entry(entry, nullptr), "NOT sandboxed"));
-  CHECK(has(text, "not known: nothing of it has been started"));
+  CHECK(has(text, "unknown: the server has not been started"));
   CHECK_FALSE(has(text, "canary"));
 }
 
@@ -67,7 +67,7 @@ TEST_CASE("F10 an address is shown verbatim, with what is sent there") {
   CHECK(has(text, "\"X-Key\" = can***\n"));
   CHECK(has(text, "\"Authorization\" = Bearer can***\n"));
   CHECK(has(text, "reads      \"GH_TOKEN\" of your environment"));
-  CHECK(has(text, "go to this address"));
+  CHECK(has(text, "are sent to this address"));
   CHECK_FALSE(has(text, "sandboxed"));
   CHECK_FALSE(has(text, "canary"));
 }

@@ -69,7 +69,7 @@ TEST_CASE("variables that decide what runs are named") {
   entry.name = "a";
   entry.command = "node";
   entry.env = {{"NODE_OPTIONS", "--require ./x.js"}, {"LOG_LEVEL", "debug"}, {"PATH", "./bin"}};
-  CHECK(describe_entry(entry, nullptr).find("depends on \"NODE_OPTIONS\", \"PATH\":") !=
+  CHECK(describe_entry(entry, nullptr).find("what is run or loaded: \"NODE_OPTIONS\", \"PATH\";") !=
         std::string::npos);
 }
 

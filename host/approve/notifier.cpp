@@ -73,7 +73,7 @@ std::string Notifier::show(const std::vector<SeenQuestion> &questions) {
     pid_t pid = 0;
     if (const int error = start(notification_text(question), &pid); error != 0) {
       failed_ = true;
-      return std::string("notify-send cannot be started: ") + std::strerror(error);
+      return std::string("cannot start notify-send: ") + std::strerror(error);
     }
     running_.push_back(pid);
   }

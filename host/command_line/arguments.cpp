@@ -397,18 +397,18 @@ void add_others(CLI::App &app, Arguments &to) {
   import->add_option("-w,--write", to.write_to, "Add the servers to this profile")
       ->type_name(file_type);
   import->add_flag("--folder", to.folder,
-                   "Include the files of this folder, which may come with a repository");
+                   "Also import files in this folder, which may come from a repository");
   import->add_flag("--force", to.force,
                    "Replace servers of the profile that clients define differently");
-  import->add_flag("--no-warm", to.no_warm, "Do not start the written servers");
+  import->add_flag("--no-warm", to.no_warm, "Do not start the imported servers");
   add_json(*import, to);
   import->footer(
       "Example:\n  bulkhead import --write ~/.config/bulkhead/profile.toml\n\n"
-      "With --write, the servers are added to the profile; those that it has stay as they are,\n"
-      "and clients that still start the same servers themselves are listed with their files.\n"
-      "Each added server is started once like with `bulkhead warm`, so that the first\n"
-      "client does not wait for a download. With --json or --folder, no server is started:\n"
-      "files of a folder may come with a repository, so review the profile first.");
+      "With --write, the servers are added to the profile. Servers that the profile already has are\n"
+      "not changed. Clients that still start the same servers themselves are listed with their\n"
+      "files. Each added server is started once, as with `bulkhead warm`, so the first client does\n"
+      "not wait for a download. With --json or --folder, no server is started: files in a folder\n"
+      "may come from a repository, so review the profile first.");
   auto *profile = app.add_subcommand("profile", "Show and validate the configuration");
   auto *show =
       add_command(*profile, to, "show", "Print the effective configuration; secrets are masked",

@@ -12,7 +12,8 @@
 namespace bulkhead::program {
 namespace {
 
-constexpr const char *reloads = "\n\nA running gateway applies the change with `bulkhead reload`.";
+constexpr const char *reloads =
+    "\n\nRun `bulkhead reload` to apply the change to a running gateway.";
 
 void add_file(CLI::App &app, Arguments &to) {
   app.add_option("-c,--config", to.config,
@@ -23,13 +24,13 @@ void add_file(CLI::App &app, Arguments &to) {
 std::string check_variable(const std::string &text) {
   const std::size_t equals = text.find('=');
   return equals != std::string::npos && equals != 0 ? std::string{}
-                                                    : "is not of the form KEY=VALUE";
+                                                    : "must have the form KEY=VALUE";
 }
 
 std::string check_header(const std::string &text) {
   const std::size_t colon = text.find(':');
   return colon != std::string::npos && colon != 0 ? std::string{}
-                                                  : "is not of the form \"Name: value\"";
+                                                  : "must have the form \"Name: value\"";
 }
 
 void add_add(CLI::App &mcp, Arguments &to) {
@@ -42,7 +43,7 @@ void add_add(CLI::App &mcp, Arguments &to) {
       ->type_name("KEY=VALUE")
       ->allow_extra_args(false)
       ->check(CLI::Validator(check_variable, "", "variable"));
-  add->add_option("-H,--header", to.mcp.headers, "HTTP header of its requests (repeatable)")
+  add->add_option("-H,--header", to.mcp.headers, "HTTP header to send to the server (repeatable)")
       ->type_name("'NAME: VALUE'")
       ->allow_extra_args(false)
       ->check(CLI::Validator(check_header, "", "header"));
@@ -55,9 +56,9 @@ void add_add(CLI::App &mcp, Arguments &to) {
       "  bulkhead mcp add files -- npx -y @modelcontextprotocol/server-filesystem ~/work\n"
       "  bulkhead mcp add github https://api.githubcopilot.com/mcp/ \\\n"
       "      --header 'Authorization: Bearer ${env:GITHUB_TOKEN}'\n\n"
-      "The rest of the file is not changed, and the file is written only if it is valid. The\n"
-      "server is started once like with `bulkhead warm`, so that its program is downloaded. Use\n"
-      "${env:NAME} for credentials: the gateway reads the variable at its start.");
+      "The rest of the file is unchanged, and the file is written only if it is valid. The server\n"
+      "is started once, as with `bulkhead warm`, to download its program. Use ${env:NAME} for\n"
+      "credentials: the gateway reads the variable when it starts.");
 }
 
 }  // namespace
@@ -88,7 +89,7 @@ void add_mcp(CLI::App &app, Arguments &to) {
     command->footer(std::string("Example:\n  bulkhead mcp ") + name + " files" + more);
   };
   edit("remove", "Remove a server from the profile", run_mcp_remove, "");
-  edit("disable", "Disable a server; it stays in the profile", run_mcp_disable, reloads);
+  edit("disable", "Disable a server but keep it in the profile", run_mcp_disable, reloads);
   edit("enable", "Enable a disabled server", run_mcp_enable, reloads);
   auto *restart =
       add_command(*mcp, to, "restart", "Restart a server in the running gateways", run_mcp_restart);
@@ -96,8 +97,8 @@ void add_mcp(CLI::App &app, Arguments &to) {
   restart->add_flag("--json", to.json, "Print JSON");
   restart->footer(
       "Example:\n  bulkhead mcp restart files\n\n"
-      "The configuration is reloaded. A new process or session is opened while calls in flight\n"
-      "finish in the old one. Exit codes: as of `bulkhead reload`.");
+      "Reloads the configuration. A new process or session is opened while in-flight calls finish\n"
+      "in the old one. Exit codes are the same as for `bulkhead reload`.");
   mcp->require_subcommand(1);
   mcp->footer("Example:\n  bulkhead mcp add time -- uvx mcp-server-time");
 }

@@ -15,7 +15,7 @@ namespace {
 
 void add_where(CLI::App &app, Arguments &to) {
   app.add_option("--file", to.records.file,
-                 "Session database file (default: those of the profile's state_dir)")
+                 "Session database file (default: the files in the profile's state_dir)")
       ->type_name(file_type);
   app.add_option("-c,--config", to.config, "Profile that defines the state_dir")
       ->type_name(file_type);
@@ -28,7 +28,7 @@ void add_limit(CLI::App &app, Arguments &to, std::uint64_t usual, std::uint64_t 
     const std::size_t digits = std::min(text.find_first_not_of('0'), text.size());
     const bool number = text.find_first_not_of("0123456789") == std::string::npos;
     if (!number || digits == text.size()) {
-      return "'" + text + "' is no number of rows: give a whole number from 1 to " +
+      return "'" + text + "' is not a valid number of rows: use a whole number from 1 to " +
              std::to_string(most);
     }
     text.erase(0, digits);
@@ -36,8 +36,8 @@ void add_limit(CLI::App &app, Arguments &to, std::uint64_t usual, std::uint64_t 
     if (text.size() < largest.size() || (text.size() == largest.size() && text <= largest)) {
       return {};
     }
-    to.records.limit_note = "--limit " + text.substr(0, 40) + " is more than the maximum of " +
-                            largest + " rows: " + largest + " is used";
+    to.records.limit_note = "--limit " + text.substr(0, 40) + " exceeds the maximum of " + largest +
+                            " rows; using " + largest;
     text = largest;
     return {};
   };
@@ -60,9 +60,9 @@ void add_records(CLI::App &app, Arguments &to) {
       "Queries are read-only and limited to 10,000 rows and 5 s.\n"
       "--json prints {\"columns\":[...],\"rows\":[[...]]}.");
   auto *timeline =
-      add_command(app, to, "timeline", "Show recorded events in order of time", run_timeline);
+      add_command(app, to, "timeline", "Show recorded events in chronological order", run_timeline);
   timeline
-      ->add_option("--since", to.records.since, "Start: 30s, 10m, 2h, 1d ago, or a time (RFC 3339)")
+      ->add_option("--since", to.records.since, "Start time: 30s, 10m, 2h or 1d ago, or RFC 3339")
       ->type_name("TIME");
   timeline
       ->add_option("--layers", to.records.layers,
@@ -91,8 +91,7 @@ void add_records(CLI::App &app, Arguments &to) {
       "Example:\n  bulkhead calls --server github --denied --follow\n\n"
       "Filters can be combined. --json prints one object per line, always including handshakes,\n"
       "lists and pings, with times in UTC.");
-  auto *logs = add_command(app, to, "logs", "Show what a server has written to its standard error",
-                           run_logs);
+  auto *logs = add_command(app, to, "logs", "Show a server's standard error output", run_logs);
   logs->add_option("name", to.name, "Name of the server")->required()->type_name("NAME");
   logs->add_flag("-f,--follow", to.records.follow, "Stream new lines until Ctrl-C");
   logs->add_option("-n,--lines", to.records.limit, "Number of newest lines (default: 100)")
@@ -102,19 +101,19 @@ void add_records(CLI::App &app, Arguments &to) {
       ->type_name(file_type);
   logs->footer(
       "Example:\n  bulkhead logs github --follow\n\n"
-      "Values of the server's env are masked. The log has at most limits.stderr_bytes, twice.");
+      "Values of the server's env are masked. The log is limited to two files of\n"
+      "limits.stderr_bytes each.");
   auto *audit = app.add_subcommand("audit", "Verify the audit log");
   auto *verify =
       add_command(*audit, to, "verify", "Verify hashes and signatures of the session database",
                   run_audit_verify);
   verify
       ->add_option("file", to.records.file,
-                   "One file (default: every chain of the profile's state_dir)")
+                   "One file (default: every chain in the profile's state_dir)")
       ->type_name(file_type);
   verify
       ->add_option("--key", to.records.key,
-                   "Public key of the supervisor, hex or a file (default: the "
-                   "state_dir's)")
+                   "Supervisor public key: hex digits or a file (default: from the state_dir)")
       ->type_name(file_type);
   verify
       ->add_option(
@@ -124,16 +123,16 @@ void add_records(CLI::App &app, Arguments &to) {
       ->type_name("NAME");
   verify
       ->add_option("--max-unsigned", to.records.max_unsigned,
-                   "Accepted number of rows behind the last signature (default: 5000)")
+                   "Maximum number of rows after the last signature (default: 5000)")
       ->type_name("ROWS");
   verify->add_option("-c,--config", to.config, "Profile that defines the state_dir")
       ->type_name(file_type);
   verify->add_flag("--json", to.json, "Print JSON");
   verify->footer(
       "Example:\n  bulkhead audit verify\n\n"
-      "Verifies the hash of every row, the completeness of the chain, and the signatures, and\n"
-      "names the first row that differs. Exit code 1 if a row differs, if signatures cannot be\n"
-      "verified, or if too many rows are not signed.");
+      "Verifies row hashes, the completeness of each chain, and signatures, and reports the first\n"
+      "row that does not match. Exit code 1 if a row does not match, signatures cannot be\n"
+      "verified, or too many rows are unsigned.");
   audit->require_subcommand(1);
   audit->footer("Example:\n  bulkhead audit verify");
 }

@@ -99,8 +99,7 @@ void hint_at_config(const LocalSession::Failure &failure, const LoadedProfile &l
   const std::string_view code = mcp::member(failure.error_json, "code");
   if (!loaded.file.empty() || (code != "-32601" && code != "-32602")) return;
   complain(
-      "nothing is configured here, so there are only the builtin servers; --config FILE names the "
-      "configuration to use");
+      "no configuration was found, so only the builtin servers are available; use --config FILE");
 }
 
 // Adds a hint if the result quotes an error about a read-only file system: the sandbox prevents
@@ -110,8 +109,8 @@ void hint_at_sandbox(std::string_view result) {
       result.find("EROFS") != result.npos || result.find("ead-only file system") != result.npos;
   if (!read_only) return;
   complain(
-      "the server's sandbox shows it the file system read-only: sandbox_paths = { write = [...] } "
-      "of the server names what it may write (docs/profile.md)");
+      "the server's sandbox makes the file system read-only; to allow writes, set "
+      "sandbox_paths = { write = [...] } for the server (docs/profile.md)");
 }
 
 int call(LocalSession &session, const Arguments &arguments, const LoadedProfile &loaded,

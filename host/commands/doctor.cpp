@@ -72,35 +72,37 @@ class Doctor {
     const Features has = probe_features();
     const std::size_t before = findings_.all().size();
     if (has.landlock < 4) {
-      doubtful(has.landlock == 0 ? "this kernel has no Landlock"
-                                 : "this kernel's Landlock does not know TCP",
-               "Compartments are kept from files (and TCP) by less. Linux 6.7 or newer with "
-               "lsm=landlock has it; a container may have to allow its system calls.");
+      doubtful(
+          has.landlock == 0 ? "this kernel does not support Landlock"
+                            : "this kernel's Landlock has no TCP rules",
+          "Compartments are less restricted in file and TCP access. Use Linux 6.7 or newer with "
+          "lsm=landlock; in a container, allow the Landlock system calls.");
     }
     if (!has.seccomp) {
-      doubtful("no system call filters here", "A container's own filter may forbid seccomp.");
+      doubtful("system call filters are unavailable",
+               "The container's own filter may block seccomp.");
     }
     if (!has.user_namespaces || !has.mount_namespaces || !has.pid_namespaces) {
-      doubtful("this user cannot have namespaces",
-               "Servers are sandboxed by Landlock alone. Look at kernel.unprivileged_userns_clone, "
-               "kernel.apparmor_restrict_unprivileged_userns and a container's filter.");
+      doubtful("this user cannot create namespaces",
+               "Servers are sandboxed by Landlock only. Check kernel.unprivileged_userns_clone, "
+               "kernel.apparmor_restrict_unprivileged_userns and the container's filter.");
     } else {
       namespaces(has);
     }
-    if (findings_.all().size() == before) good("the kernel has all that isolation uses");
+    if (findings_.all().size() == before) good("the kernel supports all isolation features");
   }
 
   void namespaces(const Features &has) {
     if (!has.network_namespaces) {
-      doubtful("this user cannot have network namespaces",
-               "Compartments without network are kept from it by the filter alone.");
+      doubtful("this user cannot create network namespaces",
+               "Only the system call filter keeps compartments from the network.");
     }
     if (!has.ipc_namespaces || !has.uts_namespaces) {
       doubtful(
-          std::string("this user cannot have ") +
+          std::string("this user cannot create ") +
               (has.ipc_namespaces ? "UTS namespaces" : "IPC namespaces"),
           "Servers share System V IPC, POSIX message queues or the host's name with each other "
-          "and with your programs. Look at user.max_ipc_namespaces, user.max_uts_namespaces "
+          "and with your programs. Check user.max_ipc_namespaces, user.max_uts_namespaces "
           "and the kernel's CONFIG_IPC_NS, CONFIG_UTS_NS.");
     }
   }
@@ -111,20 +113,20 @@ class Doctor {
     const auto found = ask_gateways(control_dirs(), "GET", "/status", status_wait_ms);
     for (const FoundGateway &gateway : found) {
       if (gateway.error.empty() && gateway.status != 200) {
-        bad("gateway at " + tilde(gateway.socket) + ": answers with status " +
+        bad("gateway at " + tilde(gateway.socket) + ": responded with status " +
                 std::to_string(gateway.status),
-            "It is starting, ending or overloaded: see its log.");
+            "It is starting, stopping or overloaded; see its log.");
       } else if (gateway.error.empty()) {
         gateway_answers(gateway.answer);
       } else {
         bad("gateway at " + tilde(gateway.socket) + ": " + gateway.error,
-            "It may be stuck, or another user's: see its log.");
+            "It may be unresponsive or belong to another user; see its log.");
       }
     }
     if (found.empty()) {
       doubtful("no gateway is running",
-               "`bulkhead serve` starts one; a client that spawns "
-               "`bulkhead stdio` needs none.");
+               "Start one with `bulkhead serve`. Clients that run `bulkhead stdio` "
+               "do not need one.");
     }
     return !found.empty();
   }
@@ -134,8 +136,8 @@ class Doctor {
     const std::string missing = words(mcp::member(object, "servers_missing"));
     if (missing.empty()) return;
     doubtful("servers" + whose + " run without: " + printable(missing),
-             "docs/profile.md, \"Sandboxes of stdio servers\", says what each is worth; "
-             "[isolation] mode = \"require\" starts no server without.");
+             "docs/profile.md, \"Sandboxing stdio servers\", describes each; with [isolation] "
+             "mode = \"require\", servers do not start without them.");
   }
 
   static std::string words(std::string_view array) {
@@ -147,7 +149,7 @@ class Doctor {
   }
 
   void gateway_answers(std::string_view status) {
-    good("a gateway runs, pid " + std::string(mcp::member(status, "pid")));
+    good("a gateway is running, pid " + std::string(mcp::member(status, "pid")));
     each(mcp::member(status, "endpoints"), [this](std::string_view one) {
       std::string scratch;
       if (one.starts_with('"')) served_.emplace_back(mcp::unquote(one, &scratch));
@@ -160,13 +162,13 @@ class Doctor {
       const std::string name = member_text(one, "name"), state = member_text(one, "state");
       if (state != "running") {
         bad("compartment " + name + ": " + printable(state),
-            "It is started again by itself until it fails five times in a row; the log says why.");
+            "It is restarted until it fails five times in a row; see the log for the reason.");
       }
       const std::string missing = words(mcp::member(one, "missing"));
       if (!missing.empty()) {
         doubtful("compartment " + name + " runs without: " + printable(missing),
-                 "docs/threat-model.md says what each is worth; [isolation] mode = \"require\" "
-                 "refuses to start without.");
+                 "docs/threat-model.md describes each; with [isolation] mode = \"require\", the "
+                 "gateway does not start without them.");
       }
       servers_lack(one, " of compartment " + name);
     });
@@ -186,16 +188,16 @@ class Doctor {
     if (!loaded) {
       for (const std::string &line : loaded.error()) {
         bad("configuration: " + line,
-            "All errors are listed at once; docs/profile.md has the "
-            "keys.");
+            "All errors are listed at once; docs/profile.md "
+            "describes the keys.");
       }
       return std::nullopt;
     }
     good("configuration: " +
-         (loaded->file.empty() ? "none, the builtin one is used" : tilde(loaded->file)) + ", " +
+         (loaded->file.empty() ? "none, using the builtin one" : tilde(loaded->file)) + ", " +
          counted(loaded->profile.servers.size(), "server"));
     for (const std::string &note : loaded->profile.notes) {
-      doubtful("configuration: " + printable(note), "Nothing has to be done if this was meant.");
+      doubtful("configuration: " + printable(note), "No action is needed if this is intended.");
     }
     return std::move(loaded->profile);
   }
@@ -212,14 +214,14 @@ class Doctor {
           by_path += (by_path.empty() ? "; named by path: " : ", ") + tilde(plugin.path);
       } else {
         bad("plugin " + printable(tilde(plugin.path)) + ": " + printable(plugin.error),
-            "A plugin that cannot be checked is not loaded; `bulkhead plugin list` shows all.");
+            "A plugin that fails verification is not loaded; see `bulkhead plugin list`.");
       }
     }
     if (sound != 0) {
       good(counted(sound, "plugin") + " can be loaded" + printable(by_path));
     } else {
-      bad("there are no plugins",
-          "Install them beside the program, or name a folder with "
+      bad("no plugins found",
+          "Install plugins next to the program, or specify their folder with "
           "--plugin-dir.");
     }
   }
@@ -232,10 +234,10 @@ class Doctor {
       names.append(names.empty() ? "" : ", ").append(printable(server.name));
     }
     if (names.empty()) return;
-    doubtful("servers that start where the gateway is started: " + names,
-             "Programs may load code and settings of that folder (node_modules, a Python module, "
-             "their own configuration), which a repository can bring. Set \"cwd\" for each that "
-             "needs no files of it.");
+    doubtful("servers that run in the gateway's working folder: " + names,
+             "Programs may load code and settings from that folder (node_modules, Python modules, "
+             "configuration files), which may come from a repository. Set \"cwd\" for servers that "
+             "do not need its files.");
   }
 
   // Reports sandbox paths that are configured for servers but not available to them.
@@ -258,8 +260,8 @@ class Doctor {
   }
   void not_granted(const std::string &server, const std::string &what) {
     doubtful("the sandbox of server " + printable(server) + ": " + printable(what),
-             "docs/profile.md, \"Sandboxes of stdio servers\", lists what a path in a "
-             "definition opens.");
+             "docs/profile.md, \"Sandboxing stdio servers\", describes which paths a "
+             "definition grants.");
   }
 
   // ---- the servers -----------------------------------------------------------------------------
@@ -270,8 +272,8 @@ class Doctor {
     state_dir_ = profile.state_dir;
     ShortRun short_run(arguments_);
     if (auto started = short_run.start(std::move(profile)); !started) {
-      return bad("the servers cannot be started: " + started.error().text,
-                 running ? "A gateway that runs already is not asked here." : "See above.");
+      return bad("cannot start the servers: " + started.error().text,
+                 running ? "This does not check gateways that are already running." : "See above.");
     }
     short_run.wait_settled();
     for (const ServerStatus &server : short_run.host().status().servers) {
@@ -280,7 +282,7 @@ class Doctor {
     }
     LocalSession session(short_run.host());
     if (auto opened = session.open(); !opened) {
-      return bad("initialize: " + opened.error().text, "This is a fault of the gateway.");
+      return bad("initialize: " + opened.error().text, "This is a bug in the gateway.");
     }
     tools(session);
   }
@@ -292,19 +294,20 @@ class Doctor {
     if (server.state == ServerState::idle) return good("server " + server.name + ": idle (lazy)");
     if (server.state == ServerState::disabled) {
       if (!server.reason.empty()) {
-        doubtful("server " + server.name + " is disabled: " + printable(server.reason),
-                 server.reason.starts_with("not approved")
-                     ? "`bulkhead approve` shows the servers of a project file."
-                     : "All other servers are offered. Correct this where the gateway is started, "
-                       "and start it again.");
+        doubtful(
+            "server " + server.name + " is disabled: " + printable(server.reason),
+            server.reason.starts_with("not approved")
+                ? "`bulkhead approve` shows the servers of a project file."
+                : "All other servers are available. Correct this in the gateway's environment, "
+                  "and restart it.");
       }
       return;
     }
     const std::string log = state_dir_ + "/log/servers/" + server.name + ".log";
     const bool has_log = ::access(log.c_str(), R_OK) == 0;
     bad("server " + server.name + ": " + printable(server.reason),
-        (has_log ? "What it wrote in a gateway is in " + tilde(log) + "; " : std::string()) +
-            "docs/profile.md has its time-outs and its sandbox.");
+        (has_log ? "Its standard error in a gateway is in " + tilde(log) + "; " : std::string()) +
+            "docs/profile.md describes time-outs and sandboxes.");
   }
 
   // Servers here or in a running gateway that sent roots/list and got an error.
@@ -322,7 +325,7 @@ class Doctor {
   void tools(LocalSession &session) {
     const auto listed = session.list("tools/list", "tools");
     if (!listed) {
-      return bad("tools/list: " + listed.error().text, "No client can use a tool.");
+      return bad("tools/list: " + listed.error().text, "Clients cannot use any tool.");
     }
     std::vector<std::string> longer, silent, odd;
     for (const std::string &tool : *listed) {
@@ -331,16 +334,16 @@ class Doctor {
       if (member_text(tool, "description").size() <= good_description) silent.push_back(name);
       if (member_text(mcp::member(tool, "inputSchema"), "type") != "object") odd.push_back(name);
     }
-    doubt(longer, "have names that many clients refuse (more than 64 characters)",
+    doubt(longer, "have names that many clients reject (more than 64 characters)",
           "[naming] long_names = \"shorten\" shortens them.");
-    doubt(silent, "have no description to speak of", "A model will hardly know when to use them.");
-    doubt(odd, "have an inputSchema that is no object", "Clients may refuse the whole list.");
+    doubt(silent, "have no useful description", "Models cannot decide when to use them.");
+    doubt(odd, "have an inputSchema that is not an object", "Clients may reject the whole list.");
     const auto unknown = session.request("tools/call", R"({"name":"no such tool"})", 10'000);
     if (unknown) {
-      bad("a call of an unknown tool was answered", "This is a fault of the gateway.");
+      bad("a call to an unknown tool was not rejected", "This is a bug in the gateway.");
     } else {
       good(counted(listed->size(), "tool") + (listed->size() == 1 ? " is" : " are") +
-           " listed; a call of an unknown tool is rejected");
+           " listed; a call to an unknown tool is rejected");
     }
   }
 

@@ -238,15 +238,15 @@ int run_import(const Arguments &arguments) {
   // A file of the folder may have come with a repository, so the user must review it first.
   const bool warms = !written.empty() && !arguments.no_warm && !arguments.folder;
   if (!written.empty() && !warms) {
-    out += "To have their programs downloaded now:  bulkhead warm --config " +
+    out += "To download their programs now:  bulkhead warm --config " +
            printable(tilde(path)) + "\n";
   }
   out += about_projects(import.found);
   out += about_twice(import);
   if (!import.secrets.empty()) {
     out +=
-        "\nValues that look like credentials are not copied; look the profile over for others.\n"
-        "Export these before `bulkhead serve`:\n";
+        "\nValues that look like credentials are not copied; check the profile for others.\n"
+        "Set these variables before `bulkhead serve`:\n";
     for (const auto &secret : import.secrets) out += "  " + printable(secret) + "\n";
   }
   if (!write_stdout(out)) return exit_failed;

@@ -84,7 +84,7 @@ Unready report_unready(const HostStatus &status) {
   }
   for (const auto &collision : status.collisions) complain("not offered: " + collision);
   out.all = out.all && out.any;
-  if (out.all) complain("no server could be asked");
+  if (out.all) complain("no server is available");
   return out;
 }
 
@@ -137,7 +137,7 @@ int run_list(const Arguments &arguments, std::initializer_list<ListKind> asked) 
   if (!arguments.server.empty()) {
     const auto names = ShortRun::server_names(loaded->profile);
     if (std::find(names.begin(), names.end(), arguments.server) == names.end()) {
-      std::string text = "no server is named " + arguments.server + "; there are:";
+      std::string text = "no server is named " + arguments.server + "; configured servers:";
       for (const auto &name : names) text += " " + name;
       return complain(text, exit_usage);
     }

@@ -124,7 +124,7 @@ int no_log(const std::vector<ServerDef> &servers, const std::string &name) {
     names.push_back(def.name);
     if (def.name != name) continue;
     if (!def.url.empty())
-      return complain("server " + name + " is reached at a URL: it has no log here");
+      return complain("server " + name + " is remote (it has a URL), so it has no local log");
     return complain("server " + name + " has written nothing to its standard error yet", exit_ok);
   }
   std::string all;
@@ -132,8 +132,8 @@ int no_log(const std::vector<ServerDef> &servers, const std::string &name) {
   const std::string similar = suggestion(name, names);
   return complain("no server is named \"" + name + "\"; " +
                       (!similar.empty() ? similar
-                       : all.empty()    ? "none is configured"
-                                        : "there are: " + all),
+                       : all.empty()    ? "no servers are configured"
+                                        : "configured servers: " + all),
                   exit_usage);
 }
 

@@ -45,7 +45,7 @@ std::vector<std::string> LonePolicy::load(const PluginUse &use, const Profile &p
     return mistakes_.size() > 1 ? mistakes_ : std::vector<std::string>{configured.error().text};
   }
   if (instance_->ext(BH_EXT_POLICY, &bh_policy::filter) == nullptr) {
-    return {"plugin \"" + name_ + "\" is no policy"};
+    return {"plugin \"" + name_ + "\" is not a policy plugin"};
   }
   return {};
 }
@@ -61,8 +61,8 @@ std::uint32_t LonePolicy::needs() const {
 Result<std::string> LonePolicy::explain(std::string_view call) const {
   const auto *table = instance_->ext(BH_EXT_EXPLAIN, &bh_explain::explain);
   if (table == nullptr) {
-    return fail(BH_E_UNSUPPORTED, "the policy plugin \"" + name_ +
-                                      "\" cannot explain what it decides (bh.explain/1)");
+    return fail(BH_E_UNSUPPORTED,
+                "the policy plugin \"" + name_ + "\" does not support explanations (bh.explain/1)");
   }
   bh_buf out{};
   bh_error error = bh::make_error();

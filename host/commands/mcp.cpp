@@ -163,7 +163,7 @@ std::optional<ServerDef> add_to(const std::string &path, const Arguments &argume
   auto text = file_with_server(edited->layer, server);
   if (!text) {
     const bool known = text.error().code == BH_E_DENIED;
-    if (known) text.error().text += ": `bulkhead mcp remove " + server.name + "` removes it";
+    if (known) text.error().text += "; remove it with `bulkhead mcp remove " + server.name + "`";
     return profile_unchanged(path, text.error()), std::nullopt;
   }
   const auto loaded = DraftProfile(path, *text).load(arguments);
@@ -226,7 +226,7 @@ int edit(const Arguments &arguments, Edit change, std::string_view done, std::st
   const std::string path = profile_of(arguments);
   auto edited = open_profile(path);
   if (!edited) return profile_unchanged(path, edited.error());
-  if (edited->is_new) return complain(tilde(path) + ": there is no such file");
+  if (edited->is_new) return complain(tilde(path) + ": no such file");
   const auto text = change(edited->layer, arguments.name);
   if (!text && text.error().code == BH_E_NOT_FOUND) return not_there(arguments, path);
   if (!text) return profile_unchanged(path, text.error());

@@ -67,7 +67,7 @@ std::string described(std::string_view what, const std::string &hash, const std:
   if (hash.empty()) return "";
   std::string out = "  " + std::string(what) + " " + hash + "\n    " + verbatim(text) + "\n";
   for (const std::string_view finding : mcp::audit_text(text)) {
-    out += "    it looks like an attempt at the model: " + std::string(finding) + "\n";
+    out += "    possible prompt injection: " + std::string(finding) + "\n";
   }
   return out;
 }
@@ -91,7 +91,7 @@ class PinsCommand {
       return complain("the profile has no server " + verbatim(arguments_.server), exit_usage);
     }
     if (!arguments_.hash.empty() && arguments_.names.size() != 1) {
-      return complain("--hash is for one tool: give its name", exit_usage);
+      return complain("--hash requires the name of one tool", exit_usage);
     }
     // Running gateways store their observations before they respond.
     ask_gateways(control_dirs(), "GET", "/status", status_wait_ms);
@@ -142,8 +142,8 @@ class PinsCommand {
                                                                                    : exit_failed;
     }
     std::string text = table.empty() ? "" : table.str();
-    text += std::to_string(approved) + " as approved, " + std::to_string(others) +
-            " not (pins.mode = " + mode + ", " +
+    text += std::to_string(approved) + " approved, " + std::to_string(others) +
+            " not approved (pins.mode = " + mode + ", " +
             (file_.empty() ? "no profile" : "profile " + printable(tilde(file_))) + ")\n";
     return write_stdout(text) ? exit_ok : exit_failed;
   }
@@ -158,7 +158,7 @@ class PinsCommand {
       text += "\n" + described("approved", pin.pin.hash, pin.text) +
               described("now     ", pin.pin.seen, pin.seen_text);
     }
-    if (text.empty()) return complain("nothing is known of that (yet)");
+    if (text.empty()) return complain("no matching pins");
     return write_stdout(text) ? exit_ok : exit_failed;
   }
 
@@ -189,9 +189,9 @@ class PinsCommand {
       return !text.empty();
     });
     if (!done) return complain(done.error().text);
-    if (other) return complain("the tool is not the one with --hash: it has changed again");
+    if (other) return complain("the tool does not match --hash: its definition has changed again");
     if (text.empty())
-      return complain("no such tool is pending approval: `bulkhead pins` lists them");
+      return complain("no such tool is pending approval; `bulkhead pins` lists pending tools");
     return finish(text);
   }
 
@@ -202,8 +202,8 @@ class PinsCommand {
       return gone != 0;
     });
     if (!done) return complain(done.error().text);
-    if (gone == 0) return complain("nothing is known of that");
-    return finish("forgot " + counted(gone, "tool") + "\n");
+    if (gone == 0) return complain("no matching pins");
+    return finish("deleted " + counted(gone, "pin") + "\n");
   }
 
   // Applies the stored pins: reloads the running gateways that have this server.

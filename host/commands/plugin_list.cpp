@@ -92,7 +92,7 @@ int run_plugin_list(const Arguments &arguments) {
   if (found.empty() && !arguments.json) {
     std::string where;
     for (const auto &dir : dirs) where += " " + tilde(dir);
-    return complain("no plugins in" + where);
+    return complain("no plugins found in" + where);
   }
   const bool written = write_stdout(arguments.json ? as_json(found, uses) : as_table(found, uses));
   return written ? exit_ok : exit_failed;

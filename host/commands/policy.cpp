@@ -79,7 +79,7 @@ std::string explained_text(std::string_view said) {
     add_answer(&text, "response", mcp::member(one, "response"));
     text += "\n";
   });
-  if (!out.empty()) out += "all of them\n";
+  if (!out.empty()) out += "combined decision\n";
   add_answer(&out, "request", mcp::member(said, "request"));
   add_answer(&out, "response", mcp::member(said, "response"));
   return out;
@@ -88,7 +88,7 @@ std::string explained_text(std::string_view said) {
 // Runs one line of a file of test cases. Returns the failure, or an empty string if the case
 // passed.
 std::string failure_of(const ProfilePolicies &policies, std::string_view line) {
-  if (!mcp::valid_json(line) || !line.starts_with('{')) return "a case is a JSON object";
+  if (!mcp::valid_json(line) || !line.starts_with('{')) return "a test case must be a JSON object";
   const std::string_view call = mcp::member(line, "call");
   if (call.empty()) return "\"call\" is missing";
   const auto said = policies.explain(call);
@@ -120,7 +120,7 @@ int run_policy_check(const Arguments &arguments) {
   const std::string where = policies.file().empty() ? "no profile" : tilde(policies.file());
   std::string out;
   for (const auto &policy : policies.all()) {
-    out += printable(where + ": " + policy->name() + " has taken the rules") + "\n";
+    out += printable(where + ": " + policy->name() + " accepted the rules") + "\n";
     for (const std::string &warning : policy->warnings()) {
       out += "warning: " + printable(tilde(warning)) + "\n";
     }
@@ -171,7 +171,7 @@ int run_policy_test(const Arguments &arguments) {
     out += printable(tilde(arguments.policy_file) + ":" + std::to_string(number) + ": " + failure) +
            "\n";
   }
-  out += std::to_string(passed) + " as expected, " + std::to_string(failed) + " not\n";
+  out += std::to_string(passed) + " passed, " + std::to_string(failed) + " failed\n";
   return write_stdout(out) && failed == 0 ? exit_ok : exit_failed;
 }
 

@@ -164,13 +164,13 @@ class Replay {
       return leave_out("the arguments of a rejected call are not recorded");
     }
     if (params.empty() || (bits & request_cut) != 0) {
-      return leave_out("the request is not recorded completely");
+      return leave_out("the recorded request is incomplete");
     }
     if (then == "rewrite") {
-      return leave_out("a rule has rewritten it, and the original request is not recorded");
+      return leave_out("a rule rewrote it, and the original request is not recorded");
     }
     if (then == "block" && (bits & not_sent) == 0) {
-      return leave_out("its answer was blocked and is not recorded");
+      return leave_out("its result was blocked and is not recorded");
     }
     if (then == "block" && !is_by_rule(text_value(row, rule))) {
       return leave_out("it was not rejected by a rule");
@@ -246,7 +246,7 @@ int run_policy_replay(const Arguments &arguments) {
   std::vector<std::string> left_out;
   files = RecordReader::usable(std::move(files), &left_out);
   note_left_out(left_out);
-  if (files.empty()) return complain("there is no file to read");
+  if (files.empty()) return complain("no session database file found");
   for (const auto &file : files) {
     if (auto read = replay.read(file, *since); !read) return complain(read.error().text);
   }

@@ -60,9 +60,9 @@ class Explained {
     if (!request_.empty()) append_member(&out, "request", Raw{request_});
     if (!response_.empty()) append_member(&out, "response", Raw{response_});
     if (unknown_) {
-      append_member(&out, "not_explained", "it cannot say what it would decide (bh.explain/1)");
+      append_member(&out, "not_explained", "does not support explanations (bh.explain/1)");
     } else if (request_.empty() && response_.empty()) {
-      append_member(&out, "not_explained", "it is not asked");
+      append_member(&out, "not_explained", "not evaluated");
     }
     return out + "}";
   }
@@ -179,7 +179,7 @@ class Together {
       append_member(&out, "rule", "");
       append_member(&out, "reason",
                     "the policy \"" + unknown->policy().id() + "\" (" + unknown->policy().name() +
-                        ") cannot say what it would decide");
+                        ") does not support explanations");
     } else {
       append_member(&out, "decision",
                     decision.asks                                ? "ask"
@@ -242,7 +242,7 @@ Result<std::string> ProfilePolicies::explain(std::string_view call) const {
   const std::size_t last = call.find_last_not_of(" \t\r\n");
   if (first != call.npos) call = call.substr(first, last + 1 - first);
   if (!call.starts_with('{') || !mcp::valid_json(call)) {
-    return fail(BH_E_INVALID, "a call is a JSON object");
+    return fail(BH_E_INVALID, "a call must be a JSON object");
   }
   return Together(policies_, call).explain();
 }

@@ -95,7 +95,7 @@ int report(const Arguments &arguments, const std::vector<FoundGateway> &found) {
   for (const FoundGateway &gateway : found) {
     if (!gateway.error.empty() || !mcp::valid_json(gateway.answer)) {
       complain(gateway.socket + ": " +
-               (gateway.error.empty() ? "the answer is not that of a gateway" : gateway.error));
+               (gateway.error.empty() ? "the response is not from a gateway" : gateway.error));
       ++none;
       continue;
     }
@@ -118,7 +118,7 @@ int run_reload(const Arguments &arguments) {
 
 int run_mcp_restart(const Arguments &arguments) {
   if (arguments.name.find_first_of("/ \r\n") != std::string::npos)
-    return complain("\"" + arguments.name + "\" is not the name of a server", exit_usage);
+    return complain("\"" + arguments.name + "\" is not a valid server name", exit_usage);
   return report(arguments, ask_gateways(control_dirs(), "POST", "/mcp/restart/" + arguments.name,
                                         reload_wait_ms));
 }

@@ -55,8 +55,9 @@ std::string describe_running(const std::vector<RunningPolicy> &running, const Po
     if (one.same) {
       out += "has these rules in force";
     } else {
-      out += "has OTHER rules in force: " + count_text(one.mark.rules) + ", and the files have " +
-             count_text(mark.rules) + ". `bulkhead reload` applies them";
+      out += "has DIFFERENT rules in force: " + count_text(one.mark.rules) +
+             ", while the files have " + count_text(mark.rules) +
+             ". Run `bulkhead reload` to apply them";
     }
     out += "\n";
   }

@@ -17,7 +17,7 @@ int run_status(const Arguments &arguments) {
     if (!gateway.error.empty() ||
         !describe_snapshot(gateway.answer, arguments.verbose, &described)) {
       complain(gateway.socket + ": " +
-               (gateway.error.empty() ? "the answer is not that of a gateway" : gateway.error));
+               (gateway.error.empty() ? "the response is not from a gateway" : gateway.error));
       continue;
     }
     json += (answered == 0 ? "" : ",") + gateway.answer;

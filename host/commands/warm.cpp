@@ -116,7 +116,7 @@ int run_warm(const Arguments &arguments) {
   for (const auto &[server, kept] : fresh) {
     const auto written = store.write(server, kept);
     if (written) continue;
-    complain("what server " + server + " lists cannot be kept: " + written.error().text);
+    complain("cannot store the lists of server " + server + ": " + written.error().text);
     good = false;
   }
   const HostStatus status = run.host().status();

@@ -31,20 +31,20 @@ Result<OwnedFd> acquire_instance_lock(const std::string &path) {
   constexpr int attempts = 10;
   for (int i = 0; i < attempts; ++i) {
     OwnedFd fd(::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, 0600));
-    if (!fd) return fail(BH_E_IO, describe_errno("the lock " + path, errno));
+    if (!fd) return fail(BH_E_IO, describe_errno("lock file " + path, errno));
     struct stat info{};
     if (::fstat(fd.get(), &info) != 0 || !S_ISREG(info.st_mode)) {
-      return fail(BH_E_INVALID, "the lock " + path + ": not a plain file");
+      return fail(BH_E_INVALID, "lock file " + path + ": not a regular file");
     }
     if (::flock(fd.get(), LOCK_EX | LOCK_NB) != 0) {
       if (errno == EWOULDBLOCK) return OwnedFd();
-      return fail(BH_E_IO, describe_errno("the lock " + path, errno));
+      return fail(BH_E_IO, describe_errno("lock file " + path, errno));
     }
     if (!is_file_at(fd.get(), path)) continue;
     stamp(fd.get());
     return fd;
   }
-  return fail(BH_E_IO, "the lock " + path + ": another process keeps replacing the file");
+  return fail(BH_E_IO, "lock file " + path + ": another process keeps replacing the file");
 }
 
 }  // namespace bulkhead::program

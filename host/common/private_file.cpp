@@ -25,7 +25,7 @@ Result<std::string> read_private(const std::string &path, std::size_t most) {
   if (info.st_uid != ::geteuid()) return fail(BH_E_DENIED, path + ": belongs to another user");
   if ((info.st_mode & 077) != 0) {
     return fail(BH_E_DENIED,
-                path + ": is accessible to other users (check its content, then chmod 600)");
+                path + ": is accessible to other users (check its content, then run chmod 600)");
   }
   std::string text;
   std::array<char, 16'384> block;

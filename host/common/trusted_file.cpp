@@ -16,18 +16,18 @@ namespace {
 
 std::string untrusted(const struct stat &info, const std::vector<uid_t> &owners) {
   if (std::find(owners.begin(), owners.end(), info.st_uid) == owners.end()) {
-    return "belongs to user " + std::to_string(info.st_uid) + ", not to root";
+    return "is owned by user " + std::to_string(info.st_uid) + ", not root";
   }
   const bool sticky_folder = S_ISDIR(info.st_mode) && (info.st_mode & S_ISVTX) != 0;
   if ((info.st_mode & (S_IWGRP | S_IWOTH)) != 0 && !sticky_folder) {
-    return "can be written by others than its owner (chmod go-w)";
+    return "is writable by users other than its owner (run chmod go-w)";
   }
   return {};
 }
 
 std::unexpected<Error> opening_failed(const std::string &path, int error) {
   if (error == ENOENT) return fail(BH_E_NOT_FOUND, path + ": no such file");
-  if (error == ELOOP) return fail(BH_E_DENIED, path + ": is a link, which is not followed");
+  if (error == ELOOP) return fail(BH_E_DENIED, path + ": is a symbolic link, which is not allowed");
   return fail(BH_E_IO, describe_errno(path, error));
 }
 

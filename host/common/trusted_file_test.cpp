@@ -51,19 +51,19 @@ TEST_CASE("a file that others could have written is rejected") {
   for (const mode_t mode : {0664u, 0646u}) {
     ::chmod(s.file.c_str(), mode);
     CHECK(s.read().error().code == BH_E_DENIED);
-    CHECK(has(s.why(), s.file + ": can be written by others than its owner"));
+    CHECK(has(s.why(), s.file + ": is writable by users other than its owner"));
   }
   ::chmod(s.file.c_str(), 0644);
   // A file in a folder that others can write to is also rejected ...
   ::chmod((s.folder / "etc").c_str(), 0777);
-  CHECK(has(s.why(), s.folder / "etc: can be written by others"));
+  CHECK(has(s.why(), s.folder / "etc: is writable by users other than its owner"));
   ::chmod((s.folder / "etc").c_str(), 01777);  // ... unless the sticky bit protects it
   CHECK(s.why() == "read");
   ::chmod((s.folder / "etc").c_str(), 0755);
   // The owner is not one of the permitted owners.
   const auto other = read_trusted(s.file, {::geteuid() + 1}, 100);
   CHECK(other.error().code == BH_E_DENIED);
-  CHECK(has(other.error().text, "belongs to user"));
+  CHECK(has(other.error().text, "is owned by user"));
 }
 
 TEST_CASE("links and special files are rejected") {
@@ -75,7 +75,7 @@ TEST_CASE("links and special files are rejected") {
     const auto text = read_trusted(s.folder / name, owners, 100);
     REQUIRE_FALSE(text.has_value());
     CHECK(text.error().code == BH_E_DENIED);
-    CHECK(has(text.error().text, "is a link"));
+    CHECK(has(text.error().text, "is a symbolic link"));
   }
   CHECK(read_trusted(s.folder / "etc", owners, 100).error().code == BH_E_DENIED);
   REQUIRE(::mkfifo((s.folder / "pipe").c_str(), 0644) == 0);

@@ -97,7 +97,7 @@ class Aggregator {
     const auto enforced = confine_to_servers(profile);
     if (!enforced) return complain(enforced.error().text);
     for (const std::string &part : enforced->missing) {
-      logger_.log(LogLevel::warn, "aggregator", "a part of its confinement is missing: " + part);
+      logger_.log(LogLevel::warn, "aggregator", "confinement is incomplete: " + part);
     }
     for (const auto &note : profile.notes) logger_.log(LogLevel::warn, "profile", note);
     options.log = [this](LogLevel level, std::string_view component, std::string_view text) {

@@ -93,7 +93,7 @@ std::string banner(const BannerFacts &facts) {
   const std::string reached = client_url(url);
   out += paste_blocks(reached, facts);
   if (reached != url)
-    out += "  From another machine: replace the address by that of this machine.\n";
+    out += "  From another machine: replace the address with this machine's address.\n";
   out += '\n';
   return out;
 }

@@ -76,7 +76,7 @@ Result<void> GatewayFront::watch_parent_process(Reactor &reactor, const void *ow
   parent_ = std::move(*watched);
   std::uint64_t watch = 0;
   if (reactor.watch(owner, parent_.get(), BH_FD_READ, gone, &watch) == BH_OK) return {};
-  return fail(BH_E_LIMIT, "--parent-pid: the process cannot be watched");
+  return fail(BH_E_LIMIT, "--parent-pid: cannot watch the process");
 }
 
 Result<OwnedFd> GatewayFront::open_metrics(const std::string &address) {
@@ -148,7 +148,7 @@ int GatewayFront::give_up(Error error) {
   // "cannot listen on ADDRESS: the address is already in use by another program; ..."
   constexpr std::string_view begin = "cannot listen on ",
                              taken = ": the address is already in use ",
-                             by_another = "by another program; stop that, or";
+                             by_another = "by another program; stop it, or";
   const std::size_t at = error.text.find(begin), end = error.text.find(taken);
   const std::size_t by = error.text.find(by_another);
   if (at != std::string::npos && end != std::string::npos && by != std::string::npos && at < end) {

@@ -86,7 +86,7 @@ LocalSession::Answer LocalSession::request(std::string_view method, std::string_
   if (answered_) return std::move(answer_);
   if (stop_requested()) return std::unexpected(Failure{"interrupted", ""});
   return std::unexpected(
-      Failure{"no answer to " + std::string(method) + " within " + duration(timeout_ms), ""});
+      Failure{"no response to " + std::string(method) + " within " + duration(timeout_ms), ""});
 }
 
 std::expected<std::vector<std::string>, LocalSession::Failure> LocalSession::list(
@@ -104,8 +104,8 @@ std::expected<std::vector<std::string>, LocalSession::Failure> LocalSession::lis
     if (cursor.empty() || cursor.front() != '"') return items;
     params = R"({"cursor":)" + std::string(cursor) + "}";
   }
-  return std::unexpected(
-      Failure{std::string(method) + " has over " + std::to_string(max_pages) + " pages", ""});
+  return std::unexpected(Failure{
+      std::string(method) + " returned more than " + std::to_string(max_pages) + " pages", ""});
 }
 
 }  // namespace bulkhead::program

@@ -57,8 +57,8 @@ Result<void> ShortRun::start(Profile profile) {
   };
   options.log_level = logger_.level();
   options.approval_hint =
-      "this command runs its own gateway without approval surfaces; start one with the same "
-      "configuration (bulkhead serve), whose servers it then uses";
+      "this command runs its own gateway, which has no approval surface; start a gateway with the "
+      "same configuration (bulkhead serve) to use its servers";
   options.on_list = on_list_;
   options.on_status = [this] {  // called during a change; evaluated later
     if (!waiting_ || progress_pending_ || !Console::get().is_terminal()) return;

@@ -153,7 +153,7 @@ std::vector<std::string> vanished(const std::string &state_dir, const std::vecto
           });
       if (there) continue;
       out.push_back(state_dir + "/plugins/" + instance + " chain " + std::to_string(chain) +
-                    ": BROKEN\n  no file of it is there: the supervisor has signed the rows up to "
+                    ": BROKEN\n  all its files are missing: the supervisor signed the rows up to "
                     "seq " +
                     std::to_string(seq));
     }
@@ -165,12 +165,12 @@ std::vector<std::string> vanished(const std::string &state_dir, const std::vecto
 std::string unproven(const Chain &chain, const VerifyReport &report, std::uint64_t most) {
   if (!report.broken.empty() || chain.options.public_key.empty() || report.rows == 0) return {};
   if (report.checkpoints == 0 && chain.options.known.empty() && !chain.options.whole_chain) {
-    return "nothing in it is signed, so anybody may have written it";
+    return "none of its rows are signed, so their origin cannot be verified";
   }
   if (report.unsigned_rows <= most) return {};
   return "the last " + std::to_string(report.unsigned_rows) +
          " rows are not signed, more than --max-unsigned " + std::to_string(most) +
-         ", so anybody may have written those";
+         ", so their origin cannot be verified";
 }
 
 std::string as_text(const Chain &chain, const VerifyReport &report, const std::string &why_not) {
@@ -179,7 +179,7 @@ std::string as_text(const Chain &chain, const VerifyReport &report, const std::s
     out = chain.name + ": NOT PROVEN\n  " + why_not;
   } else if (report.broken.empty()) {
     out =
-        chain.name + ": whole. " + counted(report.rows, "row") + " in " +
+        chain.name + ": intact. " + counted(report.rows, "row") + " in " +
         counted(report.files, "file") + ", " +
         (chain.options.public_key.empty()
              ? counted(report.checkpoints, "checkpoint") + ", not checked"
@@ -272,8 +272,9 @@ int run_audit_verify(const Arguments &arguments) {
   const bool written = write_stdout(arguments.json ? "[" + json + "]\n" : text);
   if (key->empty()) {
     return complain(
-        "no public key is known, so signatures were not checked; --key names one (it is in "
-        "audit/supervisor/public-key of the state_dir that the gateway had)");
+        "no public key was found, so signatures were not checked; specify it with --key (the "
+        "gateway "
+        "stores it in audit/supervisor/public-key in its state_dir)");
   }
   return written && whole ? exit_ok : exit_failed;
 }

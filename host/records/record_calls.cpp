@@ -199,7 +199,7 @@ int run_calls(const Arguments &arguments) {
   std::sort(files.begin(), files.end(), [](const auto &a, const auto &b) {
     return a.chain != b.chain ? a.chain < b.chain : a.number < b.number;
   });
-  if (files.empty() && !arguments.records.follow) return complain("there is no file to read");
+  if (files.empty() && !arguments.records.follow) return complain("no session database file found");
   // A damaged file must not hide the others.
   std::size_t unread = 0;
   for (const auto &file : files) {

@@ -56,7 +56,7 @@ Result<RecordFiles> look_for_records(const Arguments &arguments) {
   if (!arguments.records.file.empty()) return named_file(arguments.records.file);
   const auto loaded = load_to_look(arguments, Transports::none);
   if (!loaded) {
-    std::string text = "the configuration says where the session database is, and cannot be read:";
+    std::string text = "cannot locate the session database because the configuration is invalid:";
     for (const std::string &line : loaded.error()) text += "\n" + line;
     return fail(BH_E_INVALID, text);
   }
@@ -73,16 +73,16 @@ Result<RecordFiles> look_for_records(const Arguments &arguments) {
   const bool wanted =
       std::any_of(loaded->profile.telemetry.begin(), loaded->profile.telemetry.end(),
                   [](const PluginUse &use) { return use.plugin.ends_with("telemetry-sqlite"); });
-  out.none = "there is no session database below " + below +
-             (wanted ? "; it is made when the gateway starts"
+  out.none = "no session database found in " + below +
+             (wanted ? "; it is created when the gateway starts"
                      : ". To record calls, add this to the profile (TOML) and restart the "
-                       "gateway; --config names another profile:\n\n" +
+                       "gateway; to use another profile, pass --config:\n\n" +
                            std::string(profile_block));
   return out;
 }
 
 void note_left_out(const std::vector<std::string> &files) {
-  for (const std::string &file : files) complain("left out: " + file, exit_ok);
+  for (const std::string &file : files) complain("skipped: " + file, exit_ok);
 }
 
 }  // namespace bulkhead::program

@@ -58,8 +58,8 @@ std::string as_table(RecordReader &reader, std::string_view sql,
 void end_in_time() {
   ::signal(SIGALRM, [](int) {
     constexpr std::string_view text =
-        "bulkhead: the query was ended: a single step of it takes too long; narrow it, for example "
-        "by timestamp\n";
+        "bulkhead: the query was stopped: a single step takes too long; narrow it, for example by "
+        "timestamp\n";
     static_cast<void>(!::write(STDERR_FILENO, text.data(), text.size()));
     ::_exit(exit_failed);
   });
@@ -73,8 +73,9 @@ int run_inspect(const Arguments &arguments) {
     return write_stdout(record_store::schema_sql()) ? exit_ok : exit_failed;
   }
   if (arguments.records.sql.empty()) {
-    return complain("inspect needs a query, for example \"SELECT * FROM mcp_calls\", or --schema",
-                    exit_usage);
+    return complain(
+        "inspect requires a query, for example \"SELECT * FROM mcp_calls\", or --schema",
+        exit_usage);
   }
   const auto found = find_records(arguments);
   if (!found) return complain(found.error().text);
@@ -89,12 +90,13 @@ int run_inspect(const Arguments &arguments) {
   if (!answer) return complain(answer.error().text);
   const bool written = write_stdout(text);
   if (answer->cut) {
-    complain("there is more: shown are " + counted(answer->rows, "row"), exit_ok);
+    complain("output truncated after " + counted(answer->rows, "row"), exit_ok);
   }
   note_left_out(reader->left_out());
   if (reader->files() < reader->usable_files()) {
-    complain("read were the newest " + std::to_string(reader->files()) + " of " +
-                 std::to_string(reader->usable_files()) + " files; --file names another",
+    complain("only the newest " + std::to_string(reader->files()) + " of " +
+                 std::to_string(reader->usable_files()) +
+                 " files were read; use --file for another one",
              exit_ok);
   }
   return written ? exit_ok : exit_failed;

@@ -40,9 +40,9 @@ const char *action_name(int action) {
     case SQLITE_SAVEPOINT:
       return "a transaction";
     case SQLITE_FUNCTION:
-      return "that function";
+      return "this function";
     default:
-      return "that";
+      return "this statement";
   }
 }
 
@@ -88,10 +88,10 @@ class Guarded {
 std::string failure(sqlite3 *db, int result, const Guarded &guarded) {
   if (guarded.refused() != 0) {
     return std::string(action_name(guarded.refused())) +
-           " is refused: only SELECT, WITH and EXPLAIN are run, and what they read";
+           " is not allowed: only SELECT, WITH and EXPLAIN queries can run";
   }
   if (result == SQLITE_INTERRUPT) {
-    return "the query was ended after " + std::to_string(RecordReader::max_ms / 1000) +
+    return "the query timed out after " + std::to_string(RecordReader::max_ms / 1000) +
            " s; narrow it, for example by timestamp";
   }
   return std::string("SQL: ") + sqlite3_errmsg(db) +
@@ -108,7 +108,7 @@ std::string why_alone(record_store::Database &db) {
   if (id.integer(0) != record_store::application_id) return "is not a session database file";
   if (record_store::read_schema_version(db.get(), &schema) != SQLITE_OK) return db.message();
   if (!record_store::schema_sql(schema).empty()) return {};
-  return "was written by schema " + std::to_string(schema) + ", and this version reads " +
+  return "has schema version " + std::to_string(schema) + ", but this program reads " +
          std::to_string(record_store::oldest_schema_version) + " to " +
          std::to_string(record_store::schema_version);
 }
@@ -173,7 +173,7 @@ Result<RecordReader> RecordReader::open(const std::vector<record_store::SegmentF
   sqlite3_hard_heap_limit64(heap_bytes);
   if (files.empty()) {
     return fail(BH_E_NOT_FOUND,
-                out.left_out_.empty() ? "there is no file to read" : out.left_out_.front());
+                out.left_out_.empty() ? "no session database file found" : out.left_out_.front());
   }
   const std::string &first = files.front().path;
   if (out.db_.open(first, SQLITE_OPEN_READONLY | SQLITE_OPEN_URI) != SQLITE_OK) {
@@ -227,14 +227,14 @@ Result<RecordReader::Answer> RecordReader::run(
   int result = sqlite3_prepare_v3(db, sql.data(), static_cast<int>(sql.size()), 0, &made, &rest);
   const std::unique_ptr<sqlite3_stmt, int (*)(sqlite3_stmt *)> statement(made, sqlite3_finalize);
   if (result != SQLITE_OK) return fail(BH_E_INVALID, failure(db, result, guarded));
-  if (made == nullptr) return fail(BH_E_INVALID, "there is no query in this text");
+  if (made == nullptr) return fail(BH_E_INVALID, "the query is empty");
   const std::string_view more(rest, static_cast<std::size_t>(sql.data() + sql.size() - rest));
   if (more.find_first_not_of(" \t\r\n;") != more.npos) {
-    return fail(BH_E_INVALID, "one query at a time; behind the first there is: " +
+    return fail(BH_E_INVALID, "only one query is allowed; after the first there is: " +
                                   std::string(more.substr(0, 60)));
   }
   if (sqlite3_stmt_readonly(made) == 0) {
-    return fail(BH_E_INVALID, "only SELECT, WITH and EXPLAIN are run here");
+    return fail(BH_E_INVALID, "only SELECT, WITH and EXPLAIN are allowed");
   }
   Answer answer;
   const int columns = sqlite3_column_count(made);

@@ -91,7 +91,8 @@ int run_timeline(const Arguments &arguments) {
   }
   const std::string sql = query(arguments, since);
   if (sql.empty()) {
-    return complain("--layers names none of: mcp, net, fs, snapshot, security, audit", exit_usage);
+    return complain("--layers has no valid layer; use mcp, net, fs, snapshot, security, audit",
+                    exit_usage);
   }
   const auto found = find_records(arguments);
   if (!found) return complain(found.error().text);

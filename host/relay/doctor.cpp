@@ -107,8 +107,8 @@ class Doctor {
       if (const std::string fault = dialogue(fd.get()); !fault.empty()) {
         return bad(
             "no connection to " + to + ": " + fault,
-            "The monitor's socket exists, but no process answers behind it. Check that it runs "
-            "in the guest and listens on this vsock port (--port).");
+            "The monitor's socket exists, but no process in the guest responds. Check that one "
+            "runs and listens on this vsock port (--port).");
       }
     }
     return good("connection to " + to);
@@ -122,7 +122,7 @@ class Doctor {
              "folder of the path. A monitor's socket belongs to its user.";
     }
     return "Check that the gateway runs on the host with transport-vsock on this port, and that "
-           "the port agrees (--port; capsem.vsock_port_offset= on the kernel's command line).";
+           "the port matches (--port; capsem.vsock_port_offset= on the kernel command line).";
   }
 
   // Performs the handshake of a hybrid socket. Returns the failure, or an empty string.
@@ -137,10 +137,10 @@ class Doctor {
     std::size_t size = 0;
     while (connector_vsock::hybrid_answer(answer, &size) == connector_vsock::Hybrid::more) {
       pollfd ready{fd, POLLIN, 0};
-      if (::poll(&ready, 1, connect_wait_ms) <= 0) return "no answer to " + said;
+      if (::poll(&ready, 1, connect_wait_ms) <= 0) return "no response to " + said;
       char byte = 0;  // bytes after the answer belong to the connection
       if (::recv(fd, &byte, 1, 0) != 1)
-        return said + " was rejected: no process listens on that port";
+        return said + " was rejected: no process is listening on that port";
       answer += byte;
     }
     const bool accepted =
@@ -155,12 +155,12 @@ class Doctor {
       if (auto text = relay_.answer(id)) return *text;
     }
     if (const std::string stray = relay_.next_stray(); !stray.empty()) {
-      bad(std::string(what) + ": not answered with its id, but with " + stray.substr(0, 200),
-          "The endpoint must answer a request once, with the id of the request.");
+      bad(std::string(what) + ": the response does not have its id: " + stray.substr(0, 200),
+          "The endpoint must respond to each request once, with its id.");
       return {};
     }
     bad(std::string(what) + ": no answer",
-        "The relay's messages above have the reason; otherwise the endpoint is unresponsive: see "
+        "See the relay's messages above; if there are none, the endpoint is unresponsive: see "
         "its log.");
     return {};
   }
@@ -252,7 +252,7 @@ class Doctor {
     }
     if (seen.without_properties > 0) {
       print("      ",
-            "Of these, " + std::to_string(seen.without_properties) + " take no arguments by name.");
+            "Of these, " + std::to_string(seen.without_properties) + " declare no arguments.");
     }
     if (seen.without_annotations > 0) {
       print("      ", "Of these, " + std::to_string(seen.without_annotations) +
@@ -282,30 +282,31 @@ class Doctor {
   void too_large() {
     const std::string text =
         request_any(request(5, "ping", "{\"x\":\"" + std::string(oversize, 'x') + "\"}"), "5",
-                    "a message that is too large");
+                    "an oversized message");
     if (text.empty()) return;
     const auto code = mcp::member(mcp::member(text, "error"), "code");
     if (code == "-32001") {
       if (still_answers(6)) {
-        good("a message too large for a frame is answered with -32001, and the next request works");
+        good("an oversized message is answered with -32001, and the next request works");
       }
     } else {
-      bad("a message too large for a frame was answered with " + text.substr(0, 200),
-          "This is a fault of the relay: report it.");
+      bad("an oversized message was answered with " + text.substr(0, 200),
+          "This is a bug in the relay; please report it.");
     }
   }
 
   void unknown_tool() {
     const std::string text =
         ask(7, "tools/call", R"({"name":"bulkhead_doctor__no_such_tool","arguments":{}})",
-            "a call of an unknown tool");
+            "a call to an unknown tool");
     if (text.empty()) return;
     const bool refused = !mcp::member(text, "error").empty() ||
                          mcp::member(mcp::member(text, "result"), "isError") == "true";
     if (refused) {
       good("an unknown tool is rejected");
     } else {
-      bad("an unknown tool was called: " + text.substr(0, 200), "See the gateway's log.");
+      bad("a call to an unknown tool was not rejected: " + text.substr(0, 200),
+          "See the gateway's log.");
     }
   }
 
@@ -314,10 +315,10 @@ class Doctor {
   void ending() {
     const int code = relay_.end();
     if (code == 0) {
-      good("the relay ends when its input ends");
+      good("the relay exits at the end of its input");
     } else {
-      bad("the relay did not end properly (" + std::to_string(code) + ")",
-          "The endpoint may hold the connection open; see its log.");
+      bad("the relay did not exit cleanly (" + std::to_string(code) + ")",
+          "The endpoint may keep the connection open; see its log.");
     }
   }
 

@@ -29,7 +29,7 @@ std::string help(std::string_view program) {
   out.append("Usage: ").append(program).append(" [OPTIONS]\n");
   out.append("       ").append(program).append(" doctor [OPTIONS]\n\n");
   out +=
-      "Connects an MCP client in a virtual machine (stdio) to the gateway of its host. doctor\n"
+      "Connects an MCP client in a virtual machine (stdio) to the gateway on its host. doctor\n"
       "checks the connection and explains failures.\n\nOptions:\n";
   const auto line = [&out](std::string left, std::string_view text) {
     left.resize(left.size() < 24 ? 24 : left.size() + 1, ' ');
@@ -70,7 +70,7 @@ bool to_number(std::string_view text, std::uint32_t *out) noexcept {
 // Returns the error text, or an empty string on success.
 std::string set(Options *options, std::string_view name, std::string_view value) {
   const bool place = name == "--unix" || name == "--hybrid";
-  if (place && value.empty()) return std::string(name) + " needs a path";
+  if (place && value.empty()) return std::string(name) + " requires a path";
   const auto number = [&](std::uint32_t *to) -> std::string {
     if (to_number(value, to)) return {};
     return std::string(name) + " must be a number from 0 to 4294967295";
@@ -136,13 +136,14 @@ std::variant<Options, int> parse_options(std::string_view program, int argc,
     if (!takes_value(name)) {
       return wrong_usage(program, "unknown option \"" + std::string(name) + "\"");
     }
-    if (!joined && i + 1 >= argc) return wrong_usage(program, std::string(name) + " needs a value");
+    if (!joined && i + 1 >= argc)
+      return wrong_usage(program, std::string(name) + " requires a value");
     const std::string error = set(&out, name, joined ? value : std::string_view(argv[++i]));
     if (!error.empty()) return wrong_usage(program, error);
     port_given = port_given || name == "--port";
   }
   if (!out.unix_path.empty() && !out.hybrid_path.empty()) {
-    return wrong_usage(program, "--unix and --hybrid exclude each other");
+    return wrong_usage(program, "--unix and --hybrid are mutually exclusive");
   }
   // Several hosts on one machine use different port offsets. Each passes its offset to its guests
   // on the kernel command line.

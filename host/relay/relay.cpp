@@ -67,7 +67,7 @@ int run_checked(std::string_view program, int argc, const char *const *argv) {
   connector_vsock::Definition definition;
   bh_error error = bh::make_error();
   if (parse_definition(definition_of(options, {}), &definition, &error) != BH_OK) {
-    return complain(program, "wrong option: " + std::string(bh::text(error)), 2);
+    return complain(program, "invalid option: " + std::string(bh::text(error)), 2);
   }
   if (options.doctor) return run_doctor(definition, relay_command(program, argc, argv));
   return pass_messages(program, options, definition.address());

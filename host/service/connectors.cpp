@@ -78,8 +78,9 @@ ConnectorChange add_connector(const Arguments &arguments, Transports transports,
                               const ServerEntry &entry) {
   const std::string &id = entry.id;
   if (!is_valid_id(id)) {
-    return refuse(BH_E_INVALID,
-                  "an id has 1 to 64 characters: lower-case letters, digits, '-', '_' and '.'");
+    return refuse(
+        BH_E_INVALID,
+        "an id must have 1 to 64 characters: lower-case letters, digits, '-', '_' and '.'");
   }
   const auto lock = lock_user_layer();
   if (!lock.has_value()) return refuse(BH_E_LIMIT, lock.error().text);

@@ -34,13 +34,13 @@ bool consume(http_codec::ResponseReader &reader, std::string_view in, FoundGatew
       case Result::body:
         found->answer.append(piece);
         if (found->answer.size() <= max_answer_bytes) break;
-        found->error = "the answer exceeds the size limit";
+        found->error = "the response exceeds the size limit";
         return true;
       case Result::done:
         return true;
       case Result::invalid:
       case Result::head_too_large:
-        found->error = "the answer is not an HTTP response";
+        found->error = "the response is not valid HTTP";
         return true;
     }
   }
@@ -54,7 +54,7 @@ void read_answer(int fd, std::uint64_t wait_ms, FoundGateway *found) {
     const std::uint64_t now = bh::monotonic_ms();
     pollfd wait{fd, POLLIN, 0};
     if (now >= deadline || ::poll(&wait, 1, static_cast<int>(deadline - now)) == 0) {
-      found->error = "no answer in time";
+      found->error = "timed out";
       return;
     }
     const ssize_t n = ::recv(fd, buffer.data(), buffer.size(), MSG_DONTWAIT);
@@ -63,8 +63,8 @@ void read_answer(int fd, std::uint64_t wait_ms, FoundGateway *found) {
       return;
     }
     if (n == 0) {
-      if (!any) found->error = "access denied for this user";
-      if (any && !reader.ends_with_connection()) found->error = "incomplete answer";
+      if (!any) found->error = "access denied for the current user";
+      if (any && !reader.ends_with_connection()) found->error = "incomplete response";
       return;
     }
     any = any || n > 0;
@@ -101,7 +101,7 @@ std::optional<FoundGateway> ask(const std::string &path, const std::string &requ
     ::close(fd);
     return std::nullopt;
   } else {  // EAGAIN: the accept queue is full
-    found.error = errno == EAGAIN ? "no answer in time" : describe_errno("connecting", errno);
+    found.error = errno == EAGAIN ? "timed out" : describe_errno("connecting", errno);
   }
   ::close(fd);
   return found;

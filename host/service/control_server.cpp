@@ -29,7 +29,7 @@ ControlAnswer refusal(const RequestFeed &feed) {
       return {413, error_body("the body is larger than " +
                               std::to_string(ControlServer::max_body_bytes) + " bytes")};
     case 431:
-      return {431, error_body("the head of the request is too large")};
+      return {431, error_body("the request head is too large")};
     default:
       return {feed.status(), error_body(feed.why())};
   }
@@ -39,13 +39,13 @@ ControlAnswer refusal(const RequestFeed &feed) {
 ControlAnswer refusal_of_head(const RequestFeed &feed) {
   const http_codec::RequestHead &head = feed.head();
   if (!feed.text(head.path).starts_with('/') || head.authority.n > 0) {
-    return {400, error_body("this is not an HTTP/1.1 request")};
+    return {400, error_body("not an HTTP/1.1 request")};
   }
   if (head.chunked) return {501, error_body("send the body with a Content-Length")};
   const bool of_page =
       head.has(Field::fetch_site) && !bh::equal_ignoring_case(feed.text(Field::fetch_site), "none");
   if (head.has(Field::origin) || of_page) {
-    return {403, error_body("this socket is not for web pages")};
+    return {403, error_body("web pages cannot use this socket")};
   }
   return {0, {}};
 }

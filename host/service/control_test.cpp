@@ -244,9 +244,9 @@ TEST_CASE("an answer that breaks off, and one that is not HTTP, is an error") {
   CHECK(whole.answer == "{}");
   CHECK(whole.error.empty());
   const FoundGateway part = answered("HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\n{}");
-  CHECK(part.error == "incomplete answer");
+  CHECK(part.error == "incomplete response");
   CHECK(part.answer.empty());
-  CHECK(answered("SSH-2.0-x\r\n\r\n").error == "the answer is not an HTTP response");
+  CHECK(answered("SSH-2.0-x\r\n\r\n").error == "the response is not valid HTTP");
 }
 
 TEST_CASE("children of the gateway and other users are rejected") {

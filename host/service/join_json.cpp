@@ -24,7 +24,8 @@ Result<JoinRequest> read_join_request(std::string_view body) {
   const std::string_view marks =
       mcp::valid_json(body) && body.starts_with('{') ? mcp::member(body, "marks") : "";
   if (!marks.starts_with('{')) {
-    return fail(BH_E_INVALID, R"(the body must be like {"key":"...","marks":{"PART":"HASH"}})");
+    return fail(BH_E_INVALID,
+                R"(the body must have the form {"key":"...","marks":{"PART":"HASH"}})");
   }
   JoinRequest out;
   out.key = bh::json::member_text(body, "key");

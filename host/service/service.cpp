@@ -205,7 +205,7 @@ std::unique_ptr<Service::Job> Service::new_job(What what, ServiceReply reply) {
 
 void Service::enqueue(std::unique_ptr<Job> job) {
   if (jobs_.size() >= max_waiting) {
-    return job->reply(refuse_with(BH_E_LIMIT, "too many changes are waiting"));
+    return job->reply(refuse_with(BH_E_LIMIT, "too many changes are pending"));
   }
   jobs_.push_back(std::move(job));
   if (jobs_.size() == 1) start_next();

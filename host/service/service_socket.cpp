@@ -51,7 +51,7 @@ Result<std::unique_ptr<ServiceSocket>> ServiceSocket::open(std::string path) {
 
 Result<std::unique_ptr<ServiceSocket>> ServiceSocket::open_in(
     const std::vector<std::string> &folders) {
-  Error why{BH_E_NOT_FOUND, "no folder for the service socket"};
+  Error why{BH_E_NOT_FOUND, "no usable folder for the service socket"};
   for (const std::string &folder : folders) {
     if (auto made = make_private_dir(folder); !made) {
       why = made.error();

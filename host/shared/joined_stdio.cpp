@@ -102,7 +102,7 @@ class JoinedStdio {
     lost_ms_ = now;  // the next one is started if this one does not become ready
     if (starts_ >= max_starts) return;
     ++starts_;
-    complain("the gateway has ended; starting one for this client");
+    complain("the gateway has stopped; starting one for this client");
     start_own_gateway(arguments_);
   }
 

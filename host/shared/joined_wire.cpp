@@ -36,7 +36,7 @@ Result<void> JoinedWire::open(OnMessage on_message) {
   sockaddr_un address{};
   address.sun_family = AF_UNIX;
   if (gateway_.path.size() >= sizeof address.sun_path) {
-    return fail(BH_E_INVALID, gateway_.endpoint() + ": the path of its socket is too long");
+    return fail(BH_E_INVALID, gateway_.endpoint() + ": its socket path is too long");
   }
   std::memcpy(address.sun_path, gateway_.path.data(), gateway_.path.size());
   OwnedFd fd(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));

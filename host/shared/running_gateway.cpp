@@ -25,7 +25,7 @@ std::string pid_of(const std::string &socket) {
 std::string reason_of(const FoundGateway &gateway) {
   const std::string who = "the gateway with pid " + pid_of(gateway.socket);
   if (!gateway.error.empty()) return who + ": " + gateway.error;
-  if (gateway.status != http_conflict) return who + " is of another version";
+  if (gateway.status != http_conflict) return who + " has a different version";
   return who + ": " + bh::json::member_text(gateway.answer, "error");
 }
 
@@ -66,7 +66,7 @@ std::optional<RunningGateway> gateway_to_use(const Arguments &arguments, const P
   if (arguments.own) return std::nullopt;
   GatewaySearch search = find_running_gateway(profile);
   if (!search.found && !search.reason.empty()) {
-    complain("no running gateway is used, servers are started again: " + search.reason +
+    complain("no running gateway is used, so servers are started: " + search.reason +
              "; `bulkhead reload` applies changed files");
   }
   return std::move(search.found);

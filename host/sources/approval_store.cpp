@@ -124,7 +124,7 @@ ApprovalStore::Content ApprovalStore::read() const {
   const std::string_view list =
       mcp::valid_json(*text) ? mcp::member(*text, "approvals") : std::string_view();
   if (!list.starts_with('[')) {
-    out.problem = path + ": is not a list of approvals";
+    out.problem = path + ": is not a valid list of approvals";
     return out;
   }
   std::size_t bad = 0;
@@ -139,7 +139,7 @@ ApprovalStore::Content ApprovalStore::read() const {
   if (bad > 0) {
     out.problem = path + ": " + std::to_string(bad) +
                   (bad == 1 ? " approval was" : " approvals were") +
-                  " not made by bulkhead approve, and " + (bad == 1 ? "is" : "are") + " ignored";
+                  " not made by `bulkhead approve` and " + (bad == 1 ? "is" : "are") + " ignored";
   }
   return out;
 }
@@ -184,7 +184,7 @@ Result<void> ApprovalStore::update(Change change) const {
   if (text.size() > max_bytes) {
     return fail(BH_E_LIMIT, folder_ + "/servers.json would be larger than " +
                                 std::to_string(max_bytes) +
-                                " bytes; remove approvals with bulkhead revoke");
+                                " bytes; remove approvals with `bulkhead revoke`");
   }
   return write_private(folder_, "servers.json", text);
 }

@@ -161,7 +161,7 @@ TEST_CASE("F09 approvals of another machine, another key, and an invalid list ar
   for (const char *text : {"", "[]", "{\"approvals\":", "{\"approvals\":{}}", "\xFF"}) {
     write_text(here.file, text);
     CHECK(here.count() == 0);
-    CHECK(here.problem().find("is not a list") != std::string::npos);
+    CHECK(here.problem().find("is not a valid list") != std::string::npos);
   }
   write_text(here.file, "{\"approvals\":[1,null,{}]}");
   CHECK(here.count() == 0);

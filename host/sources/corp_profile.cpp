@@ -65,7 +65,7 @@ Result<Texts> read_signature(const Place &place) {
     auto read = read_trusted(place.at(file), place.owners, most);
     if (!read) {
       return fail(read.error().code,
-                  read.error().text + " (there is a corp.pub, so the profile must be signed)");
+                  read.error().text + " (corp.pub exists, so the profile must be signed)");
     }
     *text = *std::move(read);
   }
@@ -115,8 +115,8 @@ std::expected<std::optional<CorpProfile>, Lines> read_corp_profile() {
   if (!text) return refuse(text.error().text);
   CorpProfile out;
   if (place->folder != system_folder) {
-    out.notes.push_back("the corporation's profile is " + tilde(file) + ", which " + test_variable +
-                        " names");
+    out.notes.push_back("the corporation's profile is " + tilde(file) + ", set by " +
+                        test_variable);
   }
   if (exists(place->at("corp.pub"))) {
     auto revision = check_signature(*place, *text, &out.notes);

@@ -20,10 +20,10 @@ struct Kind {
   std::string_view group, extension, is, offers;
 };
 constexpr Kind kinds[] = {
-    {"transports", BH_EXT_TRANSPORT, "a transport", "no transport"},
-    {"tools", BH_EXT_TOOLS, "a tools plugin", "no tools"},
-    {"policies", BH_EXT_POLICY, "a policy", "no policy"},
-    {"telemetry", BH_EXT_TELEMETRY, "a telemetry plugin", "no telemetry"},
+    {"transports", BH_EXT_TRANSPORT, "a transport plugin", "a transport"},
+    {"tools", BH_EXT_TOOLS, "a tools plugin", "tools"},
+    {"policies", BH_EXT_POLICY, "a policy plugin", "a policy"},
+    {"telemetry", BH_EXT_TELEMETRY, "a telemetry plugin", "telemetry"},
 };
 
 bool provides(const std::vector<std::string> &provided, std::string_view extension) {
@@ -40,13 +40,13 @@ std::string wrong_kind(std::string_view group, const PluginUse &use,
   for (const Kind &kind : kinds) {
     if (!provides(provided, kind.extension)) continue;
     return plugin + " is " + std::string(kind.is) + " (" + std::string(kind.extension) +
-           ") and offers " + std::string(wanted->offers) + ": name it as [" +
+           ") and does not offer " + std::string(wanted->offers) + ": configure it as [" +
            std::string(kind.group) + "." + use.id + "]";
   }
   std::string all;
   for (const std::string &id : provided) all += (all.empty() ? "" : ", ") + id;
-  return plugin + " offers " + std::string(wanted->offers) + " (" + std::string(wanted->extension) +
-         "); it provides " + (all.empty() ? "nothing" : all);
+  return plugin + " does not offer " + std::string(wanted->offers) + " (" +
+         std::string(wanted->extension) + "); it provides " + (all.empty() ? "nothing" : all);
 }
 
 // Returns a mark that changes if the file is replaced or written to.

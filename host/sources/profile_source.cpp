@@ -134,8 +134,8 @@ std::expected<ProfileLayer, std::string> listen_layer(const Profile &profile,
   const auto &all = profile.transports;
   if (std::count_if(all.begin(), all.end(), is_http) != 1) {
     return std::unexpected(
-        "--listen: the profile must have exactly one HTTP transport; otherwise set the addresses "
-        "in the profile");
+        "--listen requires exactly one HTTP transport in the profile; otherwise, set the "
+        "addresses in the profile");
   }
   const auto http = std::find_if(all.begin(), all.end(), is_http);
   std::string text = "[transports.";
@@ -231,7 +231,7 @@ void add_builtin_tools(std::string *builtin, Lines *notes) {
   }
   notes->push_back("the builtin file tools are disabled: the current folder is " + tilde(here) +
                    ", which contains your home folder; start in a project folder, or set folders "
-                   "in [tools.files] of a profile");
+                   "in [tools.files] in a profile");
 }
 
 // The builtin tools are only for users without configuration. A file is the whole configuration.
@@ -240,9 +240,9 @@ void note_nothing_offered(const LoadedProfile &loaded, Lines *notes) {
     return;
   }
   notes->push_back(
-      "the profile has no servers and no tools, so nothing is offered: a profile has "
-      "the builtin tools only if it names them ([tools.http] with "
-      "plugin = \"builtin-http\", [tools.files] with plugin = \"builtin-files\")");
+      "the profile has no servers and no tools, so nothing is offered; to add the builtin "
+      "tools, configure [tools.http] with plugin = \"builtin-http\" and [tools.files] with "
+      "plugin = \"builtin-files\"");
 }
 
 // Adds the pins of the servers' tools. If pins are enforced, an unreadable store is an error;

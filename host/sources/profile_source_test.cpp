@@ -293,9 +293,10 @@ TEST_CASE("a faulty approved server is an error only with --project") {
   const Profile profile = setting.load(Transports::served);
   REQUIRE(profile.servers.size() == 2);
   CHECK(profile.servers[0].disabled);
-  CHECK(profile.servers[0].disabled_reason.starts_with("its definition is wrong: mcpServers.bad."));
+  CHECK(
+      profile.servers[0].disabled_reason.starts_with("its definition is invalid: mcpServers.bad."));
   CHECK_FALSE(profile.servers[1].disabled);
-  CHECK(all_of(profile.notes).find("\"bad\" is disabled: its definition is wrong") !=
+  CHECK(all_of(profile.notes).find("\"bad\" is disabled: its definition is invalid") !=
         std::string::npos);
   setting.arguments.project = setting.file;
   CHECK_FALSE(load_for(setting.arguments, Transports::served));
@@ -312,7 +313,7 @@ TEST_CASE("a connector added to one gateway does not invalidate another profile"
   CHECK(ids(profile.tools) == "taken ");
   REQUIRE(profile.servers.size() == 2);
   for (const auto &server : profile.servers) CHECK(server.disabled == (server.name == "old"));
-  CHECK(all_of(profile.notes).find("\"taken\" is left out: a tools plugin") != std::string::npos);
+  CHECK(all_of(profile.notes).find("\"taken\" is skipped: a tools plugin") != std::string::npos);
 }
 
 TEST_CASE("an invalid project file is an error only with --project") {

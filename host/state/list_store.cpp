@@ -76,7 +76,7 @@ void load_stored_lists(Profile *profile) {
     if (key.empty()) {
       auto made = store.key();
       if (!made) {
-        return profile->notes.push_back("lists of servers are not stored: " + made.error().text);
+        return profile->notes.push_back("server lists are not stored: " + made.error().text);
       }
       key = *std::move(made);
     }
@@ -84,7 +84,7 @@ void load_stored_lists(Profile *profile) {
     auto kept = store.read(def.name, definition);
     if (!kept) {
       profile->notes.push_back("server \"" + def.name +
-                               "\" is listed only after its start: " + kept.error().text);
+                               "\" is listed only after it starts: " + kept.error().text);
       kept = KeptLists{definition, {}};
     }
     for (const KeptList &list : kept->lists) bytes += list.text.size();

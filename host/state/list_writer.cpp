@@ -56,8 +56,8 @@ void ListWriter::write() {
 void ListWriter::written() {
   const auto job = std::move(job_);
   if (!job->outcome) {
-    hooks_.warn("the lists of server \"" + job->server +
-                "\" lists cannot be stored: " + job->outcome.error().text);
+    hooks_.warn("cannot store the lists of server \"" + job->server +
+                "\": " + job->outcome.error().text);
   }
   if (!waiting_.empty()) write();
 }

@@ -294,7 +294,7 @@ void Supervisor::on_trunk_lost(Child &child, std::uint64_t number) {
         const bool replaced = it.trunk != it.lost_trunk || !self.children_.front()->running();
         const bool ending = it.replaced || !it.wanted || self.stopping_;
         if (!it.running() || replaced || ending) return;
-        self.log(LogLevel::error, it.slice.name, "its link to the endpoint is broken");
+        self.log(LogLevel::error, it.slice.name, "the link to the endpoint is broken");
         ::kill(it.pid, SIGKILL);
       }));
 }
@@ -458,7 +458,7 @@ void Supervisor::restart(Child &child) {
 void Supervisor::give_up(Child &child, const std::string &reason) {
   child.given_up = true;
   child.failure = reason;
-  const std::string text = "it ended " + std::to_string(max_failed_starts) +
+  const std::string text = "it exited " + std::to_string(max_failed_starts) +
                            " times before it was ready and is not restarted: " + reason;
   if (child.slice.router) {
     outcome_ = fail(BH_E_UNAVAILABLE, "compartment \"" + child.slice.name + "\": " + text);

@@ -11,11 +11,11 @@ void Supervisor::ask_approvals(std::uint32_t request, std::string_view value,
   const Child &endpoint = *children_.front();
   if (!endpoint.ready || stopping_) {
     return done(fail(BH_E_UNAVAILABLE,
-                     "the endpoint is not running; calls that waited there are "
+                     "the endpoint is not running; calls that were waiting there are "
                      "refused"));
   }
   if (approvals_asked_.size() >= max_approvals_asked) {
-    return done(fail(BH_E_LIMIT, "too many questions about approvals are waiting"));
+    return done(fail(BH_E_LIMIT, "too many approval requests are pending"));
   }
   link::Frame frame;
   frame.kind = control::approvals;
@@ -29,8 +29,8 @@ void Supervisor::ask_approvals(std::uint32_t request, std::string_view value,
   job.timer = reactor_->timer_start(
       this, max_approvals_ms, bh::callback(&job, [](ApprovalJob &late) {
         late.timer = 0;
-        late.supervisor->finish_approvals(
-            late.number, fail(BH_E_UNAVAILABLE, "the endpoint did not answer in time"));
+        late.supervisor->finish_approvals(late.number,
+                                          fail(BH_E_UNAVAILABLE, "the endpoint timed out"));
       }));
 }
 

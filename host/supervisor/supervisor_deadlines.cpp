@@ -49,7 +49,7 @@ void Supervisor::set_deadline(Child &child) {
       this, wait_ms, bh::callback(&child, [](Child &it) {
         it.kill_timer = 0;
         if (!it.running()) return;
-        it.supervisor->log(LogLevel::warn, it.slice.name, "it does not respond and is killed");
+        it.supervisor->log(LogLevel::warn, it.slice.name, "it is unresponsive and is killed");
         ::kill(it.pid, SIGKILL);
       }));
 }

@@ -169,8 +169,8 @@ void Supervisor::send_apply() {
   endpoint.control->send(frame, to_bytes(Apply{endpoint.slice.profile, endpoint.slice.remote}));
   apply_timer_ = reactor_->timer_start(
       this, max_apply_ms, bh::callback(this, [](Supervisor &self) {
-        self.finish_apply(
-            fail(BH_E_UNAVAILABLE, "the endpoint did not confirm the new profile in time"));
+        self.finish_apply(fail(BH_E_UNAVAILABLE,
+                               "timed out waiting for the endpoint to confirm the new profile"));
       }));
 }
 

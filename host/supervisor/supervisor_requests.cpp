@@ -77,10 +77,10 @@ void Supervisor::on_request(Child &child, const link::Frame &frame, std::string_
   const bool ending = child.ending && !child.leaving && frame.kind != control::sign;
   if (ending || !from_bytes(payload, &secret) || !has_instance(child, secret.instance) ||
       !is_plain_name(secret.name)) {
-    return refuse({BH_E_DENIED, "that instance is not in this compartment"});
+    return refuse({BH_E_DENIED, "the instance is not in this compartment"});
   }
   if (frame.kind == control::sign && !signs(child, secret.instance)) {
-    return refuse({BH_E_DENIED, "signatures are for telemetry plugins only"});
+    return refuse({BH_E_DENIED, "only telemetry plugins can request signatures"});
   }
   // The last signature before the end is always made. A process that requests more is killed soon.
   if (frame.kind == control::sign && !child.sign_budget.consume(reactor_->now_ns()) &&
@@ -216,7 +216,7 @@ Result<OwnedFd> Supervisor::on_socket_request(const Child &child, const link::Fr
     const bool may = !child.ending && frame.kind != control::listen &&
                      names_address(child.slice.privileges.dial, wanted.address);
     if (!may) {
-      return fail(BH_E_DENIED, "the profile does not name this socket for this compartment");
+      return fail(BH_E_DENIED, "the profile does not allow this socket for this compartment");
     }
     if (frame.kind == control::will_dial) return OwnedFd();
     DialRules once;
@@ -245,7 +245,7 @@ Result<OwnedFd> Supervisor::listen(const Child &child, const control::Listen &wa
     if (wanted.for_everybody && !sees_all_users(child.pid)) {
       return fail(BH_E_UNSUPPORTED,
                   "the gateway of user " + std::to_string(::geteuid()) +
-                      " keeps its endpoint in a user namespace, in which other users cannot be "
+                      " runs its endpoint in a user namespace, in which other users cannot be "
                       "distinguished; start it as root or with --single-process, or remove "
                       "other users from the list");
     }

@@ -29,7 +29,7 @@ void Supervisor::on_service_request(Child &child, const link::Frame &frame,
   }
   if (!service_.ask || child.questions >= max_service_questions ||
       payload.size() > max_question_bytes) {
-    return answer_service(child, answer, refuse_with(BH_E_LIMIT, "too many requests are waiting"));
+    return answer_service(child, answer, refuse_with(BH_E_LIMIT, "too many requests are pending"));
   }
   ++child.questions;
   service_.ask(
@@ -44,7 +44,7 @@ void Supervisor::on_service_request(Child &child, const link::Frame &frame,
 void Supervisor::answer_service(Child &child, link::Frame frame, const ServiceAnswer &answer) {
   frame.code = static_cast<std::uint32_t>(answer.code);
   if (child.request->send(frame, answer.value) != BH_E_LIMIT) return;
-  const ServiceAnswer refusal = refuse_with(BH_E_LIMIT, "the answer is too large");
+  const ServiceAnswer refusal = refuse_with(BH_E_LIMIT, "the response is too large");
   frame.code = static_cast<std::uint32_t>(refusal.code);
   child.request->send(frame, refusal.value);
 }

@@ -379,9 +379,9 @@ TEST_CASE("A12 refresh is answered when the host has replaced or rejected the se
   CHECK(f.defined.back() == R"([{"name":"b"}])");
   f.client_says(R"({"id":2,"method":"list_servers"})");
   CHECK(f.replies() == Texts{R"({"id":2,"servers":[]})"});
-  f.settle(R"({"refused":[{"name":"b","reason":"a \"command\" or a \"url\" is needed"}]})");
+  f.settle(R"({"refused":[{"name":"b","reason":"requires a \"command\" or a \"url\""}]})");
   CHECK(f.replies() == Texts{R"({"id":1,"ok":true})"});
-  CHECK(f.host.logged(R"(server "b" is left out: a "command" or a "url" is needed)"));
+  CHECK(f.host.logged(R"(server "b" is left out: requires a "command" or a "url")"));
   f.replace_status = BH_E_LIMIT;
   f.client_says(R"({"id":3,"method":"refresh","params":{"servers":[]}})");
   CHECK(f.replies() == Texts{R"({"id":3,"error":"refused so"})"});

@@ -344,7 +344,7 @@ test('A32 a foreign parent: exit 0 without reading the input; a lock that cannot
   assert.equal(tell('--parent-pid 4194303').stdout, 'rc=0\nleft');
   const loud = tell(`--lock-path ${t.dir}/no/such/folder/lock`);
   assert.equal(loud.stdout, 'rc=1\nleft');
-  assert.match(loud.stderr, /the lock .*No such file/);
+  assert.match(loud.stderr, /lock file .*No such file/);
   assert.equal(tell(`--lock-path ${t.dir}`).stdout, 'rc=1\nleft');
 });
 
@@ -367,7 +367,7 @@ test('a profile changes limits and adds servers; its transports are ignored, its
   const agg = new Aggregator(t, { args: ['--config', gateway.config] }).define([server('a', '--tool', 'x'), server('own', '--tool', 'y')]);
   const { tools } = await agg.request('list_tools');
   assert.deepEqual(tools.map((tool) => tool.namespaced_name).sort(), ['a.x', 'own.x']);
-  assert.match(agg.stderr, /server "own" is left out: the profile has a server of that name/);
+  assert.match(agg.stderr, /server "own" is left out: the profile has a server with that name/);
 });
 
 await run();

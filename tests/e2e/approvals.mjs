@@ -77,7 +77,7 @@ const ok = 1;
 both('B21 ask without a surface is rejected at once; with an approving surface the call runs', async (t, args) => {
   const { gateway, client, log, socket } = await asking(t, args, { approval: {} });
   const none = await call(client, { judge: 'ask' });
-  assert.match(none.error?.message ?? show(none), /blocked by policy \(test-rule\): needs approval, and no approval surface is available.*as the call says/);
+  assert.match(none.error?.message ?? show(none), /blocked by policy \(test-rule\): needs approval, but no approval surface is available.*as the call says/);
   assert.equal(none.error.code, -32600);
   assert.equal(ran(log), 0);
   assert.deepEqual(await pending(socket), []);
@@ -137,14 +137,14 @@ both('over the service API: pending questions, allow, deny, invalid answers', as
   const [other] = await waits(socket);
   assert.notEqual(other.id, q.id);
   assert.equal((await ask(socket, 'POST', `/confirm/${other.id}`, { decision: 'deny' })).status, 200);
-  assert.match((await second).error.message, /needs approval, and a person has denied it/);
+  assert.match((await second).error.message, /needs approval, which was denied/);
   assert.equal(ran(log), 1);
 });
 
 both('in a terminal: list, allow, deny, exit codes', async (t, args) => {
   const { gateway, client, log, socket } = await asking(t, args);
   const none = await command(gateway);
-  assert.deepEqual([none.code, none.stdout], [0, 'No call waits for approval.\n']);
+  assert.deepEqual([none.code, none.stdout], [0, 'No calls are waiting for approval.\n']);
   const calls = [1, 2].map((n) => call(client, { judge: 'ask', n }));
   const questions = await waits(socket, 2);
   const list = await command(gateway);
@@ -169,7 +169,7 @@ both('in a terminal: list, allow, deny, exit codes', async (t, args) => {
   assert.deepEqual([allowed.code, allowed.stdout], [0, 'allowed: local a\n']);
   assert.deepEqual((await calls[0]).result.echo, { judge: 'ask', n: 1 });
   assert.equal((await command(gateway, 'deny', idOf(2))).code, 0);
-  assert.match((await calls[1]).error.message, /a person has denied it/);
+  assert.match((await calls[1]).error.message, /needs approval, which was denied/);
   assert.equal((await command(gateway, 'deny', idOf(2))).code, 1);
   assert.equal(ran(log), 1);
   await gateway.stop();
@@ -185,7 +185,7 @@ both('in a watching terminal: keys answer', async (t, args) => {
   let screen = '';
   watch.stdout.on('data', (data) => (screen += data));
   const watching = ended(watch);
-  await until('it watches', () => screen.includes('No call waits'));
+  await until('it watches', () => screen.includes('No calls are waiting'));
   const answered = async (key, n) => {
     let outcome;
     void call(client, { judge: 'ask', n }).then((got) => (outcome = got));
@@ -198,7 +198,7 @@ both('in a watching terminal: keys answer', async (t, args) => {
     });
   };
   assert.deepEqual((await answered('a', 1)).result?.echo, { judge: 'ask', n: 1 });
-  assert.match((await answered('d', 2)).error.message, /a person has denied it/);
+  assert.match((await answered('d', 2)).error.message, /needs approval, which was denied/);
   assert.ok((await answered('s', 3)).result);
   assert.ok((await call(client, { judge: 'ask', n: 3 })).result);
   assert.equal(ran(log), 3);
@@ -250,7 +250,7 @@ both('a tool for minutes or the session: only this tool, server and session, unt
     const outcome = call(who, args, tool);
     const [q] = await waits(socket);
     assert.equal((await command(gateway, 'deny', q.id)).code, 0);
-    assert.match((await outcome).error.message, /a person has denied it/);
+    assert.match((await outcome).error.message, /needs approval, which was denied/);
   };
   const allow = async (tool, ...words) => {
     const outcome = call(client, { n: 0 }, tool);
@@ -269,7 +269,7 @@ both('a tool for minutes or the session: only this tool, server and session, unt
   const [resource] = await waits(socket);
   const refused = await command(gateway, 'allow', resource.id, '--tool', '--session');
   assert.equal(refused.code, 1, show(refused));
-  assert.match(refused.stderr, /only a listed tool/);
+  assert.match(refused.stderr, /requires a listed tool/);
   assert.equal((await command(gateway, 'allow', resource.id)).code, 0);
   assert.ok((await read).result);
 
@@ -283,7 +283,7 @@ both('a tool for minutes or the session: only this tool, server and session, unt
   assert.deepEqual([grant.id, grant.server, grant.name, grant.scope, grant.claimed_name], [id, 'local', 'a', 'tool for 10 minutes', 'Claude Code']);
   assert.ok(grant.expires_in_ms > 500_000 && grant.expires_in_ms <= 600_000, show(grant));
   const { stdout } = await command(gateway);
-  assert.match(stdout, /^No call waits for approval\.\n\nApprovals in force:\nID +SERVER +NAME +SCOPE +CLIENT +CLAIMED +LEFT +ARGUMENTS\n/);
+  assert.match(stdout, /^No calls are waiting for approval\.\n\nApprovals in force:\nID +SERVER +NAME +SCOPE +CLIENT +CLAIMED +LEFT +ARGUMENTS\n/);
   assert.match(stdout, new RegExp(`^${id.slice(0, 8)} +local +a +tool for 10 minutes +http +Claude Code +\\d+ s +any$`, 'm'));
 
   // The approval is revoked.
@@ -507,7 +507,7 @@ both('a client that the profile trusts is asked by elicitation', async (t, args)
   assert.ok(!seen[0].message.includes('hunter2'));
   for (let n = 2; n <= 4; ++n) {
     const outcome = await use({ judge: 'ask', n: 1 });
-    assert.match(outcome.error?.message ?? show(outcome), /a person has denied it/);
+    assert.match(outcome.error?.message ?? show(outcome), /needs approval, which was denied/);
   }
   assert.ok((await use({ judge: 'ask', n: 1 })).result);
   assert.ok((await use({ judge: 'ask', n: 1 })).result);

@@ -190,7 +190,7 @@ test('F08 approving by hash approves exactly the shown definition', async (t) =>
   p.write({ mcpServers: { weather: { command: 'two' } } });
   const late = p.approve('weather', '--hash', sha256);
   assert.equal(late.code, 1);
-  assert.match(late.stderr, /it has changed/);
+  assert.match(late.stderr, /does not match --hash: its definition has changed/);
   assert.ok(!existsSync(p.store));
   p.write({ mcpServers: { weather: { command: 'one' } } });
   assert.equal(p.approve('weather', '--hash', sha256).code, 0);
@@ -214,7 +214,7 @@ test('F09 the file is 0600 in a folder 0700; an approval edited by hand is ignor
   writeFileSync(p.store, text.replace(old, sha256));
   const gateway = await p.serve({ env: { WEATHER_KEY: 'k' } });
   await refused(gateway, t);
-  assert.match(gateway.stderr(), /1 approval was not made by bulkhead approve/);
+  assert.match(gateway.stderr(), /1 approval was not made by `bulkhead approve`/);
   assert.ok(!server.started());
 });
 
@@ -236,11 +236,11 @@ test('F10 the prompt: verbatim, masked, with the warning; yes and no on a termin
     '"PLAIN" = ***',
     '"LONG" = pla***',
     '"DATABASE" = pos***',
-    'what is run or loaded also depends on "NODE_OPTIONS":',
+    'these variables can change what is run or loaded: "NODE_OPTIONS";',
     '"TAKEN" = "${AWS_SECRET_ACCESS_KEY}"',
     'in a sandbox that hides credentials',
-    'tools      not known',
-    'Approve "weather"? Nothing of it has been started. [y/N]',
+    'tools      unknown',
+    'Approve "weather"? It has not been started. [y/N]',
     '"true\\u001b[2K\\u000d", "\\u202egnp"',
   ]) {
     assert.ok(no.text.includes(part), `${part}\n${no.text}`);
@@ -362,8 +362,8 @@ test('a project defines servers only, and never replaces those of the profile', 
   const mine = fake('--tool', 'get');
   const gateway = await p.serve({ own: { weather: mine } });
   await usable(gateway, t);
-  assert.match(gateway.stderr(), /left out: state_dir, plugin_dirs, tools/);
-  assert.match(gateway.stderr(), /your profile has a server of that name/);
+  assert.match(gateway.stderr(), /skipped: state_dir, plugin_dirs, tools/);
+  assert.match(gateway.stderr(), /your profile has a server with that name/);
   assert.match(gateway.stderr(), /would start this gateway again/);
   assert.ok(!existsSync(marker));
   assert.ok(!readdirSync(t.dir).includes('evil-state'));

@@ -111,7 +111,7 @@ test('if no server is reachable, a list fails', (t) => {
   const done = runProgram(t, ['tools', '--config', '{config}'], { profile });
   assert.equal(done.code, 1);
   assert.equal(done.stdout, '');
-  assert.match(done.stderr, /server broken: failed: .*\n.*no server could be asked/);
+  assert.match(done.stderr, /server broken: failed: .*\n.*no server is available/);
 });
 
 test('a profile without tools is reported, with how to enable the builtin tools', (t) => {
@@ -295,7 +295,7 @@ test('import shows servers of other projects with their project and does not wri
   const done = runProgram(t, ['import', '--write', written, '--no-warm'], { env: { HOME: home } });
   assert.equal(done.code, 0, done.stderr);
   assert.match(done.stdout, /\.claude\.json of \/p\/one\s+proj\s+x/);
-  assert.match(done.stdout, /other projects are not written.*run import in its folder/);
+  assert.match(done.stdout, /other projects are not written.*run import in the project's folder/);
   assert.doesNotMatch(readFileSync(written, 'utf8'), /proj/);
   const { configs } = JSON.parse(runProgram(t, ['import', '--json'], { env: { HOME: home } }).stdout);
   assert.deepEqual(configs.map((config) => [config.project, config.servers]), [['/p/one', ['proj']]]);

@@ -161,7 +161,7 @@ test('names without prefix; collisions are rejected and reported', async (t) => 
   const two = await t.gateway({ naming: { prefix: 'never' }, mcpServers: { a: fake('--tool', 'x'), b: fake('--tool', 'x', '--tool', 'y') } });
   const other = await t.http(two);
   assert.deepEqual(await other.toolNames(), ['y']);
-  await assert.rejects(other.tool('x'), { code: -32602, message: /"x" is refused: servers "a", "b" have the same name/ });
+  await assert.rejects(other.tool('x'), { code: -32602, message: /"x" is ambiguous: servers "a", "b" have the same name/ });
   const { collisions } = await statusOf(two);
   assert.deepEqual(collisions, ['tool "x" is not offered: servers "a", "b" have the same name']);
 });
@@ -195,7 +195,7 @@ test("clients' own files as CONFIG: their servers start, the rest is noted once"
   for (const [file, profile] of Object.entries(files)) {
     const gateway = await t.gateway(profile, { file });
     assert.deepEqual(await (await t.http(gateway)).toolNames(), ['a__x'], file);
-    assert.equal(gateway.stderr().split('belong to another program').length, 2, gateway.stderr());
+    assert.equal(gateway.stderr().split('keys of another program are ignored').length, 2, gateway.stderr());
   }
 });
 
@@ -204,7 +204,7 @@ test("VS Code's inputs: from the environment, else only that server is disabled"
   const without = await t.gateway(profile, { file: 'mcp.json' });
   const client = await t.http(without);
   assert.deepEqual(await client.toolNames(), ['b__y']);
-  assert.match(without.stderr(), /server "vs" is disabled: \$\{input:key\} asks a person.*set the environment variable VS_KEY/);
+  assert.match(without.stderr(), /server "vs" is disabled: \$\{input:key\} prompts in the editor.*set the environment variable VS_KEY/);
   await assert.rejects(client.tool('vs__x'), /VS_KEY/);
   const set = await t.gateway(profile, { file: 'mcp.json', env: { VS_KEY: 'v' } });
   assert.deepEqual((await (await t.http(set)).toolNames()).sort(), ['b__y', 'vs__x']);
@@ -218,9 +218,9 @@ test('all errors in plugin tables are reported together, each once, with its lin
     '[tools.x]', 'plugin = "no-such"', '[tools.y]', 'plugin = "neither"', '[tools.z]', 'plugin = "nor-this"', 'required = false'].join('\n');
   const wanted = [
     /:2: transports\.http\.listen: must be an address: 127\.0\.0\.1:8808/, /:3: transports\.http\.allowed_hosts: must match type "array"/,
-    /:4: transports\.http\.bogus: is unknown here; known are listen, /, /:6: transports\.http\.more: is unknown here/,
-    /:9: tools\.files\.wrong: is unknown here; known are /, /:12: tools\.http\.timeout_ms: must match type "integer"/,
-    /:14: tools\.x\.plugin: plugin no-such: there is no no-such\.so in /, /:16: tools\.y\.plugin: plugin neither: there is no/];
+    /:4: transports\.http\.bogus: unknown key; known keys: listen, /, /:6: transports\.http\.more: unknown key/,
+    /:9: tools\.files\.wrong: unknown key; known keys: /, /:12: tools\.http\.timeout_ms: must match type "integer"/,
+    /:14: tools\.x\.plugin: plugin no-such: no-such\.so was not found in /, /:16: tools\.y\.plugin: plugin neither: neither\.so was not found in/];
   for (const command of [['serve'], ['serve', '--single-process'], ['stdio'], ['tools']]) {
     const done = runProgram(t, [...command, '--config', '{config}'], { profile: toml, file: 'pl.toml' });
     assert.equal(done.code, 1, command.join(' '));
@@ -240,7 +240,7 @@ test('a reload with errors in plugin tables changes nothing and reports all erro
   writeFileSync(gateway.config, '[tools.files]\nplugin = "builtin-files"\nwrong = 1\n[tools.y]\nplugin = "neither"\n');
   const done = spawnSync(program, ['reload'], { env: gateway.env(), cwd: gateway.dir, encoding: 'utf8', timeout: 20_000 });
   assert.equal(done.status, 1);
-  assert.match(done.stdout + done.stderr, /:3: tools\.files\.wrong: is unknown here/);
+  assert.match(done.stdout + done.stderr, /:3: tools\.files\.wrong: unknown key/);
   assert.match(done.stdout + done.stderr, /:5: tools\.y\.plugin: plugin neither/);
   assert.deepEqual(await (await t.http(gateway)).toolNames(), ['a__x']);
 });
@@ -249,7 +249,7 @@ test('an invalid address is a usage error, reported once', async (t) => {
   for (const address of ['foo', '127.0.0.1', ':8808', '127.0.0.1:99999', '127.0.0.1:', '[::1:80', 'unix:', 'example.org:80']) {
     const done = runProgram(t, ['serve', '--listen', address, '--config', '{config}'], { profile: { mcpServers: {} } });
     assert.equal(done.code, 2, address);
-    assert.equal(done.stderr.split('is not an address').length, 2, done.stderr);
+    assert.equal(done.stderr.split('is not a valid address').length, 2, done.stderr);
   }
 });
 

@@ -186,7 +186,7 @@ test('import starts the written servers once by default', async (t) => {
   const done = cli('import', '--write', file);
   assert.equal(done.code, 0, show(done));
   assert.match(done.stdout, /^s +stdio +ready +1$/m);
-  assert.match(done.stderr, /not every server starts yet/);
+  assert.match(done.stderr, /some servers did not start/);
   const again = cli('import', '--write', file);
   assert.match(again.stdout, /^In the profile already, kept: s, broken$/m);
   assert.doesNotMatch(again.stdout, / ready /);

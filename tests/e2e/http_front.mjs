@@ -166,7 +166,7 @@ for (const [mode, args] of modes) {
       'content-type': 'application/json', accept: 'application/json, text/event-stream', ...headers } });
     const meta = { 'io.modelcontextprotocol/protocolVersion': '2026-07-28', 'io.modelcontextprotocol/clientCapabilities': {} };
     const modern = { 'mcp-protocol-version': '2026-07-28', 'mcp-method': 'tools/call', 'mcp-name': 'a__x', 'mcp-param-region': 'eu' };
-    const unknown = (id) => `{"jsonrpc":"2.0","id":${id},"error":{"code":-32601,"message":"this server speaks MCP 2024-11-05 to 2025-11-25; send initialize"}}`;
+    const unknown = (id) => `{"jsonrpc":"2.0","id":${id},"error":{"code":-32601,"message":"this server supports MCP 2024-11-05 to 2025-11-25; send initialize"}}`;
     for (const [headers, message, status, answer] of [
       [modern, one.message('tools/call', { name: 'a__x', _meta: meta }, 'm'), 400, unknown('"m"')],
       [{}, one.message('server/discover', { _meta: meta }, 7), 400, unknown('7')],

@@ -68,7 +68,7 @@ test('best-effort without IPC namespaces: servers run, and status and doctor rep
   assert.deepEqual(launcher.servers_missing.filter((word) => /namespace/.test(word)), ['ipc-namespace']);
   assert.match(inText(gateway, 'status', '--verbose'), /not enforced for servers of launcher: .*ipc-namespace/);
   assert.match(inText(gateway, 'doctor'), /servers of compartment launcher run without: .*ipc-namespace/);
-  assert.match(execFileSync(join(build, 'tests/lack'), ['ipc', '--', program, 'doctor'], { env: gateway.env(), cwd: gateway.dir, encoding: 'utf8' }), /this user cannot have IPC namespaces/);
+  assert.match(execFileSync(join(build, 'tests/lack'), ['ipc', '--', program, 'doctor'], { env: gateway.env(), cwd: gateway.dir, encoding: 'utf8' }), /this user cannot create IPC namespaces/);
 });
 
 test('require without IPC namespaces: a server starts only if it is configured to share them', async (t) => {

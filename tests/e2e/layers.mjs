@@ -128,13 +128,13 @@ both('B28 corporate rules come first and cannot be weakened', async (t, args) =>
   for (const policy of ['plugin = "policy-allow"', 'enabled = false', 'with_rules = "policy-allow"', 'rules = false']) {
     const bound = await t.gateway(`${servers}[policies.default]\n${policy}\n`, { args, env });
     assert.match((await call(await t.http(bound), 'local__a')).error.message, /security\.rules\.mcp\.no-a/, policy);
-    assert.match(bound.stderr(), /policies\.default is left out: .*so the policy is its own/, policy);
+    assert.match(bound.stderr(), /policies\.default is skipped: .*so only that profile can define policies/, policy);
   }
-  assert.match(says('[policies.mine]\nplugin = "policy-allow"\n'), /so the policy is its own \[locked\]/);
-  assert.match(says('[policy]\nplugin = "policy-allow"\n'), /so the policy is its own \[locked\]/);
-  assert.match(says('[services.other]\nplugin = "/home/u/x.so"\n'), /so what its policy calls out by is its own \[locked\]/);
+  assert.match(says('[policies.mine]\nplugin = "policy-allow"\n'), /so only that profile can define policies \[locked\]/);
+  assert.match(says('[policy]\nplugin = "policy-allow"\n'), /so only that profile can define policies \[locked\]/);
+  assert.match(says('[services.other]\nplugin = "/home/u/x.so"\n'), /so only that profile can define the services that policies use \[locked\]/);
   const outside = await t.gateway(`${servers}[services.http]\nplugin = "/home/u/x.so"\n`, { args, env });
-  assert.match(outside.stderr(), /services\.http is left out: .*so what its policy calls out by is its own/);
+  assert.match(outside.stderr(), /services\.http is skipped: .*so only that profile can define the services that policies use/);
   const { stdout } = runProgram(t, ['profile', 'show', '--config', '{config}'], { profile: `${servers}[services.http]\nplugin = "/home/u/x.so"\n`, file: 'gateway.toml', env });
   assert.match(stdout, /services\.http\.plugin += http-client/);
   // A folder with another plugin of that name cannot replace it either.
@@ -156,7 +156,7 @@ both('B28 corporate rules come first and cannot be weakened', async (t, args) =>
   assert.match(refusal(t, `${servers}[profiles.rules.all]\nmatch = 'has(mcp.method)'\naction = "allow"\n`, locked, args), /profiles: the corporation's profile locks security\.rules/);
   // A directive after a lock.
   const late = corp(t, directive('lock', 'mcpServers.x') + directive('replace', 'mcpServers.x', 'value = { command = "y" }'));
-  assert.match(refusal(t, servers, late, args), /corp\.toml:5:1: directives\[1\]: replace mcpServers\.x comes too late: the corporation's profile locks mcpServers\.x .*corp\.toml:1/);
+  assert.match(refusal(t, servers, late, args), /corp\.toml:5:1: directives\[1\]: replace mcpServers\.x conflicts with an earlier directive: the corporation's profile locks mcpServers\.x .*corp\.toml:1/);
 });
 
 // Fault: the gateway does not start, or it uses the user's value.
@@ -170,12 +170,12 @@ both('E05 the corporation\'s policy value overrides the user\'s, and with a lock
   const client = await t.http(gateway);
   assert.match((await call(client, 'local__a')).error.message, /tool_permissions\.local__a/);
   assert.ok((await call(client, 'local__b')).result);
-  assert.match(gateway.stderr(), /gateway\.toml:\d+: policies\.default is left out: the corporation's profile has rules or a policy \(.*corp\.toml:1\), so the policy is its own/);
+  assert.match(gateway.stderr(), /gateway\.toml:\d+: policies\.default is skipped: the corporation's profile has rules or a policy \(.*corp\.toml:1\), so only that profile can define policies/);
   // A file that adds the value while the gateway runs.
   writeFileSync(gateway.config, `${servers}${theirs}# more\n`);
   const answer = await ask(gateway, 'POST', '/reload-config');
   assert.deepEqual([answer.status, answer.applied], [200, 'all'], show(answer));
-  assert.match(show(answer.notes), /policies\.default is left out/);
+  assert.match(show(answer.notes), /policies\.default is skipped/);
   const locked = corp(t, ours + directive('lock', 'policies.default.tool_permissions'));
   assert.match(refusal(t, servers + theirs, locked, args), /the corporation's profile locks policies\.default\.tool_permissions/);
 });
@@ -198,7 +198,7 @@ test('profile show prints the layer of each value and the effect of directives',
 test('a corporate profile that others can write, or that is invalid, stops every command', (t) => {
   const env = corp(t, '[limits]\ngrace_ms = 5\n');
   chmodSync(env.BULKHEAD_CORP_PROFILE, 0o666);
-  assert.match(refusal(t, table('a', fake()), env), /the corporation's profile: .*corp\.toml: can be written by others/);
+  assert.match(refusal(t, table('a', fake()), env), /the corporation's profile: .*corp\.toml: is writable by users other than its owner/);
   assert.match(refusal(t, table('a', fake()), corp(t, 'limts = 1\n')), /unknown key "limts"/);
   assert.match(refusal(t, table('a', fake()), { BULKHEAD_CORP_PROFILE: t.path('none.toml') }), /none\.toml: no such file/);
 });
@@ -293,17 +293,17 @@ test('B38 a wrong byte, revision, hash or status is rejected with its own reason
   signed.publish('2026.0131.2', grace);
   const good = text();
   writeFileSync(signed.file('corp.toml'), good.replace('77', '78'));
-  assert.match(signed.says(), /^REFUSED .*corp\.toml: the signature is not of these bytes \[signature\]/);
+  assert.match(signed.says(), /^REFUSED .*corp\.toml: the signature does not match the file \[signature\]/);
   writeFileSync(signed.file('corp.toml'), good);
   assert.match(signed.says(), /= 77/);
   signed.publish('2026.0131.4', grace, { entry: '2026.0131.5' });
-  assert.match(signed.says(), /^REFUSED .*its revision is "2026\.0131\.4", which the catalogue does not have.*\[identity\]/);
+  assert.match(signed.says(), /^REFUSED .*its revision "2026\.0131\.4" of "acme-base" is not in the catalogue.*\[identity\]/);
   signed.publish('2026.0131.4', grace, { id: 'acme-other' });
-  assert.match(signed.says(), /^REFUSED .*its id is "acme-other".*\[identity\]/);
+  assert.match(signed.says(), /^REFUSED .*its id "acme-other".*\[identity\]/);
   signed.publish('2026.0131.4', grace, { hash: `blake3:${'0'.repeat(64)}` });
-  assert.match(signed.says(), /^REFUSED .*the catalogue has another for revision 2026\.0131\.4 \[hash\]/);
+  assert.match(signed.says(), /^REFUSED .*does not match the catalogue's hash for revision 2026\.0131\.4 \[hash\]/);
   signed.publish('2026.0131.4', grace, { status: 'revoked' });
-  assert.match(signed.says(), /^REFUSED .*revision 2026\.0131\.4 is revoked \[revoked\]/);
+  assert.match(signed.says(), /^REFUSED .*revision 2026\.0131\.4 has been revoked \[revoked\]/);
   // The rejection is permanent, even if a later catalogue does not contain it.
   signed.publish('2026.0131.4', grace);
   assert.match(signed.says(), /^REFUSED .*revision 2026\.0131\.4 of "acme-base" was revoked by a catalogue seen before.*\[revoked\]/);
@@ -312,9 +312,9 @@ test('B38 a wrong byte, revision, hash or status is rejected with its own reason
   // Signed with another key, or not signed at all.
   tool('minisign', ['-G', '-W', '-f', '-p', t.path('other.pub'), '-s', signed.key]);
   signed.sign('corp.toml');
-  assert.match(signed.says(), /^REFUSED .*signed by another key \[signature\]/);
+  assert.match(signed.says(), /^REFUSED .*signed with a different key \[signature\]/);
   writeFileSync(signed.file('corp.toml.minisig'), 'nothing');
-  assert.match(signed.says(), /^REFUSED .*no signature of minisign \[signature\]/);
+  assert.match(signed.says(), /^REFUSED .*not a minisign signature \[signature\]/);
 });
 
 test('older revisions and older catalogues are rejected', (t) => {
@@ -348,7 +348,7 @@ test('B38 a line of corp.pub selects the profile of the catalogue for this machi
   writeFileSync(signed.file('corp.pub'), `${keys}id acme-base\n`);
   assert.match(signed.says(), /= 77/);
   writeFileSync(signed.file('corp.pub'), `${keys}id acme-lab\n`);
-  assert.match(signed.says(), /^REFUSED .*its id is "acme-base", and this machine takes "acme-lab" \(corp\.pub\) \[identity\]/);
+  assert.match(signed.says(), /^REFUSED .*its id is "acme-base", but this machine accepts "acme-lab" \(corp\.pub\) \[identity\]/);
 });
 
 // ---- another format ----------------------------------------------------------------------------
@@ -398,9 +398,9 @@ test('B36 unknown key, command and url, version 1, bad id: four errors', (t) => 
   const good = v2('acme-coding', '', '');
   for (const [text, said] of [
     [`${good}\n[vms]\n`, /vms: unknown key "vms"; did you mean "vm"\?.*\[unknown_key\]/],
-    [v2('acme-coding', '', '[mcpServers.a]\ncommand = "x"\nurl = "https://h/"\n'), /mcpServers\.a\.url: a server has a command or a url, not both/],
-    [good.replace('version = 2', 'version = 1'), /version: this version of the format is 2, not 1/],
-    [v2('Bad', '', ''), /id: 3 to 64 of a-z/],
+    [v2('acme-coding', '', '[mcpServers.a]\ncommand = "x"\nurl = "https://h/"\n'), /mcpServers\.a\.url: a server can have a command or a url, not both/],
+    [good.replace('version = 2', 'version = 1'), /version: the supported version is 2, not 1/],
+    [v2('Bad', '', ''), /id: must have 3 to 64 characters from a-z/],
   ]) {
     const said_ = refusal(t, text, {});
     assert.match(said_, said);
@@ -424,10 +424,10 @@ test('B37 a chain of three is merged; a cycle and a ninth are refused', (t) => {
   assert.match(stdout, /mcpServers\.a\.allowTools\[0\]\s+= r [^]*mcpServers\.a\.allowTools\[1\]\s+= s /);
   assert.match(stdout, /mcpServers\.b\.command\s+= b\s+file .*three\.toml:\d+/);
   write('one', 'three');
-  assert.match(load('three').stderr, /one\.toml:\d+:\d+: extends_profile_id: the profile extends itself, by way of "three"/);
+  assert.match(load('three').stderr, /one\.toml:\d+:\d+: extends_profile_id: the profile extends itself through "three"/);
   for (let i = 1; i <= 9; ++i) write(`chain-${i}`, i > 1 ? `chain-${i - 1}` : '');
   assert.equal(load('chain-8').code, 0);
-  assert.match(load('chain-9').stderr, /more than 8 profiles extend each other/);
+  assert.match(load('chain-9').stderr, /more than 8 profiles in a chain/);
   write('lost', 'missing');
   assert.match(load('lost').stderr, /the profile "missing" is not there: no missing\.toml/);
 });

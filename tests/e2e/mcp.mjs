@@ -90,7 +90,7 @@ test('a server is disabled and enabled; a running gateway follows with reload', 
   mcp('disable', 'one');
   bulkhead(0, 'reload');
   await until('two is there instead', async () => (await names()) === 'two__x');
-  assert.match(mcp('enable', 'three', 1).stderr, /has no server "three"; there are: one, two/);
+  assert.match(mcp('enable', 'three', 1).stderr, /has no server "three"; configured servers: one, two/);
 });
 
 for (const args of [[], ['--single-process']]) {
@@ -123,7 +123,7 @@ test("a server's log: last lines, a follower, control characters, a rotated file
   const home = new Home(t);
   home.ok('mcp', 'add', 'one', '--no-warm', '--', fakeMcp);
   home.ok('mcp', 'add', 'web', 'https://example.com/mcp', '--no-warm');
-  home.refused(1, /reached at a URL/, 'logs', 'web');
+  home.refused(1, /is remote \(it has a URL\)/, 'logs', 'web');
   home.refused(2, /no server is named "onn"; did you mean "one"/, 'logs', 'onn');
   home.refused(2, /no server is named "\.\.\/x"/, 'logs', '../x');
   assert.match(home.ok('logs', 'one').stderr, /has written nothing/);
@@ -181,22 +181,22 @@ test('errors are reported, and nothing is changed', async (t) => {
   const home = new Home(t);
   home.ok('mcp', 'add', 'one', '--no-warm', '--', 'one');
   const before = home.text();
-  home.refused(1, /has a server "one" already.*mcp remove one/, 'mcp', 'add', 'one', '--', 'x');
-  home.refused(1, /profile\.toml has no server "nope"; there are: one/, 'mcp', 'remove', 'nope');
+  home.refused(1, /server "one" already exists.*mcp remove one/, 'mcp', 'add', 'one', '--', 'x');
+  home.refused(1, /profile\.toml has no server "nope"; configured servers: one/, 'mcp', 'remove', 'nope');
   home.refused(1, /profile\.toml:\d+:\d+: mcpServers\.web\.url: .*user:password[^]*was not changed/, 'mcp', 'add', 'web', 'https://u:p@example.com/');
   home.refused(1, /bad name[^]*was not changed/, 'mcp', 'add', 'bad name', '--', 'x');
-  home.refused(2, /say what to run/, 'mcp', 'add', 'x');
+  home.refused(2, /specify a command/, 'mcp', 'add', 'x');
   home.refused(2, /not expected: .*--hedaer/, 'mcp', 'add', 'x', '--hedaer', 'A: b', 'https://h/');
   home.refused(2, /not expected/, 'mcp', 'add', 'x', 'npx', '-y', 'p');
-  home.refused(2, /"npx" is no URL; a program stands behind --/, 'mcp', 'add', 'x', 'npx');
-  home.refused(2, /a program or a URL, not both/, 'mcp', 'add', 'x', '--url', 'https://h/', '--', 'npx');
+  home.refused(2, /"npx" is not a URL; put a command after --/, 'mcp', 'add', 'x', 'npx');
+  home.refused(2, /a command or a URL, not both/, 'mcp', 'add', 'x', '--url', 'https://h/', '--', 'npx');
   home.refused(2, /KEY=VALUE/, 'mcp', 'add', 'x', '--env', 'novalue', '--', 'npx');
-  home.refused(2, /--header needs a URL/, 'mcp', 'add', 'x', '--header', 'A: b', '--', 'npx');
+  home.refused(2, /--header requires a URL/, 'mcp', 'add', 'x', '--header', 'A: b', '--', 'npx');
   home.refused(2, /subcommand/, 'mcp');
   assert.equal(home.text(), before);
   const inline = join(home.dir, 'inline.toml');
   writeFileSync(inline, 'mcpServers = { a = { command = "a" } }\n');
-  home.refused(1, /cannot be edited here/, 'mcp', 'remove', 'a', '--config', inline);
+  home.refused(1, /cannot be edited by this command/, 'mcp', 'remove', 'a', '--config', inline);
   const broken = join(home.dir, 'broken.toml');
   writeFileSync(broken, '[limits]\nsesions = 3\n');
   home.refused(1, /sesions[^]*was not changed/, 'mcp', 'add', 'a', '--config', broken, '--', 'a');
@@ -236,7 +236,7 @@ test('a running gateway has the new server after a reload', async (t) => {
   const edit = (...words) => {
     const done = runProgram(t, ['mcp', words[0], '--config', gateway.config, ...words.slice(1)], { env: gateway.env() });
     assert.equal(done.code, 0, show(done));
-    assert.match(done.stderr, /a gateway with this profile is running: `bulkhead reload`/);
+    assert.match(done.stderr, /a gateway with this profile is running: run `bulkhead reload`/);
     const reloaded = runProgram(t, ['reload'], { env: gateway.env() });
     assert.equal(reloaded.code, 0, show(reloaded));
   };

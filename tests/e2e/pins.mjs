@@ -52,7 +52,7 @@ both('A34 a changed definition is reported with both hashes, and enforced until 
   assert.deepEqual(await client.toolNames(), ['s__b']);
   const refused = await call(client, 's__a');
   assert.equal(refused.error?.code, -32600, show(refused));
-  assert.match(refused.error.message, /tool-pin.*not the one that was approved/);
+  assert.match(refused.error.message, /tool-pin.*differs from the approved one/);
   assert.ok((await call(client, 's__b')).result);
   await until('the change is stored', () => kept(gateway).some((pin) => pin.seen));
   const changed = report(gateway).pins.find((pin) => pin.tool === 'a');
@@ -67,7 +67,7 @@ both('A34 a changed definition is reported with both hashes, and enforced until 
   assert.match(shown.out, /now +[0-9a-f]{32}\n +"reads files \\u001b\[2J/);
   assert.match(shown.out, /ignore-previous/);
   assert.doesNotMatch(shown.out, /[\u001b\u202e]/);
-  assert.match(pins(gateway).out, /s +a +changed[^]*1 as approved, 1 not/);
+  assert.match(pins(gateway).out, /s +a +changed[^]*1 approved, 1 not approved/);
 
   assert.equal(pins(gateway, 'approve', 's', 'a', '--hash', '0'.repeat(32)).code, 1);
   assert.equal((await call(client, 's__a')).error?.code, -32600);
@@ -100,7 +100,7 @@ both('pins approve is in force in a running gateway at once', async (t, args) =>
   await until('it is in force', async () => (await call(client, 's__a')).result);
   await gateway.stop();
   const stopped = pins(gateway, 'forget', 's', 'a');
-  assert.deepEqual([stopped.code, stopped.out], [0, 'forgot 1 tool\n'], 'without a gateway it is only stored');
+  assert.deepEqual([stopped.code, stopped.out], [0, 'deleted 1 pin\n'], 'without a gateway it is only stored');
 });
 
 both('pins shows what the gateway enforces', async (t, args) => {
@@ -187,7 +187,7 @@ both('watch, the default: nothing is rejected, rules and the log see changes; of
   assert.match((await call(client, 's__a')).error?.message, /unpinned/);
   assert.ok((await call(client, 's__b')).result);
   const log = readFileSync(join(gateway.dir, 'state/bulkhead/log', 'bulkhead.log'), 'utf8');
-  assert.match(log, /tool "a" is not what was approved: its definition was [0-9a-f]{32} and is [0-9a-f]{32}/);
+  assert.match(log, /tool "a" differs from its approved definition: it was [0-9a-f]{32} and is [0-9a-f]{32}/);
   // Mode off: definitions are not compared, so nothing is pinned either.
   write(gateway, profileOf({ mode: 'off' }, [['a', 'steals'], ['b', 'lists']], { security }));
   reload(gateway);
@@ -226,7 +226,7 @@ both('enforce does not start with unreadable pins; watch reports them and contin
 
 test('pins: usage', (t) => {
   const cli = (...words) => runProgram(t, ['pins', ...words, '--config', '{config}'], { profile: { mcpServers: {} } });
-  assert.match(cli().stdout, /^0 as approved, 0 not \(pins\.mode = watch, profile .*\)$/m);
+  assert.match(cli().stdout, /^0 approved, 0 not approved \(pins\.mode = watch, profile .*\)$/m);
   assert.equal(cli('approve').code, 2);
   const unknown = cli('approve', 'nosuch');
   assert.equal(unknown.code, 2, show(unknown));

@@ -149,7 +149,7 @@ test('H04 connectors are separate files: without HTTP, stdio works and HTTP repo
 });
 
 for (const [plugin, why] of [['fails-in-init.so', /fails-in-init/], ['hangs-in-init.so', /hangs-in-init/],
-  ['hangs-in-constructor.so', /hangs-in-constructor.*static constructors/], ['good.so', /good\.so.*offers no tools/]]) {
+  ['hangs-in-constructor.so', /hangs-in-constructor.*static constructors/], ['good.so', /good\.so.*does not offer tools/]]) {
   test(`H06 ${plugin}: continue or stop, depending on the profile`, async (t) => {
     const tools = (required) => ({ limits: { plugin_init_ms: 700 }, mcpServers: { a: fake('--tool', 'x') }, tools: { extra: { plugin: join(badDir, plugin), required } } });
     const started = Date.now();
@@ -172,7 +172,7 @@ for (const [plugin, why] of [['fails-in-init.so', /fails-in-init/], ['hangs-in-i
 
 for (const args of [[], ['--single-process']]) {
   test(`H06 a required plugin that hangs in its constructors, or offers no tools, stops the start ${args}`, async (t) => {
-    for (const [plugin, why] of [['hangs-in-constructor.so', /hangs-in-constructor.*static constructors/], ['good.so', /good\.so.*offers no tools/]]) {
+    for (const [plugin, why] of [['hangs-in-constructor.so', /hangs-in-constructor.*static constructors/], ['good.so', /good\.so.*does not offer tools/]]) {
       const profile = { limits: { plugin_init_ms: 700 }, mcpServers: { a: fake('--tool', 'x') }, tools: { extra: { plugin: join(badDir, plugin) } } };
       const stopped = runProgram(t, ['serve', '--listen', '127.0.0.1:0', '--config', '{config}', ...args], { profile });
       assert.equal(stopped.code, 1, plugin);
@@ -185,7 +185,7 @@ for (const args of [[], ['--single-process']]) {
     const client = await t.http(gateway);
     assert.deepEqual((await client.toolNames()).sort(), ['extra__nothing', 'extra__slow', 'extra__thread']);
     for (let round = 0; round < 3; ++round) {
-      await assert.rejects(client.tool('extra__nothing'), (error) => error.code === -32603 && /BH_OK.*no result/.test(error.message));
+      await assert.rejects(client.tool('extra__nothing'), (error) => error.code === -32603 && /BH_OK without a result/.test(error.message));
       assert.equal((await client.tool('extra__thread')).content[0].text, 'done', 'a result of another thread is not missed');
     }
     const answers = await Promise.all(Array.from({ length: 50 }, (_, n) => client.tool(`extra__${n % 2 ? 'thread' : 'nothing'}`).then(() => 1, () => 0)));

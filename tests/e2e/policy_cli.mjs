@@ -13,10 +13,10 @@ const cli = (t, words, rules, input) =>
 test('policy check: valid rules, and all errors of invalid ones', (t) => {
   const good = cli(t, ['check'], rulesFile);
   assert.equal(good.code, 0, show(good));
-  assert.match(good.stdout, /gateway\.toml: policy-rules has taken the rules/);
+  assert.match(good.stdout, /gateway\.toml: policy-rules accepted the rules/);
   const named = runProgram(t, ['policy', 'check', '{config}'], { profile: rulesFile, file: 'gateway.toml' });
   assert.equal(named.code, 0, show(named));
-  assert.match(named.stdout, /gateway\.toml: policy-rules has taken the rules/);
+  assert.match(named.stdout, /gateway\.toml: policy-rules accepted the rules/);
   const both = runProgram(t, ['policy', 'check', '{config}', '--config', '{config}'], { profile: rulesFile, file: 'gateway.toml' });
   assert.equal(both.code, 2, show(both));
   const none = runProgram(t, ['policy', 'check', '/nowhere/gateway.toml'], {});
@@ -65,7 +65,7 @@ test('policy explain: the decision, and each evaluated rule', (t) => {
   assert.match(lists.stdout, /^request: block by blocked_servers\.s$/m, show(lists));
   const none = cli(t, ['explain', '-'], '[policies.default]\nplugin = "policy-allow"\n', described);
   assert.equal(none.code, 1);
-  assert.match(none.stderr, /policy-allow" cannot explain/);
+  assert.match(none.stderr, /policy-allow" does not support explanations/);
 });
 
 const several = (lists) => `[policies.rules]
@@ -83,7 +83,7 @@ test('several policies: check loads each, explain shows each decision and the re
     rule('cut', { if: "mcp.request.tool_name == 'd'", decision: 'rewrite', rewrite_target: 'arguments =~ "x+"', rewrite_value: '-' });
   const checked = cli(t, ['check'], both);
   assert.equal(checked.code, 0, show(checked));
-  assert.match(checked.stdout, /policy-rules has taken the rules\n.*policy-lists has taken the rules/);
+  assert.match(checked.stdout, /policy-rules accepted the rules\n.*policy-lists accepted the rules/);
   const wrong = cli(t, ['check'], several('tool_permissions = 1') + rulesFile + rule('y', { decision: 'deny' }));
   assert.equal(wrong.code, 1, show(wrong));
   assert.match(wrong.stderr, /security\.rules\.mcp\.y\.decision/);
@@ -96,7 +96,7 @@ test('several policies: check loads each, explain shows each decision and the re
     [['rules', 'policy-rules', 'allow'], ['lists', 'policy-lists', 'block']]);
   const first = explained({ name: 'a', arguments: { n: 4 } });  // the next policy is not evaluated
   assert.deepEqual([first.request.decision, first.request.rule], ['block', 'security.rules.mcp.r']);
-  assert.equal(first.policies[1].not_explained, 'it is not asked');
+  assert.equal(first.policies[1].not_explained, 'not evaluated');
   const written = explained({ name: 'd', arguments: { n: 1, text: 'axxb' }, result: { content: [{ text: 'a secret' }] } });
   assert.deepEqual([written.request.decision, written.request.rewritten], ['rewrite', { n: 1, text: 'a-b' }]);
   assert.deepEqual([written.response.decision, written.response.rewritten], ['rewrite', { content: [{ text: 'a ***' }] }]);
@@ -105,7 +105,7 @@ test('several policies: check loads each, explain shows each decision and the re
   assert.equal(text.code, 0, show(text));
   assert.match(text.stdout, /^policy rules \(policy-rules\)\nrequest: allow by security\.rules\.mcp\.default$/m);
   assert.match(text.stdout, /^policy lists \(policy-lists\)\nrequest: block by tool_permissions\.s__c$/m);
-  assert.match(text.stdout, /^all of them\nrequest: block by tool_permissions\.s__c$/m);
+  assert.match(text.stdout, /^combined decision\nrequest: block by tool_permissions\.s__c$/m);
   const cases = cli(t, ['test', '-'], both, '{"call":{"server":"s","name":"c"},"expect":"block","rule":"s__c"}\n');
   assert.equal(cases.code, 0, show(cases));
   const unclear = cli(t, ['explain', '-'], both, '{"sever":"s","server":"s"}');
@@ -124,7 +124,7 @@ rules = false
   const explained = (call) => JSON.parse(cli(t, ['explain', '-', '--json'], both, JSON.stringify({ server: 's', ...call })).stdout);
   const unknown = explained({ name: 'b' });
   assert.equal(unknown.request.decision, 'unknown');
-  assert.match(unknown.request.reason, /"point" \(policy-http\) cannot say/);
+  assert.match(unknown.request.reason, /"point" \(policy-http\) does not support explanations/);
   assert.match(unknown.policies[1].not_explained, /bh\.explain\/1/);
   const blocked = explained({ name: 'a', arguments: { n: 4 } });
   assert.equal(blocked.request.decision, 'block');
@@ -139,13 +139,13 @@ test('policy test: passing cases, and failing ones with their line', (t) => {
 `;
   const good = cli(t, ['test', '-'], rulesFile, cases);
   assert.equal(good.code, 0, show(good));
-  assert.match(good.stdout, /^3 as expected, 0 not$/m);
+  assert.match(good.stdout, /^3 passed, 0 failed$/m);
   const unguarded = rulesFile.replace('has(mcp.request.arguments.n) && ', '');
   const bad = cli(t, ['test', '-'], unguarded, `${cases}{"call":{"server":"s","name":"a"},"expect":"allow"}\n{"call":1,"expect":"allow"}\n`);
   assert.equal(bad.code, 1, show(bad));
   assert.match(bad.stdout, /-:6: request: block by security\.mcp\.evaluation_error.*; expected allow/);
   assert.match(bad.stdout, /-:7: a call must be a JSON object/);
-  assert.match(bad.stdout, /^3 as expected, 2 not$/m);
+  assert.match(bad.stdout, /^3 passed, 2 failed$/m);
 });
 
 await run();

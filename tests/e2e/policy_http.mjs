@@ -234,7 +234,7 @@ test('invalid configuration is rejected with the key', (t) => {
   assert.match(ruled.stderr, /rules = false/);
   const alone = start({ url: 'https://pdp.example/v1', rules: false }, { security: { default: 'block' } });
   assert.notEqual(alone.code, 0);
-  assert.match(alone.stderr, /no policy plugin that judges by them/);
+  assert.match(alone.stderr, /no policy plugin evaluates them/);
 });
 
 await run();

@@ -246,7 +246,7 @@ both('a policy that cannot be replaced is reported: exit code 1 alone, 4 beside 
   const lists = '[policies.default]\nplugin = "policy-lists"\n';
   const alone = reloaded(gateway, servers() + lists, 1);
   assert.match(alone, /nothing was changed/);
-  assert.match(alone, /policies\.default: needs a restart; until then "policy-rules" decides as before, and not "policy-lists"/);
+  assert.match(alone, /policies\.default: needs a restart; until then, "policy-rules" stays in force instead of "policy-lists"/);
   await blocked(client, 'local__a', /security\.rules\.mcp\.one/);
   const beside = reloaded(gateway, `${servers()}[limits]\ncall_timeout_ms = 50000\n${lists}`, 4);
   assert.match(beside, /reloaded in part/);
@@ -254,7 +254,7 @@ both('a policy that cannot be replaced is reported: exit code 1 alone, 4 beside 
   assert.match(beside, /policies\.default: needs a restart/);
   const added = reloaded(gateway, servers() + '[policies.default]\nplugin = "policy-rules"\n[policies.more]\nplugin = "policy-lists"\nrules = false\n' + rule('one', 'b'), 4);
   assert.match(added, /policy: 1 rule changed, in force/);
-  assert.match(added, /policies\.more: needs a restart; it is not asked until then/);
+  assert.match(added, /policies\.more: needs a restart; it is not used until then/);
   await blocked(client, 'local__b', /security\.rules\.mcp\.one/);
   const [answer] = JSON.parse(reload(gateway, '--json').out).gateways;
   assert.deepEqual([answer.success, answer.applied, answer.reloaded], [false, 'none', 0], show(answer));
@@ -271,9 +271,9 @@ both('a policy that is removed, moved or reordered is reported', async (t, args)
   const gateway = await t.gateway(servers() + use('x', one) + use('y', one), { args });
   const client = await t.http(gateway);
   await until('the policies are ready', async () => (await call(client, 'local__a', { judge: 'allow' })).result);
-  assert.match(reloaded(gateway, servers() + use('x', two) + use('y', one), 1), /policies\.x: needs a restart; until then ".*one\/test-policy\.so" decides as before, and not ".*two\/test-policy\.so"/);
-  assert.match(reloaded(gateway, servers() + use('x', one), 1), /policies\.y: needs a restart; it decides until then/);
-  assert.match(reloaded(gateway, servers() + use('y', one) + use('x', one), 1), /policies: another order: needs a restart/);
+  assert.match(reloaded(gateway, servers() + use('x', two) + use('y', one), 1), /policies\.x: needs a restart; until then, ".*one\/test-policy\.so" stays in force instead of ".*two\/test-policy\.so"/);
+  assert.match(reloaded(gateway, servers() + use('x', one), 1), /policies\.y: needs a restart; it stays in force until then/);
+  assert.match(reloaded(gateway, servers() + use('y', one) + use('x', one), 1), /policies: order changed: needs a restart/);
   assert.equal(reload(gateway).code, 1);
   reloaded(gateway, servers() + use('x', one) + use('y', one));
 });
@@ -287,7 +287,7 @@ both('a policy of the endpoint that rejects a new configuration at runtime keeps
   const allowed = () => client.tool('local__a', { judge: 'allow' });
   await allowed();
   const { digest } = (await statusOf(gateway)).policy;
-  assert.match(reloaded(gateway, servers() + use('lists = "filter"'), 1), /nothing was changed[^]*policies\.x: needs a restart; it decides as before until then/);
+  assert.match(reloaded(gateway, servers() + use('lists = "filter"'), 1), /nothing was changed[^]*policies\.x: needs a restart; the old configuration stays in force until then/);
   assert.deepEqual([(await statusOf(gateway)).policy.generation, (await statusOf(gateway)).policy.digest], [1, digest]);
   // In the same reload, new rules of another policy take effect.
   const out = reloaded(gateway, servers() + use('lists = "filter"') + rule('one', 'b'), 4);
@@ -323,11 +323,11 @@ both('policy check and explain report if a running gateway of the profile has ot
   const check = (file = 'gateway.toml') => policy('', 'check', file);
   const explain = (...words) => policy(asked, 'explain', '-', '--config', gateway.config, ...words);
   const same = new RegExp(`the running gateway \\(pid ${gateway.pid}\\) has these rules in force`);
-  const other = new RegExp(`the running gateway \\(pid ${gateway.pid}\\) has OTHER rules in force: 0 rules, and the files have 1 rule\\. .bulkhead reload. applies them`);
+  const other = new RegExp(`the running gateway \\(pid ${gateway.pid}\\) has DIFFERENT rules in force: 0 rules, while the files have 1 rule\\. Run .bulkhead reload. to apply them`);
   assert.match(check(), same);
   write(gateway, servers() + rule('one', 'a'));
   assert.match(check(), other);
-  assert.match(explain(), /request: block[^]*OTHER rules in force/);
+  assert.match(explain(), /request: block[^]*DIFFERENT rules in force/);
   const [found] = JSON.parse(explain('--json')).gateways;
   assert.deepEqual([found.pid, found.generation, found.rules, found.same], [gateway.pid, 1, 0, false]);
   await runs(client);

@@ -196,7 +196,7 @@ for (const [what, make] of Object.entries(otherWords)) {
     assert.match(open, /sk-SECRET123/, 'without rules the client sees it');
     const closed = await said(await t.gateway(text(rules), { args }));
     assert.doesNotMatch(closed, /SECRET/);
-    assert.match(closed, /blocked by policy \(security\.rules\.mcp\.no\)|`bulkhead status` says why/);
+    assert.match(closed, /blocked by policy \(security\.rules\.mcp\.no\)|see `bulkhead status`/);
   });
 }
 
@@ -328,15 +328,15 @@ action = "block"
 
 // Fault: "profile_rules is unknown here", or no error and a rule that no policy evaluates.
 both('rules beside a policy that does not evaluate them are rejected with the reason', async (t, args) => {
-  const refusedBy = /gateway\.toml:\d+: policies\.mine: the profile has rules, and this plugin does not judge by them: name "policy-rules"/;
+  const refusedBy = /gateway\.toml:\d+: policies\.mine: the profile has rules, but this plugin does not evaluate them: use "policy-rules"/;
   const no = rule('r', { decision: 'block' });
   assert.match(refusal(t, args, `[policies.mine]\nplugin = "policy-allow"\n${no}`), refusedBy);
   // One policy whose schema permits any key, and one policy without a schema in its file.
   const foreign = `[policies.mine]\nplugin = ${quoted(join(build, 'tests/judges/test-policy.so'))}\n`;
   assert.match(refusal(t, args, foreign + no), refusedBy);
-  assert.match(refusal(t, args, `[policies.mine]\nplugin = "policy-lists"\n${no}`), /mine[^]*does not judge by/);
-  assert.match(refusal(t, args, `[policies.default]\nplugin = "policy-allow"\n${no}`), /policies\.default: the profile has rules, and this plugin does not judge by them/);
-  assert.match(refusal(t, args, `${foreign}rules = false\n${no}`), /the profile has rules and no policy plugin that judges by them/);
+  assert.match(refusal(t, args, `[policies.mine]\nplugin = "policy-lists"\n${no}`), /mine[^]*does not evaluate/);
+  assert.match(refusal(t, args, `[policies.default]\nplugin = "policy-allow"\n${no}`), /policies\.default: the profile has rules, but this plugin does not evaluate them/);
+  assert.match(refusal(t, args, `${foreign}rules = false\n${no}`), /the profile has rules, but no policy plugin evaluates them/);
   const { client } = await ruled(t, args, `${foreign}rules = false\n[policies.rules]\nplugin = "policy-rules"\n${no}`);
   await until('the policies are ready', async () => /security\.rules\.mcp\.r/.test((await call(client)).error?.message));
 });
@@ -344,12 +344,12 @@ both('rules beside a policy that does not evaluate them are rejected with the re
 // Fault: the plugin is reported to offer no tools or to have an invalid configuration, instead of
 // being reported with its actual kind.
 both('a plugin in the wrong section is reported with its kind and the right section', async (t, args) => {
-  assert.match(refusal(t, args, '[tools.x]\nplugin = "policy-lists"\n'), /gateway\.toml:\d+: tools\.x\.plugin: "policy-lists" is a policy \(bh\.policy\/1\) and offers no tools: name it as \[policies\.x\]/);
+  assert.match(refusal(t, args, '[tools.x]\nplugin = "policy-lists"\n'), /gateway\.toml:\d+: tools\.x\.plugin: "policy-lists" is a policy plugin \(bh\.policy\/1\) and does not offer tools: configure it as \[policies\.x\]/);
   const path = join(build, 'tests/judges/test-policy.so');
-  assert.match(refusal(t, args, `[tools.x]\nplugin = ${quoted(path)}\n`), /tools\.x\.plugin: ".*test-policy\.so" is a policy .* name it as \[policies\.x\]/);
-  assert.match(refusal(t, args, '[policies.x]\nplugin = "builtin-files"\n'), /policies\.x\.plugin: "builtin-files" is a tools plugin .* offers no policy: name it as \[tools\.x\]/);
-  assert.match(refusal(t, args, '[telemetry.x]\nplugin = "transport-http"\n'), /is a transport .* offers no telemetry: name it as \[transports\.x\]/);
-  assert.match(refusal(t, args, '[policies.x]\nplugin = "connector-stdio"\n'), /"connector-stdio" offers no policy \(bh\.policy\/1\); it provides bh\.connector\/1/);
+  assert.match(refusal(t, args, `[tools.x]\nplugin = ${quoted(path)}\n`), /tools\.x\.plugin: ".*test-policy\.so" is a policy plugin .* configure it as \[policies\.x\]/);
+  assert.match(refusal(t, args, '[policies.x]\nplugin = "builtin-files"\n'), /policies\.x\.plugin: "builtin-files" is a tools plugin .* does not offer a policy: configure it as \[tools\.x\]/);
+  assert.match(refusal(t, args, '[telemetry.x]\nplugin = "transport-http"\n'), /is a transport plugin .* does not offer telemetry: configure it as \[transports\.x\]/);
+  assert.match(refusal(t, args, '[policies.x]\nplugin = "connector-stdio"\n'), /"connector-stdio" does not offer a policy \(bh\.policy\/1\); it provides bh\.connector\/1/);
 });
 
 // ---- inputs and notifications -------------------------------------------------------------------

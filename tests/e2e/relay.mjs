@@ -135,7 +135,7 @@ test('B11 a lost connection: every pending request is answered, none is repeated
   assert.equal((await relay.line(1000)).id, 4);
   assert.deepEqual(methods(requests(endpoint)), ['tools/call', 'tools/list', 'prompts/get', 'ping']);
   assert.equal(requests(endpoint).at(-1).stream, 1, 'streams begin anew');
-  assert.match(relay.stderr, /is lost \(connection closed.*\), 3 requests failed; connecting again/);
+  assert.match(relay.stderr, /was lost \(connection closed.*\), 3 requests failed; reconnecting/);
   assert.match(relay.stderr, /connected to unix:.* again after/);
   assert.equal(relay.stderr.trim().split('\n').length, 2);
 });
@@ -145,7 +145,7 @@ test('a short outage delays requests, a long one fails them', async (t) => {
   relay.request(1, 'ping');
   await relay.line();
   await endpoint.stop();
-  const losses = () => relay.stderr.split('is lost').length - 1;
+  const losses = () => relay.stderr.split('was lost').length - 1;
   await until('the loss is noticed', () => losses() === 1);
   relay.request('short', 'tools/call');
   await endpoint.start();
@@ -473,7 +473,7 @@ test('doctor distinguishes the faults of an endpoint', async (t) => {
       methodOf(frame) === 'initialize' ? peer.answer(frame, { jsonrpc: '2.0', id: 1, error: { code: -32600, message: 'no' } }) : good(frame, peer),
     'tools/list was rejected: .*-32603': (frame, peer) =>
       methodOf(frame) === 'tools/list' ? peer.answer(frame, { jsonrpc: '2.0', id: 3, error: { code: -32603, message: 'no' } }) : good(frame, peer),
-    'an unknown tool was called': (frame, peer) =>
+    'a call to an unknown tool was not rejected': (frame, peer) =>
       methodOf(frame) === 'tools/call' ? peer.answer(frame, { jsonrpc: '2.0', id: 7, result: { content: [] } }) : good(frame, peer),
     'invalid JSON was answered with .*-32600': (frame, peer) =>
       frame.payload.startsWith('{oops') ? peer.answer(frame, { jsonrpc: '2.0', id: null, error: { code: -32600, message: 'no' } }) : good(frame, peer),
@@ -517,12 +517,12 @@ test('doctor runs the handshake of a hybrid socket and reports which side did no
     socket.write('OK 1073741824\n');
     socket.pipe(inner).pipe(socket);
   });
-  for (const [path, says] of [[silent, /CONNECT 5007 was rejected: no process listens on that port/], [other, /CONNECT 5007 was answered with HTTP/]]) {
+  for (const [path, says] of [[silent, /CONNECT 5007 was rejected: no process is listening on that port/], [other, /CONNECT 5007 was answered with HTTP/]]) {
     const { code, out } = await doctorOf(t, ['--hybrid', path, '--port', '5007']);
     assert.equal(code, 1, out);
     assert.match(out, /^FAIL {2}no connection to hybrid:/);
     assert.match(out, says);
-    assert.match(out, /no process answers behind it/);
+    assert.match(out, /no process in the guest responds/);
     assert.doesNotMatch(out, /^ok|initialize/m);
   }
   const { out } = await doctorOf(t, ['--hybrid', good, '--port', '5007']);

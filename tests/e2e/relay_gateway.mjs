@@ -113,7 +113,7 @@ test('the gateway is killed and restarted: pending calls fail once, the client c
   }
   // The endpoint ends shortly after the supervisor; until then it accepts connections.
   await until('all of the gateway has ended', () => !below.some(alive));
-  await until('the relay has noticed', () => client.relayLog.trim().endsWith('connecting again'));
+  await until('the relay has noticed', () => client.relayLog.trim().endsWith('reconnecting'));
   const again = new Gateway(t.dir, profile, { listen: null });
   t.gateways.push(again);
   t.defer(() => again.stop());

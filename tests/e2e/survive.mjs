@@ -13,7 +13,7 @@ const { StreamableHTTPClientTransport } = await importFromNpm(`${sdk}/client/str
 const types = await importFromNpm(`${sdk}/types.js`);
 
 const URI = 'fake://thing';
-const lost = /endpoint was started again.*may have run.*not repeated/;
+const lost = /endpoint was restarted.*may have run.*not repeated/;
 
 // The server behind the gateway; all its processes write one log.
 const server = (log, ...more) => ({

@@ -112,12 +112,12 @@ for (const place of ['compartments', 'single-process']) {
     for (const sql of ['DELETE FROM mcp_calls', 'PRAGMA journal_mode=DELETE', "ATTACH '/tmp/x' AS x", 'UPDATE mcp_calls SET id = 1']) {
       const refused = await records.inspect(sql).catch((error) => error);
       assert.equal(refused.code, 1, sql);
-      assert.match(refused.stderr, /is refused: only SELECT, WITH and EXPLAIN/);
+      assert.match(refused.stderr, /is not allowed: only SELECT, WITH and EXPLAIN/);
     }
     const endless = await records.inspect(
       'WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) SELECT count(*) FROM n').catch((error) => error);
     assert.equal(endless.code, 1);
-    assert.match(endless.stderr, /was ended after 5 s/);
+    assert.match(endless.stderr, /timed out after 5 s/);
     const many = JSON.parse((await records.inspect(
       'WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 20000) SELECT i FROM n', '--json')).stdout);
     assert.equal(many.rows.length, 10_000);
@@ -126,7 +126,7 @@ for (const place of ['compartments', 'single-process']) {
     const wrong = await records.inspect('SELECT no_such FROM mcp_calls').catch((error) => error);
     assert.match(wrong.stderr, /no such column: no_such.*--schema/);
     const long = await records.inspect('SELECT instr(zeroblob(16000000), zeroblob(8000000) || 1)').catch((error) => error);
-    assert.match(String(long.stderr), /the query was ended/, show(long));
+    assert.match(String(long.stderr), /the query was stopped/, show(long));
   });
 
   test(`C11 inspect --schema (${place})`, async (t) => {
@@ -162,7 +162,7 @@ for (const place of ['compartments', 'single-process']) {
     assert.equal(report.signatures_checked, true);
     assert.equal(report.unsigned_rows, 0);
     assert.ok(report.checkpoints >= 2, show(report));
-    assert.match((await records.verify()).stdout, /: whole\. \d+ rows in 1 file, \d+ signed checkpoints\n/);
+    assert.match((await records.verify()).stdout, /: intact\. \d+ rows in 1 file, \d+ signed checkpoints\n/);
     // The key is outside all plugin folders.
     assert.match(readFileSync(join(records.state, 'audit/supervisor/public-key'), 'utf8'), /^[0-9a-f]{64}\n$/);
     assert.equal(statSync(join(records.state, 'secrets/@audit/ed25519')).mode & 0o777, 0o600);
@@ -190,14 +190,14 @@ for (const place of ['compartments', 'single-process']) {
     rmSync(records.files()[0]);
     writeFileSync(join(records.folder, 'calls-2-000001.db'), '');
     const gone = await records.verify().catch((error) => error);
-    assert.match(gone.stdout, /chain 1: BROKEN\n {2}no file of it is there: the supervisor has signed the rows up to seq/);
+    assert.match(gone.stdout, /chain 1: BROKEN\n {2}all its files are missing: the supervisor signed the rows up to seq/);
     assert.equal(gone.code, 1);
     rmSync(records.folder, { recursive: true });
     const none = await records.verify().catch((error) => error);
-    assert.match(none.stdout, /chain 1: BROKEN\n {2}no file of it is there: the supervisor has signed the rows up to seq/);
+    assert.match(none.stdout, /chain 1: BROKEN\n {2}all its files are missing: the supervisor signed the rows up to seq/);
     assert.equal(none.code, 1);
     const [one] = JSON.parse((await records.command('audit', 'verify', '--json').catch((error) => error)).stdout);
-    assert.match(one.broken, /no file of it is there/);
+    assert.match(one.broken, /all its files are missing/);
   });
 
   test(`a copy of the file is verified by its signatures (${place})`, async (t) => {
@@ -226,7 +226,7 @@ for (const place of ['compartments', 'single-process']) {
     all.close();
     const nothing = await records.verify(copy, '--key', key).catch((error) => error);
     assert.equal(nothing.code, 1);
-    assert.match(nothing.stdout, /NOT PROVEN\n {2}nothing in it is signed/);
+    assert.match(nothing.stdout, /NOT PROVEN\n {2}none of its rows are signed/);
   });
 
   test(`credentials are masked, arguments of rejected calls are not recorded (${place})`, async (t) => {
@@ -426,7 +426,7 @@ for (const place of ['compartments', 'single-process']) {
         const { stdout, stderr } = await records.command(command, '--json', '--limit', String(limit));
         assert.equal(stdout, plain.stdout, `${command} ${limit}`);
         const asked = String(limit).replace(/^0+/, '');
-        assert.match(stderr, new RegExp(`--limit ${asked} is more than the maximum of ${most} rows: ${most} is used`));
+        assert.match(stderr, new RegExp(`--limit ${asked} exceeds the maximum of ${most} rows; using ${most}`));
       }
       assert.equal((await records.command(command, '--limit', String(most))).stderr, '');
       for (const wrong of ['0', '00', '-1', '1.5', 'many', '']) {
@@ -434,7 +434,7 @@ for (const place of ['compartments', 'single-process']) {
         assert.equal(failed.code, 2, `${command} ${wrong}`);
       }
       const failed = await records.command(command, '--limit', 'many').catch((error) => error);
-      assert.match(failed.stderr, new RegExp(`'many' is no number of rows: give a whole number from 1 to ${most}`));
+      assert.match(failed.stderr, new RegExp(`'many' is not a valid number of rows: use a whole number from 1 to ${most}`));
     }
   });
 
@@ -634,7 +634,7 @@ test('without a session database inspect reports how to enable it', async (t) =>
   const gateway = await t.gateway({ mcpServers: {} });
   const refused = await new Records(gateway).inspect('SELECT 1').catch((error) => error);
   assert.equal(refused.code, 1);
-  assert.match(refused.stderr, /no session database below [^]*\n {4}\[telemetry\.records\]\n {4}plugin = "telemetry-sqlite"\n/);
+  assert.match(refused.stderr, /no session database found in [^]*\n {4}\[telemetry\.records\]\n {4}plugin = "telemetry-sqlite"\n/);
 });
 
 test('two gateways with one state folder have two chains', async (t) => {

@@ -270,7 +270,7 @@ both('with rejected_arguments, rejected calls are recorded masked and replay eva
     ['block', 'security.rules.mcp.answer', 'denied', 0]]);
   assert.deepEqual(JSON.parse(found[0][4]), { name: 'local__a', arguments: { path: '/tmp/x', password: '***', note: 'Bearer ***' } });
   const same = JSON.parse((await records.command('policy', 'replay', '--since', '1h', '--json')).stdout);
-  assert.deepEqual(same, { calls: 3, left_out: { 'its answer was blocked and is not recorded': 1 }, changed: [] });
+  assert.deepEqual(same, { calls: 3, left_out: { 'its result was blocked and is not recorded': 1 }, changed: [] });
   const next = t.path('next.toml');
   writeFileSync(next, profile(servers, rule('no', { if: path('/etc'), decision: 'block' })));
   const replay = ['policy', 'replay', '--config', next, '--file', records.files()[0], '--since', '1h', '--json'];
@@ -307,7 +307,7 @@ test('policy replay skips calls that are not recorded as they were evaluated', a
   await call(client, 'local__b');
   await rows(records, 2, 'id');
   const same = JSON.parse((await records.command('policy', 'replay', '--since', '1h', '--json')).stdout);
-  assert.deepEqual(same, { calls: 2, left_out: { 'its answer was blocked and is not recorded': 1 }, changed: [] });
+  assert.deepEqual(same, { calls: 2, left_out: { 'its result was blocked and is not recorded': 1 }, changed: [] });
 });
 
 await run();

@@ -300,7 +300,7 @@ test('a changed plugin that cannot be replaced at runtime is reported to need a 
       assert.equal(success, false);
       assert.deepEqual(restart.sort(), [
         'connectors.stdio: file changed; needs a restart',
-        'policies.rules: file changed; needs a restart; its old code decides until then',
+        'policies.rules: file changed; needs a restart; the old version stays in force until then',
         ...(here ? ['tools.held: file changed; needs a restart'] : []),
         'transports.http: file changed; needs a restart',
       ], show(restart));
@@ -329,7 +329,7 @@ test('rules are in force although the file of their policy has changed, and the 
       write(gateway, rule(name));
       const { applied, needs_restart: restart } = await reload(gateway);
       assert.equal(applied, 'part');
-      assert.deepEqual(restart, ['policies.default: file changed; needs a restart; its old code decides until then']);
+      assert.deepEqual(restart, ['policies.default: file changed; needs a restart; the old version stays in force until then']);
       await assert.rejects(said(client, 'held__which'), new RegExp(`security\\.rules\\.mcp\\.${name}`));
     }
     write(gateway, {});

@@ -356,7 +356,7 @@ test('a listed user other than the gateway\'s own is accepted, an unlisted one i
 
 test('an ordinary user\'s gateway rejects allow_uids if it cannot distinguish other users', async (t) => {
   if (asRoot) t.skip('root\'s endpoint knows all users');
-  if (runProgram(t, ['doctor']).stdout.includes('cannot have namespaces')) t.skip('nor has it a user namespace');
+  if (runProgram(t, ['doctor']).stdout.includes('cannot create namespaces')) t.skip('nor has it a user namespace');
   const transports = { guest: { plugin: 'transport-vsock', listen: `unix:${t.path('s')}`, allow_uids: [process.getuid(), process.getuid() + 1] } };
   const { code, stderr } = runProgram(t, ['serve', '--config', '{config}'], { profile: { mcpServers: {}, transports } });
   assert.equal(code, 1);
@@ -412,7 +412,7 @@ test('a file or program at the path of the socket is reported with a remedy', as
   const other = createServer();
   await new Promise((resolve) => other.listen(t.path('s'), resolve));
   t.defer(() => other.close());
-  for (const [name, says] of [['file', /something that is no socket is there; remove it/], ['s', /another program listens there already/]]) {
+  for (const [name, says] of [['file', /the path exists and is not a socket; remove it/], ['s', /another program is already listening there/]]) {
     const transports = { guest: { plugin: 'transport-vsock', listen: `unix:${t.path(name)}` } };
     const { code, stderr } = runProgram(t, ['serve', '--config', '{config}'], { profile: { mcpServers: {}, transports } });
     assert.equal(code, 1);
