@@ -21,7 +21,6 @@ using MakeService = std::function<std::shared_ptr<void>(
 int run_compartment(const MakeService &make_service);
 
 // The HostOptions::approval_hint of a gateway with a service socket.
-inline constexpr const char *approval_hint =
-    "run `bulkhead approvals watch` in a terminal";
+inline constexpr const char *approval_hint = "run `bulkhead approvals watch` in a terminal";
 
 }  // namespace bulkhead

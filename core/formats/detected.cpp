@@ -28,7 +28,8 @@ std::string rejection(const Member &entry, const Node *tools,
                       const std::vector<std::string> &listens) {
   if (entry.value.kind == Kind::table && is_this_gateway(entry.value, listens))
     return "it is this gateway";
-  if (tools != nullptr && tools->find(entry.name) != nullptr) return "a tools plugin has that name";
+  if (tools != nullptr && tools->find(entry.name) != nullptr)
+    return "a tools plugin has the same name";
   return {};
 }
 

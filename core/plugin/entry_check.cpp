@@ -70,7 +70,8 @@ Result<void> check_abi(std::uint32_t major, std::uint32_t minor_needed) {
 
 Result<std::vector<PluginDescription>> check_entry(const bh_entry *entry) {
   if (entry == nullptr) return fail(BH_E_ABI, "returned no entry");
-  if (!BH_HAS(bh_entry, entry, abi_minor_needed)) return fail(BH_E_ABI, "returned an entry that is too short");
+  if (!BH_HAS(bh_entry, entry, abi_minor_needed))
+    return fail(BH_E_ABI, "returned an entry that is too short");
   // Versions are checked first: the members after them may have another layout in another major
   // version.
   if (const auto abi = check_abi(entry->abi_major, entry->abi_minor_needed); !abi) {

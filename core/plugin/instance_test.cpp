@@ -113,8 +113,9 @@ TEST_CASE("after a refused configuration or start the instance can only be destr
   }
   CHECK_FALSE(world.logged("1 mine: start"));
   auto unasked = world.make("good", "unasked").value();
-  CHECK_THAT(unasked->configure(R"({"other":1})").error().text,
-             Contains("plugin good, instance unasked") && Contains("known are refuse"));
+  CHECK_THAT(
+      unasked->configure(R"({"other":1})").error().text,
+      Contains("plugin good, instance unasked") && Contains("unknown key; known keys: refuse"));
   CHECK_FALSE(world.logged("1 unasked: configure"));
   auto failing = world.make("fails-in-start", "other").value();
   REQUIRE(failing->configure("{}").has_value());

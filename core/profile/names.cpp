@@ -34,7 +34,8 @@ std::string refused_name(std::string_view name, const Naming &naming, bool built
   if (!naming.strict_names) return {};
   bool good = name[0] >= 'a' && name[0] <= 'z';
   for (const char c : name) good = good && ((c >= 'a' && c <= 'z') || bh::is_digit(c) || c == '-');
-  if (!good) return "strict names must be a lower-case letter followed by lower-case letters, digits and "
+  if (!good)
+    return "strict names must be a lower-case letter followed by lower-case letters, digits and "
            "'-'";
   for (const std::string_view taken : {"fs-read", "fs-write", "fetch", "mcp"})
     if (name == taken) return "the name " + in_quotes(name) + " is reserved (strict names)";

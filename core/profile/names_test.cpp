@@ -49,7 +49,8 @@ TEST_CASE("bad_names = \"error\" rejects the profile") {
   REQUIRE(errors.size() == 2);
   CHECK(errors[0].line == 2);
   CHECK(errors[1].line == 4);
-  CHECK(has(errors[1].what, "refused"));
+  CHECK(has(errors[0].what, "name"));
+  CHECK(has(errors[1].what, "separator"));
 }
 
 TEST_CASE("common names are accepted") {

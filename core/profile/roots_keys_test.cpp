@@ -46,7 +46,7 @@ TEST_CASE("root folders are absolute paths or in the home folder, and are stored
 
 TEST_CASE("invalid roots are errors with their place") {
   CHECK(has(error_of("roots = \"shared\"\n"),
-            "p.toml:3:9: mcpServers.a.roots: \"shared\" is not known here; allowed: off, static, "
+            "p.toml:3:9: mcpServers.a.roots: unknown value \"shared\"; allowed: off, static, "
             "per-client"));
   CHECK(has(error_of("roots = \"static\"\n"), "p.toml:3:1: mcpServers.a.roots: \"static\" needs"));
   CHECK(has(error_of("root_folders = [\"/a\"]\n"),

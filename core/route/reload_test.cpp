@@ -275,8 +275,8 @@ TEST_CASE("calls that are on the way to a lane fail when it ends") {
   REQUIRE(w.table.size() == 2);
   w.reload.lane_goes(w.lane_of("a"));
   CHECK(w.error_of(w.first) ==
-        "tool call failed: server \"a\" was let go before the call was "
-        "decided; it has not run");
+        "tool call failed: server \"a\" was removed before a policy decided on the "
+        "call; it has not run");
   CHECK(w.sent_to(w.second, BH_OUT_ANSWER).empty());
   CHECK(w.table.size() == 1);
   w.ends.end_all();

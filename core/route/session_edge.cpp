@@ -34,9 +34,9 @@ void SessionEdge::request(Session &s, Incoming &request) {
   if (scan.method == mcp::Method::server_discover || scan.modern) {
     // A client of the stateless revision falls back to initialize on any error except the codes of
     // that revision.
-    return needs_.answers.error(request, code::method_not_found,
-                                "this server supports MCP 2024-11-05 to 2025-11-25; send initialize",
-                                400);
+    return needs_.answers.error(
+        request, code::method_not_found,
+        "this server supports MCP 2024-11-05 to 2025-11-25; send initialize", 400);
   }
   if (!s.initialized && s.handshake_optional) begin_session(s, 0, 0);
   if (!s.initialized) {

@@ -24,9 +24,8 @@ namespace {
 
 constexpr const char *folder_type = "DIR";
 constexpr const char *uses_running =
-    "\n\nUses the servers of a running gateway with the same configuration; without one, starts "
-    "the\n"
-    "configured servers and stops them at the end.";
+    "\n\nUses the servers of a running gateway with the same configuration. If none is running,\n"
+    "starts the configured servers and stops them afterwards.";
 constexpr const char *codec_type = "auto|ndjson|msgpack";
 constexpr const char *level_type = "debug|info|warn|error";
 
@@ -45,19 +44,19 @@ void add_profile_options(CLI::App &app, Arguments &to) {
                  "Profile, TOML or JSON (default: ~/.config/bulkhead/profile.toml if it exists)")
       ->type_name(file_type);
   app.add_option("--project", to.project,
-                 "Project file; its servers need `bulkhead approve` (default: .bulkhead.toml or "
+                 "Project file; its servers require `bulkhead approve` (default: .bulkhead.toml or "
                  ".mcp.json in this folder)")
       ->type_name(file_type);
   app.add_flag("--no-project", to.no_project, "Ignore project files");
   add_plugin_dir(app, to);
-  app.add_option("--log-level", to.log_level, "Level of the log file (default: info)")
+  app.add_option("--log-level", to.log_level, "Log level of the log file (default: info)")
       ->type_name(level_type)
       ->check(CLI::IsMember({"debug", "info", "warn", "error"}).description(""));
   app.add_flag("-v,--verbose", to.verbose, "Also print log lines to standard error");
 }
 
 void add_own(CLI::App &app, Arguments &to) {
-  app.add_flag("--own", to.own, "Start the servers, even if a running gateway could be used");
+  app.add_flag("--own", to.own, "Start the servers even if a running gateway can be used");
 }
 
 void add_json(CLI::App &app, Arguments &to) {
@@ -68,7 +67,7 @@ void add_json(CLI::App &app, Arguments &to) {
 std::string check_listen(const std::string &text) {
   if (text.empty() || is_listen_address(text)) return {};
   return "\"" + printable(text) +
-         "\" is not an address: use 127.0.0.1:8808, [::1]:8808, 0.0.0.0:8808 or "
+         "\" is not a valid address: use 127.0.0.1:8808, [::1]:8808, 0.0.0.0:8808 or "
          "unix:/path/to/socket";
 }
 
@@ -77,16 +76,16 @@ void add_gateways(CLI::App &app, Arguments &to) {
   add_profile_options(*serve, to);
   serve
       ->add_option("-l,--listen", to.listen,
-                   "Listening address (default: 127.0.0.1:8808); port 0: any free port")
+                   "Listen address (default: 127.0.0.1:8808); port 0 selects a free port")
       ->type_name("HOST:PORT")
       ->check(CLI::Validator(check_listen, "", "address"));
   serve
       ->add_flag("--no-listen", to.no_listen,
-                 "Serve only `bulkhead stdio`, `tools` and `call` of this user; open no address")
+                 "Do not listen on an address; serve only `bulkhead stdio`, `tools` and `call`")
       ->excludes("--listen");
   serve
       ->add_option("--parent-pid", to.parent_pid,
-                   "End with this process, which must be the parent (default: none)")
+                   "Exit when this process, the parent, exits (default: none)")
       ->type_name("PID")
       ->check(CLI::PositiveNumber.description(""));
   serve->add_flag("--single-process", to.single_process,
@@ -104,22 +103,20 @@ void add_gateways(CLI::App &app, Arguments &to) {
       "Example, in a client's configuration:\n"
       "  { \"mcpServers\": { \"bulkhead\": { \"command\": \"bulkhead\", \"args\": [\"stdio\"] } } "
       "}\n\n"
-      "Beside a running gateway with the same configuration (bulkhead serve), its servers are "
-      "used\n"
-      "instead of starting them again. If the configurations differ, standard error names the "
-      "parts.");
+      "If a gateway with the same configuration is running (bulkhead serve), its servers are used\n"
+      "and none are started. If the configurations differ, standard error lists the differences.");
 }
 
 void add_lists(CLI::App &app, Arguments &to) {
   const auto add = [&](const char *name, const char *what, const char *example, RunCommand run) {
     auto *command = add_command(app, to, name, what, run);
     add_profile_options(*command, to);
-    command->add_option("-s,--server", to.server, "Only this server; other servers are not started")
+    command->add_option("-s,--server", to.server, "Start and list only this server")
         ->type_name("NAME");
     add_own(*command, to);
     add_json(*command, to);
     command->footer(std::string("Example:\n  ") + example + uses_running +
-                    " With --server, that server is\nstarted.");
+                    " With --server, only that server\nis started.");
   };
   add("tools", "List the tools that the servers offer", "bulkhead tools --server github --json",
       run_tools);
@@ -128,11 +125,11 @@ void add_lists(CLI::App &app, Arguments &to) {
   add("prompts", "List prompts", "bulkhead prompts", run_prompts);
   auto *call = add_command(app, to, "call", "Call one tool and print its result", run_call);
   add_profile_options(*call, to);
-  call->add_option("name", to.name, "Name of the tool in `bulkhead tools`")
+  call->add_option("name", to.name, "Tool name as listed by `bulkhead tools`")
       ->required()
       ->type_name("NAME");
   call->add_option("arguments", to.call_arguments,
-                   "Arguments, a JSON object; - reads standard input (default: {})")
+                   "Arguments as a JSON object; - reads standard input (default: {})")
       ->type_name("JSON");
   add_own(*call, to);
   add_json(*call, to);
@@ -150,32 +147,31 @@ void add_warm(CLI::App &app, Arguments &to) {
   add_json(*warm, to);
   warm->footer(
       "Example:\n  bulkhead warm github\n\n"
-      "Each server runs in its sandbox with its private caches, into which npx, uvx, pipx and\n"
-      "bunx download, for at most ten minutes, and is stopped when it has listed its tools. A\n"
-      "gateway then starts without a download and lists the server's tools at once.\n"
+      "Each server runs in its sandbox with private package caches (npx, uvx, pipx, bunx) for at\n"
+      "most ten minutes and is stopped after it lists its tools. A gateway then starts without a\n"
+      "download and lists the server's tools at once.\n"
       "Exit code 1 if a server did not start.");
 }
 
 void add_approvals(CLI::App &app, Arguments &to) {
   auto *approve = add_command(app, to, "approve",
                               "Review and approve the servers of a project file", run_approve);
-  approve->add_option("names", to.names, "Servers (default: all of the file)")->type_name("NAME");
+  approve->add_option("names", to.names, "Servers (default: all in the file)")->type_name("NAME");
   add_profile_options(*approve, to);
-  approve->add_flag("-y,--yes", to.yes, "Approve without asking");
+  approve->add_flag("-y,--yes", to.yes, "Approve without prompting");
   approve->add_option("--hash", to.hash, "Approve NAME only if its definition has this SHA-256")
       ->type_name("SHA256");
   approve->add_flag("--tools", to.tools,
-                    "After approval, start each server and review its tools for suspicious texts");
+                    "After approval, start each server and scan its tools for suspicious text");
   approve->add_flag("--list", to.list, "List the approvals of all project files");
   add_json(*approve, to);
   approve->footer(
       "Example:\n  bulkhead approve weather --project ./.mcp.json\n\n"
-      "Before approval, no server of a project file is started and no variable is expanded. Any\n"
-      "change of a server's definition ends its approval. Exit code 1 if a server is not "
-      "approved.");
+      "Until a server is approved, it is not started and its variables are not expanded. Changing\n"
+      "a server's definition revokes its approval. Exit code 1 if a server is not approved.");
   auto *revoke =
-      add_command(app, to, "revoke", "Revoke approvals of project files' servers", run_revoke);
-  revoke->add_option("names", to.names, "Servers (default: all of the file)")->type_name("NAME");
+      add_command(app, to, "revoke", "Revoke approvals of project file servers", run_revoke);
+  revoke->add_option("names", to.names, "Servers (default: all in the file)")->type_name("NAME");
   revoke->add_option("--project", to.project, "Project file (default: as for approve)")
       ->type_name(file_type);
   revoke->add_flag("--all", to.all, "Revoke the approvals of all project files");
@@ -190,13 +186,13 @@ void add_questions(CLI::App &app, Arguments &to) {
   command->require_subcommand(0, 1);
   command->footer(
       "Example:\n  bulkhead approvals watch\n\n"
-      "Also lists the approvals in force that hold for more than one call. CLAIMED is the name\n"
-      "that the client gives itself; nothing verifies it.\n"
+      "Also lists approvals in force that cover more than one call. CLAIMED is the name that the\n"
+      "client reports; it is not verified.\n"
       "A call waits for approval only while an approval surface is available: a terminal with\n"
       "`bulkhead approvals watch`, the client, or the service API ([approval] in the profile).\n"
       "Exit code 3 if no gateway is running.");
   auto *watch =
-      add_command(*command, to, "watch", "Show pending approvals live and answer with keys",
+      add_command(*command, to, "watch", "Show pending approvals live; approve or deny with a key",
                   run_approvals_watch);
   watch->add_flag("--notify", to.notify,
                   "Show a desktop notification for each new question (notify-send)");
@@ -210,7 +206,7 @@ void add_questions(CLI::App &app, Arguments &to) {
   auto *allow = add_command(*command, to, "allow", "Allow a pending call", run_approvals_allow);
   auto *deny = add_command(*command, to, "deny", "Deny a pending call", run_approvals_deny);
   auto *revoke =
-      add_command(*command, to, "revoke", "End an approval that is in force", run_approvals_revoke);
+      add_command(*command, to, "revoke", "Revoke an approval in force", run_approvals_revoke);
   for (CLI::App *one : {allow, deny, revoke}) {
     one->add_option("id", to.question, "Id of the question, or a prefix of at least 4 characters")
         ->required()
@@ -225,7 +221,7 @@ void add_questions(CLI::App &app, Arguments &to) {
       ->check(CLI::Range(1u, ApprovalScope::max_minutes).description(""))
       ->excludes(session);
   allow->add_flag("--tool", to.for_tool,
-                  "With --session or --minutes (1 to 60): calls of this tool with any arguments");
+                  "With --session or --minutes (1 to 60): allow this tool with any arguments");
   allow->footer(
       "Examples:\n  bulkhead approvals allow 3f9c --minutes 10\n"
       "  bulkhead approvals allow 3f9c --tool --minutes 10\n\n"
@@ -248,19 +244,19 @@ void add_aggregator(CLI::App &app, Arguments &to) {
                    "Profile with limits and other settings (default: none)")
       ->type_name(file_type);
   add_plugin_dir(*command, to);
-  command->add_option("--log-level", to.log_level, "Level of --verbose (default: info)")
+  command->add_option("--log-level", to.log_level, "Log level of --verbose (default: info)")
       ->type_name(level_type)
       ->check(CLI::IsMember({"debug", "info", "warn", "error"}).description(""));
   command->add_flag("-v,--verbose", to.verbose,
                     "Print log lines to standard error, not only warnings");
   command
       ->add_option("--codec", to.codec,
-                   "Message format (default: auto, detected by the first byte)")
+                   "Message format (default: auto, detected from the first byte)")
       ->type_name(codec_type)
       ->check(CLI::IsMember({"auto", "ndjson", "msgpack"}).description(""));
   command
       ->add_option("--parent-pid", to.parent_pid,
-                   "End with this process, which must be the parent (default: the parent; 0: none)")
+                   "Exit when this process, the parent, exits (default: the parent; 0: none)")
       ->type_name("PID")
       ->check(CLI::NonNegativeNumber.description(""));
   command
@@ -276,7 +272,7 @@ void add_aggregator(CLI::App &app, Arguments &to) {
 // Only for help and completion; main() passes this command to the relay's own parser.
 void add_relay(CLI::App &app) {
   auto *command = app.add_subcommand(
-      "relay", "Connect an MCP client in a virtual machine to the gateway of its host");
+      "relay", "Connect an MCP client in a virtual machine to the gateway on its host");
   for (const relay::OptionText &option : relay::option_texts()) {
     command->add_option(option.name, option.help)->type_name(option.type);
   }
@@ -294,14 +290,14 @@ void add_pins(CLI::App &app, Arguments &to) {
                        const std::string &more = {}) {
     auto *command = add_command(*pins, to, name, help, run);
     command->add_option("server", to.server, "Server")->required()->type_name("SERVER");
-    command->add_option("tool", to.names, "Tools, by their names on the server (default: all)")
+    command->add_option("tool", to.names, "Tool names on the server (default: all)")
         ->type_name("TOOL");
     add_profile_options(*command, to);
     command->footer(std::string("Example:\n  ") + example + more);
     return command;
   };
   constexpr const char *applies =
-      "\n\nRunning gateways with this server are reloaded, so that the change is in force.";
+      "\n\nRunning gateways that use this server are reloaded to apply the change.";
   add("show", "Show the approved and the current definition", run_pins_show,
       "bulkhead pins show github");
   add("approve", "Approve the current definitions", run_pins_approve,
@@ -310,7 +306,7 @@ void add_pins(CLI::App &app, Arguments &to) {
                             "the servers of a project\nfile, use `bulkhead approve`."))
       ->add_option("--hash", to.hash, "Approve only if the definition has this hash (one tool)")
       ->type_name("HASH");
-  add("forget", "Delete pins: the server's next list is approved", run_pins_forget,
+  add("forget", "Delete pins; the server's next tool list is approved", run_pins_forget,
       "bulkhead pins forget github", applies);
 }
 
@@ -326,7 +322,7 @@ void add_policy(CLI::App &app, Arguments &to) {
       "Also reports whether a running gateway with this profile has the same rules in force.");
   auto *explain =
       add_command(*policy, to, "explain", "Explain a policy decision", run_policy_explain);
-  explain->add_option("call", to.policy_file, "Call, a JSON object; - reads standard input")
+  explain->add_option("call", to.policy_file, "Call as a JSON object; - reads standard input")
       ->required()
       ->type_name(file_type);
   add_profile_options(*explain, to);
@@ -334,7 +330,8 @@ void add_policy(CLI::App &app, Arguments &to) {
   explain->footer(
       "Example:\n  echo "
       "'{\"server\":\"files\",\"name\":\"read\",\"arguments\":{\"path\":\"/etc\"}}'"
-      " |\n    bulkhead policy explain -\n\nNo tool is called. docs/policy.md lists the members.");
+      " |\n    bulkhead policy explain -\n\nNo tool is called. docs/policy.md describes the input "
+      "fields.");
   auto *test = add_command(*policy, to, "test", "Run policy test cases", run_policy_test);
   test->add_option("cases", to.policy_file, "Test cases, one per line; - reads standard input")
       ->required()
@@ -346,19 +343,18 @@ void add_policy(CLI::App &app, Arguments &to) {
       "Exit code 1 if a case fails.");
   auto *replay = add_command(*policy, to, "replay",
                              "Replay recorded calls against the current rules", run_policy_replay);
-  replay
-      ->add_option("--since", to.records.since, "Start: 30s, 10m, 2h, 1d ago, or a time (RFC 3339)")
+  replay->add_option("--since", to.records.since, "Start time: 30s, 10m, 2h or 1d ago, or RFC 3339")
       ->required()
       ->type_name("TIME");
   replay
       ->add_option("--file", to.records.file,
-                   "Session database file (default: those of the profile's state_dir)")
+                   "Session database file (default: the files in the profile's state_dir)")
       ->type_name(file_type);
   add_profile_options(*replay, to);
   add_json(*replay, to);
   replay->footer(
       "Example:\n  bulkhead policy replay --since 7d --config next.toml\n\n"
-      "Lists calls that the current rules decide differently. No tool is called.");
+      "Lists calls that the current rules would decide differently. No tool is called.");
   policy->require_subcommand(1);
   policy->footer("Example:\n  bulkhead policy check gateway.toml");
 }
@@ -367,14 +363,14 @@ void add_others(CLI::App &app, Arguments &to) {
   auto *status =
       add_command(app, to, "status", "Show running gateways and their servers", run_status);
   status->add_flag("-v,--verbose", to.verbose,
-                   "Also show the compartments with their confinement, and the service socket");
+                   "Also show compartments, their confinement, and the service socket");
   add_json(*status, to);
   status->footer(
       "Examples:\n  bulkhead status\n  bulkhead status --json | jq '.gateways[].servers[]'\n\n"
       "Exit code 3 if no gateway is running.");
-  auto *doctor = add_command(
-      app, to, "doctor", "Check the machine, the configuration and its servers; explain failures",
-      run_doctor);
+  auto *doctor =
+      add_command(app, to, "doctor",
+                  "Check the system, configuration and servers; explain failures", run_doctor);
   add_profile_options(*doctor, to);
   add_json(*doctor, to);
   doctor->footer(
@@ -388,8 +384,8 @@ void add_others(CLI::App &app, Arguments &to) {
       "Example:\n  bulkhead reload\n\n"
       "Clients and unchanged servers stay connected. If the configuration has an error, nothing\n"
       "is changed. SIGHUP has the same effect.\n"
-      "Exit codes: 0 everything is in force, 1 nothing was changed, 3 no gateway is running,\n"
-      "4 reloaded in part: the lines \"not changed\" name the settings that need a restart.");
+      "Exit codes: 0 all changes are in force, 1 nothing was changed, 3 no gateway is running,\n"
+      "4 reloaded in part: lines with \"not changed\" name settings that require a restart.");
   auto *import = add_command(
       app, to, "import",
       "Import servers from Claude, VS Code, Cursor, Gemini CLI, Codex and other clients",
@@ -404,9 +400,11 @@ void add_others(CLI::App &app, Arguments &to) {
   add_json(*import, to);
   import->footer(
       "Example:\n  bulkhead import --write ~/.config/bulkhead/profile.toml\n\n"
-      "With --write, the servers are added to the profile. Servers that the profile already has are\n"
+      "With --write, the servers are added to the profile. Servers that the profile already has "
+      "are\n"
       "not changed. Clients that still start the same servers themselves are listed with their\n"
-      "files. Each added server is started once, as with `bulkhead warm`, so the first client does\n"
+      "files. Each added server is started once, as with `bulkhead warm`, so the first client "
+      "does\n"
       "not wait for a download. With --json or --folder, no server is started: files in a folder\n"
       "may come from a repository, so review the profile first.");
   auto *profile = app.add_subcommand("profile", "Show and validate the configuration");
@@ -420,8 +418,8 @@ void add_others(CLI::App &app, Arguments &to) {
   profile->require_subcommand(1);
   profile->footer("Example:\n  bulkhead profile show --origin");
   auto *plugin = app.add_subcommand("plugin", "List plugins");
-  auto *list = add_command(*plugin, to, "list",
-                           "List the plugins that are installed and those in use", run_plugin_list);
+  auto *list = add_command(*plugin, to, "list", "List installed plugins and plugins in use",
+                           run_plugin_list);
   add_profile_options(*list, to);
   add_json(*list, to);
   list->footer("Example:\n  bulkhead plugin list --plugin-dir ./build/lib/bulkhead/plugins");
@@ -431,7 +429,7 @@ void add_others(CLI::App &app, Arguments &to) {
   add_pins(app, to);
   add_policy(app, to);
   add_records(app, to);
-  auto *completion = app.add_subcommand("completion", "Print a completion script for a shell");
+  auto *completion = app.add_subcommand("completion", "Print a shell completion script");
   add_command(*completion, to, "bash", "Print the script for bash", print_completion)
       ->footer("Example:\n  eval \"$(bulkhead completion bash)\"");
   completion->require_subcommand(1);
@@ -563,7 +561,7 @@ std::variant<Arguments, int> parse_arguments(int argc, const char *const *argv) 
   }
   if (const std::string name = empty_option(*app.get_subcommands().front()); !name.empty()) {
     // An unset variable in a script must not select the default.
-    Console::get().write("bulkhead: " + name + " needs a value that is not empty\n");
+    Console::get().write("bulkhead: " + name + " requires a non-empty value\n");
     return exit_usage;
   }
   return out;

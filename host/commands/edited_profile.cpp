@@ -73,7 +73,8 @@ int profile_unchanged(const std::string &path, const Error &error) {
 
 void mention_reload(const std::string &path) {
   if (running_policies(path, {}).empty()) return;
-  complain("a gateway with this profile is running: `bulkhead reload` applies the change", exit_ok);
+  complain("a gateway with this profile is running: run `bulkhead reload` to apply the change",
+           exit_ok);
 }
 
 }  // namespace bulkhead::program

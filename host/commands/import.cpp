@@ -104,8 +104,8 @@ std::string as_json(const Import &import, bool written) {
 std::string about_projects(const std::vector<FoundConfig> &found) {
   const auto other = [](const FoundConfig &config) { return !config.other_project.empty(); };
   if (std::none_of(found.begin(), found.end(), other)) return {};
-  return "\nServers of other projects are not written. To write those of one, run import in its "
-         "folder.\n";
+  return "\nServers of other projects are not written. To import them, run import in the "
+         "project's folder.\n";
 }
 
 std::vector<std::string> names_in(const Import &import, State state) {
@@ -203,8 +203,8 @@ void warm_written(const Arguments &arguments, const std::string &path,
   Arguments warm = looking_at(arguments, path);
   warm.names = std::move(names);
   if (run_warm(warm) != exit_ok)
-    complain("not every server starts yet: `bulkhead doctor --config " + tilde(path) +
-             "` says more");
+    complain("some servers did not start; for details, run `bulkhead doctor --config " +
+             tilde(path) + "`");
 }
 
 }  // namespace
@@ -238,8 +238,8 @@ int run_import(const Arguments &arguments) {
   // A file of the folder may have come with a repository, so the user must review it first.
   const bool warms = !written.empty() && !arguments.no_warm && !arguments.folder;
   if (!written.empty() && !warms) {
-    out += "To download their programs now:  bulkhead warm --config " +
-           printable(tilde(path)) + "\n";
+    out +=
+        "To download their programs now:  bulkhead warm --config " + printable(tilde(path)) + "\n";
   }
   out += about_projects(import.found);
   out += about_twice(import);

@@ -101,13 +101,12 @@ std::string read_server(const Arguments &arguments, NewServer *out) {
   out->cwd = from.cwd;
   const std::string how = "bulkhead mcp add " + arguments.name + " -- COMMAND ...";
   if (!from.word.empty() && !is_url(from.word) && from.url.empty())
-    return "\"" + from.word + "\" is no URL; a program stands behind --: " + how;
-  if (out->url.empty() && from.command.empty())
-    return "say what to run (" + how + ") or give a URL";
-  if (!out->url.empty() && !from.command.empty()) return "a server is a program or a URL, not both";
-  if (out->url.empty() && !from.headers.empty()) return "--header needs a URL";
+    return "\"" + from.word + "\" is not a URL; put a command after --: " + how;
+  if (out->url.empty() && from.command.empty()) return "specify a command (" + how + ") or a URL";
+  if (!out->url.empty() && !from.command.empty()) return "specify a command or a URL, not both";
+  if (out->url.empty() && !from.headers.empty()) return "--header requires a URL";
   if (!out->url.empty() && !(from.env.empty() && from.cwd.empty()))
-    return "--env and --cwd need a program";
+    return "--env and --cwd require a command";
   if (!from.command.empty()) {
     out->command = from.command.front();
     out->args.assign(from.command.begin() + 1, from.command.end());
@@ -140,7 +139,7 @@ int warm(const Arguments &arguments, const std::string &path) {
   next.names = {arguments.name};
   if (run_warm(next) != exit_ok) {
     complain("server " + arguments.name +
-             " was added, but it does not start yet: `bulkhead doctor` says more");
+             " was added, but it did not start; run `bulkhead doctor` for details");
   }
   return exit_ok;
 }
@@ -156,7 +155,7 @@ std::optional<ServerDef> add_to(const std::string &path, const Arguments &argume
     if (!before) return profile_unchanged(path, before.error()), std::nullopt;
     const ServerDef *known = find(before->profile, server.name);
     if (known != nullptr && resolved_path(known->origin.file) != path) {
-      complain("there is a server " + server.name + " already, from " + place_of(*known));
+      complain("server " + server.name + " already exists in " + place_of(*known));
       return std::nullopt;
     }
   }
@@ -188,14 +187,12 @@ int add(const Arguments &arguments, const std::string &path) {
   const auto def = add_to(path, arguments, server);
   if (!def) return exit_failed;
   if (holds_credential(server)) {
-    complain(
-        "what looks like a credential stands in the file as it is; ${env:NAME} in its place "
-        "keeps it out",
-        exit_ok);
+    complain("a value that looks like a credential is stored in the file; use ${env:NAME} instead",
+             exit_ok);
   }
   mention_reload(path);
   if (def->disabled) {
-    complain("it is disabled: " + def->disabled_reason, exit_ok);
+    complain("the server is disabled: " + def->disabled_reason, exit_ok);
   } else if (!arguments.no_warm) {
     return warm(arguments, path);
   }
@@ -209,14 +206,14 @@ int not_there(const Arguments &arguments, const std::string &path) {
   std::string names;
   if (const auto loaded = load_to_look(looking_at(arguments, path), Transports::none)) {
     if (const ServerDef *def = find(loaded->profile, arguments.name)) {
-      return complain("server " + arguments.name + " comes from " + place_of(*def) + ", not from " +
-                      tilde(path));
+      return complain("server " + arguments.name + " is defined in " + place_of(*def) +
+                      ", not in " + tilde(path));
     }
     for (const ServerDef &def : loaded->profile.servers)
       names += (names.empty() ? "" : ", ") + def.name;
   }
   return complain(tilde(path) + " has no server \"" + arguments.name + "\"; " +
-                  (names.empty() ? "there are none" : "there are: " + names));
+                  (names.empty() ? "no servers are configured" : "configured servers: " + names));
 }
 
 using Edit = Result<std::string> (*)(const ProfileLayer &file, std::string_view name);

@@ -189,7 +189,7 @@ TEST_CASE("an answer has its bounds") {
   const Asked endless = ask(
       files,
       "WITH RECURSIVE n(i) AS (VALUES (1) UNION ALL SELECT i + 1 FROM n) SELECT count(*) FROM n");
-  CHECK(has(endless.error, "ended after 5 s"));
+  CHECK(has(endless.error, "timed out after 5 s"));
   CHECK(has(ask(files, "SELECT hex(zeroblob(1000000000))").error, "too big"));
 }
 

@@ -127,7 +127,7 @@ TEST_CASE("F09 an approval that was edited by hand is ignored, the others are va
     REQUIRE(text.find(from) != std::string::npos);
     text.replace(text.find(from), from.size(), to);
     write_text(all.file, text);
-    CHECK(all.problem().find("1 approval was not made by bulkhead approve") != std::string::npos);
+    CHECK(all.problem().find("1 approval was not made by `bulkhead approve`") != std::string::npos);
     return all.count();
   };
   CHECK(edited(std::string(64, 'a'), std::string(64, 'e')) == 2);

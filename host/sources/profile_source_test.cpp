@@ -105,7 +105,7 @@ TEST_CASE("--listen is rejected with several HTTP transports") {
   setting.arguments.listen = "127.0.0.1:0";
   const auto loaded = load_for(setting.arguments, Transports::served);
   REQUIRE_FALSE(loaded);
-  CHECK(loaded.error().front().starts_with("--listen: "));
+  CHECK(loaded.error().front().starts_with("--listen requires exactly one HTTP transport"));
 
   Setting one(
       "[transports.guest]\nplugin = \"transport-vsock\"\n"

@@ -26,12 +26,12 @@ void Supervisor::ask_approvals(std::uint32_t request, std::string_view value,
   }
   ApprovalJob &job = approvals_asked_[frame.exchange];
   job = {this, frame.exchange, 0, std::move(done)};
-  job.timer = reactor_->timer_start(
-      this, max_approvals_ms, bh::callback(&job, [](ApprovalJob &late) {
-        late.timer = 0;
-        late.supervisor->finish_approvals(late.number,
-                                          fail(BH_E_UNAVAILABLE, "the endpoint timed out"));
-      }));
+  job.timer =
+      reactor_->timer_start(this, max_approvals_ms, bh::callback(&job, [](ApprovalJob &late) {
+                              late.timer = 0;
+                              late.supervisor->finish_approvals(
+                                  late.number, fail(BH_E_UNAVAILABLE, "the endpoint timed out"));
+                            }));
 }
 
 void Supervisor::on_approvals(const link::Frame &frame, std::string_view payload) {

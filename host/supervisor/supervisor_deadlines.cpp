@@ -45,13 +45,13 @@ void Supervisor::set_deadline(Child &child) {
   } else {
     return;
   }
-  child.kill_timer = reactor_->timer_start(
-      this, wait_ms, bh::callback(&child, [](Child &it) {
-        it.kill_timer = 0;
-        if (!it.running()) return;
-        it.supervisor->log(LogLevel::warn, it.slice.name, "it is unresponsive and is killed");
-        ::kill(it.pid, SIGKILL);
-      }));
+  child.kill_timer = reactor_->timer_start(this, wait_ms, bh::callback(&child, [](Child &it) {
+                                             it.kill_timer = 0;
+                                             if (!it.running()) return;
+                                             it.supervisor->log(LogLevel::warn, it.slice.name,
+                                                                "it is unresponsive and is killed");
+                                             ::kill(it.pid, SIGKILL);
+                                           }));
 }
 
 void Supervisor::ping_all() {

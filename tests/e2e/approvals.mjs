@@ -401,7 +401,7 @@ test('approvals watch --notify shows a desktop notification without arguments, a
   const text = await until('it is shown', () => existsSync(shown) && readFileSync(shown, 'utf8').includes('bulkhead approvals') && readFileSync(shown, 'utf8'));
   assert.match(text, /^--app-name=Bulkhead\n--\nBulkhead: a call requires approval\na of server local, called by .*rule test-rule/);
   assert.ok(!text.includes('canary'), text);
-  await until('the failure is reported', () => /notify-send cannot be started: No such file/.test(none.text));
+  await until('the failure is reported', () => /cannot start notify-send: No such file/.test(none.text));
   // Both surfaces still list questions while notify-send is running.
   await until('both list it', () => good.text.includes(question.id) && none.text.includes(question.id));
   await ask(socket, 'POST', `/confirm/${question.id}`, { decision: 'deny' });

@@ -192,7 +192,7 @@ test('profile show prints the layer of each value and the effect of directives',
   assert.match(at('directives[0]').value, /replace limits\.call_timeout_ms: replaced .*gateway\.toml:2/);
   assert.equal(at('directives[1]').value, 'lock plugin_dirs: locked (ours only)');
   assert.match(notes, /limits\.call_timeout_ms is replaced by the corporation's profile/);
-  assert.match(notes, /which BULKHEAD_CORP_PROFILE names/);
+  assert.match(notes, /corp\.toml, set by BULKHEAD_CORP_PROFILE/);
 });
 
 test('a corporate profile that others can write, or that is invalid, stops every command', (t) => {
@@ -429,7 +429,7 @@ test('B37 a chain of three is merged; a cycle and a ninth are refused', (t) => {
   assert.equal(load('chain-8').code, 0);
   assert.match(load('chain-9').stderr, /more than 8 profiles in a chain/);
   write('lost', 'missing');
-  assert.match(load('lost').stderr, /the profile "missing" is not there: no missing\.toml/);
+  assert.match(load('lost').stderr, /the profile "missing" was not found: no missing\.toml/);
 });
 
 both('B39 a read-only profile is not changed', async (t, args) => {
