@@ -178,7 +178,9 @@ void PipeHost::to_client(std::string_view message) {
 // ---- the endpoint ------------------------------------------------------------------------------
 
 Result<void> PipeHost::open_lane(bh_lane lane) {
-  definition_ = options_.definition(process_name_);
+  auto definition = options_.definition(process_name_);
+  if (!definition) return std::unexpected(definition.error());
+  definition_ = *std::move(definition);
   bh_lane_info info{};
   info.size = sizeof info;
   info.server = bh::str(options_.endpoint);

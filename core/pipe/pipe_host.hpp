@@ -25,7 +25,7 @@ struct Options {
   std::string endpoint;  // the other side's name in messages
   // Returns the connector's definition of the endpoint, a JSON object; called for each attempt to
   // connect. process_name is the transport's.
-  std::function<std::string(std::string_view process_name)> definition;
+  std::function<Result<std::string>(std::string_view process_name)> definition;
   RouteLimits limits;
   std::uint64_t message_bytes = 16u << 20;  // one message of the client
   std::uint64_t queue_bytes = 8u << 20;     // queued output, on each side

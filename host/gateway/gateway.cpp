@@ -17,7 +17,6 @@
 #include "service/service.hpp"
 #include "service/service_api.hpp"
 #include "shared/joined_stdio.hpp"
-#include "shared/local_clients.hpp"
 #include "sources/profile_source.hpp"
 #include "state/list_writer.hpp"
 #include "state/pin_writer.hpp"
@@ -59,11 +58,9 @@ class Gateway {
     if (!metrics) return front_.give_up(metrics.error());
     metrics_listener_ = std::move(*metrics);
     socket_ = front_.open_service_socket();
-    if (front_.is_serve() && socket_ != nullptr) local_clients_.emplace(socket_->path());
-    if (local_clients_) local_clients_->add_to(profile_);
     const std::string state_dir = profile_.state_dir;
     const Profile profile = profile_;
-    auto host = Host::create(profile_, std::move(options));
+    auto host = Host::create(std::move(profile_), std::move(options));
     if (!host) return front_.give_up(host.error());
     host_ = std::move(*host);
     PinWriter::Hooks hooks;
@@ -133,13 +130,11 @@ class Gateway {
     };
     backend.apply = [this](LoadedProfile next,
                            const std::function<void(Result<ApplyReport>)> &done) {
-      if (local_clients_) local_clients_->add_to(next.profile);
       const Profile profile = next.profile;
       auto report = host_->apply(std::move(next.profile));
       if (report) {
         pins_->set_profile(profile);
         lists_->set_profile(profile);
-        profile_ = profile;
       }
       done(std::move(report));
     };
@@ -153,11 +148,6 @@ class Gateway {
                                const std::function<void(Result<std::string>)> &done) {
       done(answer_approval_request(*host_, static_cast<std::uint32_t>(request), value));
     };
-    if (local_clients_) {
-      backend.join = [this](std::string_view request) {
-        return local_clients_->answer(request, profile_);
-      };
-    }
     return backend;
   }
 
@@ -176,8 +166,7 @@ class Gateway {
 
   const Arguments arguments_;
   GatewayFront front_;
-  Profile profile_;  // the profile in force
-  std::optional<LocalClients> local_clients_;
+  Profile profile_;
   // Declared before host_, whose threads may still write to them.
   std::unique_ptr<PinWriter> pins_;
   std::unique_ptr<ListWriter> lists_;

@@ -24,6 +24,7 @@ GatewayFront::GatewayFront(const Arguments &arguments, const LoadedProfile &load
       state_dir_(loaded.profile.state_dir),
       notes_(loaded.profile.notes),
       parent_pid_(arguments.parent_pid),
+      no_listen_(arguments.no_listen),
       started_ms_(bh::monotonic_ms()),
       logger_(level_named(arguments.log_level),
               arguments.verbose ? level_named(arguments.log_level) : LogLevel::warn) {
@@ -83,7 +84,7 @@ Result<OwnedFd> GatewayFront::open_metrics(const std::string &address) {
   if (address.empty()) return OwnedFd();
   auto opened = open_metrics_listener(address);
   if (opened) metrics_ = address;
-  if (opened || is_serve_) return opened;
+  if (opened || (is_serve_ && !no_listen_)) return opened;
   log(LogLevel::warn, "service", opened.error().text + "; continuing without it");
   return OwnedFd();
 }

@@ -58,6 +58,7 @@ class GatewayFront {
   std::string http_id_, http_config_;  // of the first HTTP transport
   const std::vector<std::string> notes_;
   const int parent_pid_;
+  const bool no_listen_;
   OwnedFd parent_;  // readable once the parent has ended
   const std::uint64_t started_ms_;
   Logger logger_;

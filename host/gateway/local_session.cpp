@@ -85,6 +85,11 @@ LocalSession::Answer LocalSession::request(std::string_view method, std::string_
   wire_->wait([this] { return answered_; }, timeout_ms);
   if (answered_) return std::move(answer_);
   if (stop_requested()) return std::unexpected(Failure{"interrupted", ""});
+  if (wire_->lost()) {
+    return std::unexpected(Failure{"the connection to the gateway was lost; " +
+                                       std::string(method) + " may have been executed",
+                                   ""});
+  }
   return std::unexpected(
       Failure{"no response to " + std::string(method) + " within " + duration(timeout_ms), ""});
 }

@@ -16,6 +16,7 @@
 #include "common/paths.hpp"
 #include "http-codec/head_writer.hpp"
 #include "http-codec/response_reader.hpp"
+#include "service/service_protocol.hpp"
 
 namespace bulkhead::program {
 namespace {
@@ -98,6 +99,7 @@ std::optional<FoundGateway> ask(const std::string &path, const std::string &requ
     if (!found.error.empty()) found.status = 0, found.answer.clear();
   } else if (errno == ECONNREFUSED || errno == ENOENT) {
     ::unlink(path.c_str());
+    ::unlink(local_socket_path(path).c_str());
     ::close(fd);
     return std::nullopt;
   } else {  // EAGAIN: the accept queue is full

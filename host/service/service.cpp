@@ -117,8 +117,11 @@ void Service::ask(ServiceRequest request, std::string_view value, ServiceReply r
     case ServiceRequest::answer_approval:
       return approvals(ApprovalRequest::answer, value, std::move(reply));
     case ServiceRequest::join:
-      return reply(backend_.join ? backend_.join(value)
-                                 : refuse_with(BH_E_DENIED, "it serves one client only"));
+      return reply(
+          backend_.join
+              ? backend_.join(value)
+              : refuse_with(BH_E_DENIED,
+                            "it runs with --single-process, or serves a client on standard input"));
     case ServiceRequest::metrics_listener:
     case ServiceRequest::admit:
       break;

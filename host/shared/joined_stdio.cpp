@@ -2,6 +2,8 @@
 
 #include <fcntl.h>
 #include <spawn.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <csignal>
@@ -23,9 +25,9 @@ extern char **environ;
 namespace bulkhead::program {
 namespace {
 
-// `bulkhead serve --no-listen` with the profile of these arguments. Returns false if it cannot be
-// started.
-bool start_own_gateway(const Arguments &arguments) {
+// Starts `bulkhead serve --no-listen` with the profile of these arguments. Returns its pid, or -1
+// if it cannot be started.
+pid_t start_own_gateway(const Arguments &arguments) {
   std::vector<std::string> words{"bulkhead", "serve", "--no-listen", "--parent-pid",
                                  std::to_string(::getpid())};
   const auto add = [&](const char *option, const std::string &value) {
@@ -50,7 +52,7 @@ bool start_own_gateway(const Arguments &arguments) {
   const int error = ::posix_spawn(&pid, "/proc/self/exe", &actions, nullptr, argv.data(), environ);
   posix_spawn_file_actions_destroy(&actions);
   if (error != 0) complain(describe_errno("cannot start a gateway", error));
-  return error == 0;
+  return error == 0 ? pid : -1;
 }
 
 class JoinedStdio {
@@ -78,35 +80,47 @@ class JoinedStdio {
 
  private:
   // Called for each attempt to connect. After the first one, the connection was lost.
-  std::string definition(std::string_view process_name) {
-    if (std::exchange(joined_before_, true)) join_again();
+  Result<std::string> definition(std::string_view process_name) {
+    if (std::exchange(joined_before_, true) && !join_again()) {
+      return fail(BH_E_UNAVAILABLE, "no running gateway has this configuration");
+    }
     return gateway_.definition(process_name, message_bytes_);
   }
 
   // The profile is read again: the gateway that is found must have the configuration of now.
-  void join_again() {
+  bool join_again() {
+    if (own_pid_ > 0 && ::waitpid(own_pid_, nullptr, WNOHANG) == own_pid_) own_pid_ = -1;
     const auto loaded = load_checked(arguments_, Transports::stdio);
     if (!loaded) {
       if (!std::exchange(complained_, true)) report_config_errors(loaded.error());
-      return;
+      return false;
     }
     GatewaySearch search = find_running_gateway(loaded->profile);
     if (search.found) {
       gateway_ = *std::move(search.found);
       lost_ms_ = 0;
-      return;
+      starts_ = 0;
+      complained_ = false;
+      return true;
     }
     const std::uint64_t now = bh::monotonic_ms();
     if (lost_ms_ == 0) lost_ms_ = now;
-    if (now - lost_ms_ < own_after_ms) return;
+    if (now - lost_ms_ < own_after_ms + spread_ms()) return false;
     lost_ms_ = now;  // the next one is started if this one does not become ready
-    if (starts_ >= max_starts) return;
+    if (starts_ >= max_starts) return false;
     ++starts_;
     complain("the gateway has stopped; starting one for this client");
-    start_own_gateway(arguments_);
+    own_pid_ = start_own_gateway(arguments_);
+    return false;
   }
 
-  static constexpr int max_starts = 5;
+  static constexpr int max_starts = 5;  // without joining a gateway in between
+
+  // Several clients lose the same gateway at once: one of them starts the next one, and the others
+  // join it.
+  static std::uint64_t spread_ms() noexcept {
+    return static_cast<std::uint64_t>(::getpid()) % 10 * 200;
+  }
 
   const Arguments &arguments_;
   RunningGateway gateway_;
@@ -114,11 +128,13 @@ class JoinedStdio {
   bool joined_before_ = false, complained_ = false;
   std::uint64_t lost_ms_ = 0;  // 0: not lost
   int starts_ = 0;
+  pid_t own_pid_ = -1;  // the gateway that this process has started
 };
 
 }  // namespace
 
 int run_joined_stdio(const Arguments &arguments, RunningGateway gateway, const Limits &limits) {
+  ::prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);  // the token is in this process's memory
   return JoinedStdio(arguments, std::move(gateway), limits.message_bytes).run();
 }
 

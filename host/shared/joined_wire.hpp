@@ -19,6 +19,7 @@ class JoinedWire final : public SessionWire {
 
   Result<void> open(OnMessage on_message) override;
   void send(std::string_view message) override;
+  bool lost() const override { return !fd_; }
   void wait(const std::function<bool()> &done, std::uint64_t timeout_ms) override;
 
  private:

@@ -3,8 +3,8 @@
 // program that asks to join.
 //
 // The token in the transport's configuration is returned only to programs that the service socket
-// admits (see peer.hpp) and whose profile has equal marks. A server cannot obtain it: sandboxes
-// hide the folder, and the service socket rejects descendants of the gateway.
+// admits (see peer.hpp) and whose profile has equal marks. A sandboxed server cannot obtain it:
+// sandboxes hide the folder, and the service socket rejects descendants of the gateway.
 #pragma once
 
 #include <functional>

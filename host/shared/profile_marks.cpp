@@ -19,8 +19,9 @@ namespace {
 // Variables that servers receive or that select a proxy. PATH is compared by the programs that it
 // leads to: it differs between a terminal and a desktop session of the same user.
 constexpr const char *compared_variables[] = {
-    "HOME",        "LANG",        "LOGNAME",   "USER",      "http_proxy", "HTTP_PROXY",
-    "https_proxy", "HTTPS_PROXY", "all_proxy", "ALL_PROXY", "no_proxy",   "NO_PROXY"};
+    "HOME",         "LANG",           "LOGNAME",    "USER",       "SSL_CERT_FILE",
+    "SSL_CERT_DIR", "CURL_CA_BUNDLE", "http_proxy", "HTTP_PROXY", "https_proxy",
+    "HTTPS_PROXY",  "all_proxy",      "ALL_PROXY",  "no_proxy",   "NO_PROXY"};
 
 std::string variable(const char *name) {
   const char *value = std::getenv(name);
@@ -50,24 +51,36 @@ bool needs_folder(const ServerDef &def) {
          !starts_in_private_folder(def.command, def.args, def.cwd);
 }
 
-// True if a text in the plugin's configuration is a relative path, or if it has none (the builtin
-// file tools then serve the working folder).
-bool needs_folder(const PluginUse &use) {
-  struct Search {
-    bool any_path = false, relative = false;
-    void look(std::string_view value) {
-      if (value.starts_with('{')) {
-        mcp::for_each_member(value, [this](std::string_view, std::string_view v) { look(v); });
-      } else if (value.starts_with('[')) {
-        mcp::for_each_item(value, [this](std::string_view item) { look(item); });
-      } else if (value.starts_with('"')) {
-        any_path = any_path || value.starts_with("\"/");
-        relative = relative || value.starts_with("\".");
-      }
+// Returns true if a member of the configuration that names a path ("path", "snapshot_dir") is
+// relative, or if any text begins with a dot.
+struct FolderSearch {
+  bool any_path = false, relative = false;
+
+  void look(std::string_view name, std::string_view value) {
+    if (value.starts_with('{')) {
+      mcp::for_each_member(value, [this](std::string_view n, std::string_view v) { look(n, v); });
+    } else if (value.starts_with('[')) {
+      mcp::for_each_item(value, [this, name](std::string_view item) { look(name, item); });
+    } else if (value.starts_with('"')) {
+      const bool absolute = value.starts_with("\"/") || value.starts_with("\"~");
+      any_path = any_path || absolute;
+      relative = relative || value.starts_with("\".") || (names_path(name) && !absolute);
     }
-  } search;
-  search.look(use.config_json);
-  return search.relative || (use.plugin.ends_with("-files") && !search.any_path);
+  }
+  // The name has its quotes.
+  static bool names_path(std::string_view name) {
+    for (const std::string_view end : {"path\"", "paths\"", "file\"", "dir\"", "folder\""}) {
+      if (name.ends_with(end)) return true;
+    }
+    return false;
+  }
+};
+
+// Without any path, the builtin file tools serve the working folder.
+bool needs_folder(const PluginUse &use) {
+  FolderSearch search;
+  search.look({}, use.config_json);
+  return search.relative || (use.plugin == "builtin-files" && !search.any_path);
 }
 
 class Marker {
@@ -116,8 +129,9 @@ ProfileMarks marks_of(const Profile &profile, std::string_view folder, std::stri
     def.restarts = 0;
     marker.add("server " + def.name, to_bytes(def) + program);
   }
-  for (const PluginUse &use : profile.tools) {
-    folder_matters = folder_matters || needs_folder(use);
+  for (const auto *uses :
+       {&profile.tools, &profile.policies, &profile.telemetry, &profile.services}) {
+    for (const PluginUse &use : *uses) folder_matters = folder_matters || needs_folder(use);
   }
   marker.add_uses("tools", profile.tools);
   marker.add_uses("policy", profile.policies);
@@ -133,7 +147,10 @@ ProfileMarks marks_of(const Profile &profile, std::string_view folder, std::stri
   marker.add_value("isolation", profile.isolation);
   marker.add_value("approval", profile.approval);
   marker.add_value("pins", profile.pins);
-  marker.add("gateway", profile.server_name + "\n" +
+  std::vector<std::pair<std::vector<std::string>, bool>> holds;
+  for (const ProfileHold &hold : profile.server_holds) holds.emplace_back(hold.path, hold.forbids);
+  marker.add_value("locked settings", holds);
+  marker.add("gateway", BULKHEAD_VERSION "\n" + profile.server_name + "\n" +
                             std::string(to_string(profile.unknown_params)) + "\n" +
                             profile.state_dir);
   std::string environment;

@@ -101,6 +101,8 @@ TEST_CASE("the working folder counts if a server or tools plugin starts there") 
   CHECK(differs(files, files, "/x", "/y") == Parts{"working folder"});
   files.tools[0].config_json = R"({"workspaces":[{"path":"/srv/a"},{"path":"./b"}]})";
   CHECK(differs(files, files, "/x", "/y") == Parts{"working folder"});
+  files.tools[0].config_json = R"({"workspaces":[{"path":"/srv/a"},{"path":"src","write":true}]})";
+  CHECK(differs(files, files, "/x", "/y") == Parts{"working folder"});
   files.tools[0].config_json = R"({"workspaces":[{"path":"/srv/a"},{"path":"/srv/b"}]})";
   CHECK(differs(files, files, "/x", "/y").empty());
 }
@@ -125,6 +127,23 @@ TEST_CASE("the environment counts by what servers receive of it") {
              ? Parts{"server one"}
              : Parts{"server one", "server two"}));
   ::setenv("PATH", path.c_str(), 1);
+}
+
+TEST_CASE("relative paths of policies and telemetry, and locked settings count") {
+  Profile a = two_servers();
+  a.policies[0].config_json = R"({"rules_file":"rules.json","mode":"deny"})";
+  CHECK(differs(a, a, "/x", "/y") == Parts{"working folder"});
+  a.policies[0].config_json = R"({"rules_file":"/etc/rules.json","mode":"deny"})";
+  CHECK(differs(a, a, "/x", "/y").empty());
+  Profile locked = a;
+  locked.server_holds.push_back({{"mcpServers", "*"}, true, "the corporation's layer"});
+  CHECK(differs(a, locked, "/x", "/x") == Parts{"locked settings"});
+  locked.server_holds[0].says = "another text";
+  CHECK(differs(locked, locked, "/x", "/x").empty());
+  const auto before = marks_of(a, "/x", test_key);
+  ::setenv("SSL_CERT_FILE", "/other/ca.pem", 1);
+  CHECK(different_parts(before, marks_of(a, "/x", test_key)) == Parts{"environment"});
+  ::unsetenv("SSL_CERT_FILE");
 }
 
 TEST_CASE("many parts are shortened") {

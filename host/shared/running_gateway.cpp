@@ -14,7 +14,7 @@
 namespace bulkhead::program {
 namespace {
 
-constexpr int http_ok = 200, http_conflict = 409;
+constexpr int http_ok = 200, http_not_found = 404, http_not_allowed = 405;
 
 // "4711-123456.sock" -> "4711".
 std::string pid_of(const std::string &socket) {
@@ -25,7 +25,9 @@ std::string pid_of(const std::string &socket) {
 std::string reason_of(const FoundGateway &gateway) {
   const std::string who = "the gateway with pid " + pid_of(gateway.socket);
   if (!gateway.error.empty()) return who + ": " + gateway.error;
-  if (gateway.status != http_conflict) return who + " has a different version";
+  if (gateway.status == http_not_found || gateway.status == http_not_allowed) {
+    return who + " has a different version";
+  }
   return who + ": " + bh::json::member_text(gateway.answer, "error");
 }
 
@@ -53,7 +55,8 @@ GatewaySearch find_running_gateway(const Profile &profile) {
       ask_gateways(control_dirs(), "POST", "/join", status_wait_ms, join_request_json(request));
   for (const FoundGateway &gateway : answers) {
     const auto joined = gateway.status == http_ok ? read_join_answer(gateway.answer) : std::nullopt;
-    if (joined) {
+    // The socket lies beside the service socket, whatever the answer says.
+    if (joined && joined->path == local_socket_path(gateway.socket)) {
       out.found = {pid_of(gateway.socket), gateway.socket, joined->path, joined->token};
       return out;
     }

@@ -18,6 +18,8 @@ class SessionWire {
   // Opens the session. Call it once. wait() calls on_message for each message.
   virtual Result<void> open(OnMessage on_message) = 0;
   virtual void send(std::string_view message) = 0;
+  // Returns true if the connection has ended.
+  virtual bool lost() const { return false; }
   // Returns when done() is true, a signal requests a stop, the connection is lost, or the time-out
   // has elapsed.
   virtual void wait(const std::function<bool()> &done, std::uint64_t timeout_ms) = 0;

@@ -220,6 +220,14 @@ bool Connection::is_local(std::string_view all, const Sniffed &sniffed) const {
 
 void Connection::sniff_all(std::string_view all) {
   const bool local = !owner_.config.local_token.empty();
+  if (local) {
+    // The connection must begin with NUL, the token and a colon.
+    const std::string start = std::string(1, '\0') + owner_.config.local_token + ':';
+    const std::size_t n = std::min(all.size(), start.size());
+    if (all.substr(0, n) != std::string_view(start).substr(0, n)) {
+      return doom(owner_.counters.refused);
+    }
+  }
   const Sniffed sniffed = local ? sniff(all, {&owner_.config.local_token, 1})
                                 : sniff(all, owner_.config.metadata_prefixes);
   if (local && sniffed.kind != Sniffed::Kind::more && !is_local(all, sniffed)) {

@@ -9,10 +9,6 @@ import { StdioClient, alive, assert, build, descendants, ended, fake, fakeMcp, n
 import { ask, statusOf } from './status.mjs';
 
 const execute = promisify(execFile);
-const modes = { compartments: [], 'one process': ['--single-process'] };
-const both = (name, fn, options) => {
-  for (const [mode, args] of Object.entries(modes)) test(`${name} (${mode})`, (t) => fn(t, args), options);
-};
 
 const received = (log, text) => (existsSync(log) ? readFileSync(log, 'utf8') : '').split('\n').filter((line) => line.startsWith('<') && line.includes(text)).length;
 const starts = (log) => received(log, '"method":"initialize"');
@@ -35,8 +31,8 @@ async function join_(t, gateway, { args = [], env, cwd, ...options } = {}) {
 const cli = (gateway, args) => execute(program, [...args, '--config', gateway.config], { env: gateway.env(), cwd: gateway.dir, timeout: 20_000 });
 const serversBelow = (client) => descendants(client.child.pid).length;
 
-both('two stdio clients use the servers of the running gateway, each in a session of its own', async (t, args) => {
-  const gateway = await t.gateway({ mcpServers: servers(t) }, { args });
+test('two stdio clients use the servers of the running gateway, each in a session of its own', async (t) => {
+  const gateway = await t.gateway({ mcpServers: servers(t) });
   const one = await join_(t, gateway, { clientInfo: { name: 'editor', version: '1' } });
   const two = await join_(t, gateway, { clientInfo: { name: 'terminal', version: '2' } });
   assert.deepEqual((await one.toolNames()).sort(), names);
@@ -55,8 +51,8 @@ both('two stdio clients use the servers of the running gateway, each in a sessio
   assert.equal((await two.tool('a__fast')).content[0].text, 'fake/fast');
 });
 
-both('a message of 5 MiB passes in both directions', async (t, args) => {
-  const gateway = await t.gateway({ mcpServers: { a: fake('--tool', 'fast') } }, { args });
+test('a message of 5 MiB passes in both directions', async (t) => {
+  const gateway = await t.gateway({ mcpServers: { a: fake('--tool', 'fast') } });
   const client = await join_(t, gateway);
   const text = 'x'.repeat(5 << 20);
   const { echo } = await client.tool('a__fast', { text });
@@ -109,8 +105,8 @@ test('a folder does not count if no server starts in it', async (t) => {
   assert.equal(starts(t.path('a.log')), 1);
 });
 
-both('tools and call use the running gateway', async (t, args) => {
-  const gateway = await t.gateway({ mcpServers: servers(t) }, { args });
+test('tools and call use the running gateway', async (t) => {
+  const gateway = await t.gateway({ mcpServers: servers(t) });
   const { stdout } = await cli(gateway, ['tools', '--json']);
   assert.deepEqual(JSON.parse(stdout).tools.map((tool) => tool.name).sort(), names);
   assert.equal((await cli(gateway, ['call', 'b__fast'])).stdout, 'fake/fast\n');
@@ -124,9 +120,9 @@ both('tools and call use the running gateway', async (t, args) => {
   assert.equal(starts(t.path('a.log')), 2);
 });
 
-both('a call that needs approval waits for it in the running gateway', async (t, args) => {
+test('a call that needs approval waits for it in the running gateway', async (t) => {
   const profile = { mcpServers: servers(t), approval: { api: true }, security: { rules: { mcp: { careful: { on: 'mcp.request', if: 'true', decision: 'ask' } } } } };
-  const gateway = await t.gateway(profile, { args });
+  const gateway = await t.gateway(profile);
   const answer = cli(gateway, ['call', 'a__fast', '{"n":1}']);
   const question = await until('the question waits', async () => (await ask(gateway, 'GET', '/confirm/pending')).pending[0]);
   assert.equal(question.server, 'a');
@@ -205,6 +201,14 @@ test('when the gateway ends, another one with the same configuration is joined',
   assert.equal((await statusOf(differs)).sessions, 0);
 }, { timeout: 60_000 });
 
+test('a gateway with --single-process shares nothing', async (t) => {
+  const gateway = await t.gateway({ mcpServers: servers(t) }, { args: ['--single-process'] });
+  const client = await join_(t, gateway);
+  assert.deepEqual((await client.toolNames()).sort(), names);
+  assert.ok(serversBelow(client) > 0);
+  assert.match(client.stderr, new RegExp(`pid ${gateway.pid}: it runs with --single-process`));
+});
+
 test('serve --no-listen opens no address and serves local clients', async (t) => {
   const gateway = await t.gateway({ mcpServers: servers(t) });
   const config = gateway.config;
@@ -234,8 +238,8 @@ const closes = (path, bytes) => new Promise((done, failed) => {
   socket.write(bytes);
 });
 
-both('connections without the token are closed without an answer', async (t, args) => {
-  const gateway = await t.gateway({ mcpServers: servers(t) }, { args });
+test('connections without the token are closed without an answer', async (t) => {
+  const gateway = await t.gateway({ mcpServers: servers(t) });
   const path = clientsSocket(gateway);
   const payload = '{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"x","version":"1"}}}';
   const frame = Buffer.alloc(20 + payload.length);
@@ -247,7 +251,7 @@ both('connections without the token are closed without an answer', async (t, arg
   frame.writeUInt32BE(payload.length, 16);
   frame.write(payload, 20);
   const meta = (prefix) => Buffer.concat([Buffer.from(`\0${prefix}:evil\n`), frame]);
-  for (const bytes of [`${payload}\n`, frame, meta('CAPSEM_META'), meta('BULKHEAD_META'), meta('0'.repeat(32)), `\0CAPSEM_META:x\n${payload}\n`, 'GET / HTTP/1.1\r\n\r\n']) {
+  for (const bytes of [`${payload}\n`, frame, meta('CAPSEM_META'), meta('BULKHEAD_META'), meta('0'.repeat(32)), '\0BULKHEAD_META:x\n', `\0CAPSEM_META:x\n${payload}\n`, 'GET / HTTP/1.1\r\n\r\n']) {
     assert.equal(await closes(path, bytes), '');
   }
   assert.equal((await statusOf(gateway)).sessions, 0);
