@@ -79,7 +79,7 @@ class JoinedStdio {
   }
 
  private:
-  // Called for each attempt to connect. After the first one, the connection was lost.
+  // Called for each attempt to connect. In every call but the first, the connection has been lost.
   Result<std::string> definition(std::string_view process_name) {
     if (std::exchange(joined_before_, true) && !join_again()) {
       return fail(BH_E_UNAVAILABLE, "no running gateway has this configuration");
@@ -87,7 +87,8 @@ class JoinedStdio {
     return gateway_.definition(process_name, message_bytes_);
   }
 
-  // The profile is read again: the gateway that is found must have the configuration of now.
+  // Reads the profile again, since the gateway must have the current configuration. Returns true if
+  // one was joined.
   bool join_again() {
     if (own_pid_ > 0 && ::waitpid(own_pid_, nullptr, WNOHANG) == own_pid_) own_pid_ = -1;
     const auto loaded = load_checked(arguments_, Transports::stdio);
