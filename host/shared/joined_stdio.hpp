@@ -17,6 +17,7 @@
 
 namespace bulkhead::program {
 
+// A fixed delay of up to 1.8 s is added, which differs between processes.
 inline constexpr std::uint64_t own_after_ms = 1'500;
 
 // Returns the exit code.
