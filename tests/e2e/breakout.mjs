@@ -3,9 +3,9 @@
 import { spawn } from 'node:child_process';
 import { createServer } from 'node:net';
 import { createSocket } from 'node:dgram';
-import { existsSync, mkdirSync, readFileSync, readdirSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { alive, assert, build, fake, processesWith, run, show, Skip, test, until } from './lib.mjs';
+import { alive, assert, build, fake, filesBelow, processesWith, run, show, Skip, test, until } from './lib.mjs';
 import { statusOf } from './status.mjs';
 
 const hostilePlugin = join(build, 'tests/hostile/hostile-tools.so');
@@ -19,9 +19,7 @@ const [tcp, udp] = ['connect to a TCP port that is not allowed', 'send a UDP pac
 // Several hundred calls, one after another.
 const timeout = 120_000;
 
-function allFiles(dir) {
-  return readdirSync(dir, { withFileTypes: true, recursive: true }).map((entry) => join(entry.parentPath ?? entry.path, entry.name));
-}
+const allFiles = (dir) => filesBelow(dir).map(({ path }) => path);
 
 async function bystanders(t) {
   const tcp = createServer((socket) => socket.destroy());

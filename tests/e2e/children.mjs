@@ -1,7 +1,7 @@
 // Server processes: their sandbox, number and lifetime, and that they leave nothing behind.
 import { existsSync, mkdirSync, readFileSync, readdirSync, renameSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { alive, assert, descendants, fake, fakeMcp, node, npmServer, processesWith, run, runProgram, show, sleep, test, until } from './lib.mjs';
+import { alive, assert, descendants, fake, fakeMcp, filesBelow, node, npmServer, processesWith, run, runProgram, show, sleep, test, until } from './lib.mjs';
 import { statusOf } from './status.mjs';
 
 const quickly = { retry_min_ms: 50, retry_max_ms: 150, grace_ms: 100 };
@@ -495,8 +495,7 @@ test('F31 canary: a value of env reaches only the child', async (t) => {
   await client.tool('up__die').catch(() => {});
   await until('it is back', () => client.tool('up__a'));
   assert.ok(read(dump).includes(canary), 'the child has it');
-  const files = readdirSync(gateway.dir, { recursive: true, withFileTypes: true }).filter((entry) => entry.isFile()).map((entry) => join(entry.parentPath ?? entry.path, entry.name));
-  for (const file of files) assert.ok(!read(file).includes(canary), file);
+  for (const { path, text } of filesBelow(gateway.dir)) assert.ok(!text?.includes(canary), path);
   assert.ok(!gateway.stderr().includes(canary));
   const servers = processesWith(dump);
   for (const pid of [gateway.pid, ...descendants(gateway.pid)]) {

@@ -3,7 +3,7 @@ import { execFile, execFileSync, spawn } from 'node:child_process';
 import { mkdirSync, readFileSync, readdirSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
-import { assert, fake, program, run, runProgram, show, test, until } from './lib.mjs';
+import { assert, fake, filesBelow, program, run, runProgram, show, test, until } from './lib.mjs';
 import { statusOf } from './status.mjs';
 
 const execute = promisify(execFile);
@@ -200,10 +200,10 @@ function runProgramIn(gateway, args) {
 
 test('state, log and sockets are private, and the socket is removed with the gateway', async (t) => {
   const gateway = await t.gateway(two);
-  const walk = (dir) => readdirSync(dir, { withFileTypes: true }).flatMap((entry) => [join(dir, entry.name), ...(entry.isDirectory() ? walk(join(dir, entry.name)) : [])]);
-  const made = [...walk(join(gateway.dir, 'state')), ...walk(join(gateway.dir, 'bulkhead'))];
-  assert.ok(made.some((path) => path.endsWith('bulkhead.log')) && made.some((path) => path.endsWith('.sock')), made.join(' '));
-  for (const path of made) assert.equal(statSync(path).mode & 0o077, 0, path);
+  const made = [...filesBelow(join(gateway.dir, 'state')), ...filesBelow(join(gateway.dir, 'bulkhead'))];
+  const paths = made.map(({ path }) => path);
+  assert.ok(paths.some((path) => path.endsWith('bulkhead.log')) && paths.some((path) => path.endsWith('.sock')), paths.join(' '));
+  for (const { path, mode } of made) assert.equal(mode & 0o077, 0, path);
   await gateway.stop();
   assert.deepEqual(readdirSync(join(gateway.dir, 'bulkhead')), []);
 });

@@ -1,8 +1,8 @@
 // Configuration: supported formats, names, filters, and errors with their position.
-import { existsSync, readFileSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
+import { existsSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { spawnSync } from 'node:child_process';
 import { join } from 'node:path';
-import { assert, fake, processesWith, program, run, runProgram, test, until } from './lib.mjs';
+import { assert, fake, filesBelow, processesWith, program, run, runProgram, test, until } from './lib.mjs';
 import { statusOf } from './status.mjs';
 
 test('A17 invalid server names are rejected, the other servers load', async (t) => {
@@ -59,9 +59,7 @@ test('F02 variables are expanded in env only and written nowhere', async (t) => 
   assert.ok(existsSync(literal), 'arguments are not expanded');
   const shown = runProgram(t, ['profile', 'show', '--origin', '--config', gateway.config], { env: { WEATHER_API_KEY: 'k123-secret' } });
   assert.equal(shown.code, 0, shown.stderr);
-  const files = readdirSync(gateway.dir, { recursive: true, withFileTypes: true })
-    .filter((entry) => entry.isFile())
-    .map((entry) => [entry.name, readFileSync(join(entry.parentPath, entry.name), 'latin1')]);
+  const files = filesBelow(gateway.dir).flatMap(({ path, text }) => (text === undefined ? [] : [[path, text]]));
   for (const [name, text] of [...files, ['profile show', shown.stdout], ['stderr', gateway.stderr()]]) {
     assert.ok(!text.includes('k123-secret'), name);
   }

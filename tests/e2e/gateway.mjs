@@ -1,6 +1,6 @@
 // Starts and stops the gateway under test. BULKHEAD names the program (default build/bin/bulkhead).
 import { spawn, spawnSync } from 'node:child_process';
-import { existsSync, mkdirSync, readFileSync, readdirSync, writeFileSync } from 'node:fs';
+import { existsSync, lstatSync, mkdirSync, readFileSync, readdirSync, writeFileSync } from 'node:fs';
 import { dirname, join, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
@@ -32,6 +32,25 @@ export const ended = (child) => new Promise((resolve) => {
 });
 
 const sleep = (ms) => new Promise((done) => setTimeout(done, ms));
+// Returns what `look` returns, or `otherwise` if the file has been removed or replaced since it was
+// listed: a running gateway writes files under temporary names and renames them.
+function ifThere(look, otherwise) {
+  try {
+    return look();
+  } catch (error) {
+    if (error.code === 'ENOENT') return otherwise;
+    throw error;
+  }
+}
+// Returns the path and mode of everything below a folder, and the bytes of files as Latin-1 text.
+export function filesBelow(folder) {
+  return ifThere(() => readdirSync(folder, { withFileTypes: true }), []).flatMap((entry) => {
+    const path = join(folder, entry.name);
+    if (entry.isDirectory()) return [...folderItself(path), ...filesBelow(path)];
+    return ifThere(() => [{ path, mode: lstatSync(path).mode, text: entry.isFile() ? readFileSync(path, 'latin1') : undefined }], []);
+  });
+}
+const folderItself = (path) => ifThere(() => [{ path, mode: lstatSync(path).mode }], []);
 export const alive = (pid) => {
   try {
     process.kill(pid, 0);

@@ -1,8 +1,7 @@
 // Upstreams over HTTP: JSON and SSE answers, sessions, credentials, failures, HTTP+SSE.
 import { execFileSync } from 'node:child_process';
-import { readdirSync, readFileSync } from 'node:fs';
-import { join } from 'node:path';
-import { assert, member, run, runProgram, test, until } from './lib.mjs';
+import { readFileSync } from 'node:fs';
+import { assert, filesBelow, member, run, runProgram, test, until } from './lib.mjs';
 import { statusOf } from './status.mjs';
 
 test('A24 JSON and SSE answers; session and revision are sent along', async (t) => {
@@ -55,9 +54,7 @@ test('A25 bearer token and headers arrive and appear nowhere else', async (t) =>
   up.mode = '500';
   const error = await client.tool('up__echo').catch((e) => e);
   const status = JSON.stringify(await statusOf(gateway));
-  const files = readdirSync(gateway.dir, { recursive: true, withFileTypes: true })
-    .filter((entry) => entry.isFile())
-    .map((entry) => readFileSync(join(entry.parentPath, entry.name), 'latin1'));
+  const files = filesBelow(gateway.dir).flatMap(({ text }) => text ?? []);
   for (const text of [error.message, status, gateway.stderr(), ...files]) assert.ok(!text.includes('sesame-4711'));
 });
 

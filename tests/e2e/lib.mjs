@@ -1,8 +1,8 @@
 // All exports that end-to-end tests use, in one module.
 export { test, run, until, sleep, show, Skip } from './harness.mjs';
 export {
-  Gateway, alive, build, descendants, ended, fake, fakeMcp, importFromNpm, node, npmBin, npmDir, npmServer, processesWith,
-  program, root, runProgram, sanitized,
+  Gateway, alive, build, descendants, ended, fake, fakeMcp, filesBelow, importFromNpm, node, npmBin, npmDir, npmServer,
+  processesWith, program, root, runProgram, sanitized,
 } from './gateway.mjs';
 export { HttpClient, RpcError, StdioClient, events } from './clients.mjs';
 export { member, path } from '../fixtures/raw_json.mjs';

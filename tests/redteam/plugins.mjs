@@ -1,10 +1,10 @@
 // Attempts to stop the gateway with a variable that one server lacks, and to find configured values
 // in logs, errors and the status.
 import { execFile } from 'node:child_process';
-import { mkdirSync, readFileSync, readdirSync, writeFileSync } from 'node:fs';
-import { join } from 'node:path';
+import { mkdirSync, writeFileSync } from 'node:fs';
+import { basename, join } from 'node:path';
 import { promisify } from 'node:util';
-import { assert, fake, fakeMcp, program, run, runProgram, sleep, test, until } from '../e2e/lib.mjs';
+import { assert, fake, fakeMcp, filesBelow, program, run, runProgram, sleep, test, until } from '../e2e/lib.mjs';
 import { statusOf } from '../e2e/status.mjs';
 
 const execute = promisify(execFile);
@@ -81,9 +81,7 @@ for (const [mode, args] of modes) {
         shown[words[0]] = done.stdout + done.stderr;
       }
       const state = join(gateway.dir, 'state');
-      for (const entry of readdirSync(state, { recursive: true, withFileTypes: true })) {
-        if (entry.isFile()) shown[entry.name] = readFileSync(join(entry.parentPath ?? entry.path, entry.name), 'latin1');
-      }
+      for (const { path, text } of filesBelow(state)) if (text !== undefined) shown[basename(path)] = text;
       assert.match(shown['bad.log'], /the end/);
       for (const [where, text] of Object.entries(shown)) {
         // Escape sequences must not reach the reader's terminal.
