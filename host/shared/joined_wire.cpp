@@ -21,7 +21,7 @@
 namespace bulkhead::program {
 namespace {
 
-constexpr std::string_view process_name = "bulkhead";
+constexpr std::string_view own_name = "bulkhead";
 constexpr int signal_look_ms = 200;  // time until a signal that came just before poll() is noticed
 
 }  // namespace
@@ -43,7 +43,7 @@ Result<void> JoinedWire::open(OnMessage on_message) {
   if (!fd || ::connect(fd.get(), reinterpret_cast<const sockaddr *>(&address), sizeof address) != 0)
     return fail(BH_E_UNAVAILABLE, describe_errno("connecting to " + gateway_.endpoint(), errno));
   fd_ = std::move(fd);
-  write(mcp_frame::metadata_line(gateway_.token, process_name));
+  write(mcp_frame::metadata_line(gateway_.token, own_name));
   return {};
 }
 
@@ -54,7 +54,7 @@ void JoinedWire::send(std::string_view message) {
   mcp_frame::Frame frame;
   frame.stream = request ? ++last_stream_ : 0;
   frame.notification = !request;
-  frame.name = process_name;
+  frame.name = own_name;
   std::array<char, mcp_frame::max_head> head;
   std::size_t size = 0;
   if (encode_head(frame, message.size(), head.data(), &size, max_total_) !=
