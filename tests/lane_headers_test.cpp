@@ -145,7 +145,7 @@ TEST_CASE("headers reach a server over HTTP through a link; invalid ones do not"
   CHECK(requests.back().header("mcp-name") == "x");
 
   CHECK(send(3, call, 0, {header("Mcp-Name", "x\r\nHost: elsewhere")}) == BH_E_INVALID);
-  CHECK(bh::text(error) == R"(the value of header "Mcp-Name" holds a control character)");
+  CHECK(bh::text(error) == R"(the value of header "Mcp-Name" contains a control character)");
   // The link does not know the names that the connector reserves.
   CHECK(send(4, call, 0, {header("Authorization", "Bearer s3cret")}) == BH_OK);
   REQUIRE(until([&] { return heard.failures.size() == 1; }));

@@ -307,7 +307,7 @@ TEST_CASE("an invalid delivery of a transport is refused, and logged with the re
   CHECK(with("Mcp Name", "x") == BH_E_INVALID);
   CHECK(w.logged("the name of header 1 is not a token"));
   CHECK(with("Mcp-Name", "x\r\nAuthorization: secret-token") == BH_E_INVALID);
-  CHECK(w.logged("the value of header \"Mcp-Name\" holds a control character"));
+  CHECK(w.logged("the value of header \"Mcp-Name\" contains a control character"));
   CHECK_FALSE(w.logged("secret-token"));
   CHECK(with("Mcp-Name", "x", BH_HEADER_COUNT + 1) == BH_E_INVALID);
   CHECK(with("Mcp-Name", std::string(BH_HEADER_BYTES, 'x')) == BH_E_INVALID);

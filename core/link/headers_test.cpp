@@ -163,7 +163,7 @@ TEST_CASE("headers cross a link with their own message only") {
   most.emplace_back("Mcp-Name", "x");
   CHECK(send(4, 0, "{}", most, &error) == BH_E_INVALID);
   CHECK(send(4, 0, "{}", {{"Mcp-Name", "a\r\nHost: b"}}, &error) == BH_E_INVALID);
-  CHECK(bh::text(error) == R"(the value of header "Mcp-Name" holds a control character)");
+  CHECK(bh::text(error) == R"(the value of header "Mcp-Name" contains a control character)");
   CHECK(send(5, 0, "{5}", {}) == BH_OK);
   REQUIRE(link.until([&] { return got.size() == 4; }));
   CHECK(got[3].exchange == 5);

@@ -20,7 +20,7 @@ void Route::log(std::int32_t level, std::string_view text) {
   std::uint32_t left_out = 0;
   if (!budget_.take(reactor_.now_ns(), &left_out)) return;
   std::string line(text);
-  if (left_out > 0) line += " (" + std::to_string(left_out) + " lines before this left out)";
+  if (left_out > 0) line += " (" + std::to_string(left_out) + " earlier lines omitted)";
   ends_.log(level, line);
 }
 

@@ -8,7 +8,7 @@
 namespace bulkhead::program {
 
 inline constexpr const char *since_usage =
-    "--since takes 30s, 10m, 2h, 1d, or a time such as 2026-01-31T12:00:00Z";
+    "--since must be a duration such as 30s, 10m, 2h or 1d, or a time such as 2026-01-31T12:00:00Z";
 
 // Returns the UTC timestamp for comparison in the session database, or nullopt if the text is not a
 // time.

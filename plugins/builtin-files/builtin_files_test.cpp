@@ -365,7 +365,7 @@ TEST_CASE("a configuration that cannot work is refused with its reason") {
   CHECK(start_error(R"({"path":".","write":true,"write_bytes":-1})").find("whole number") !=
         std::string::npos);
   CHECK(start_error(R"({"write":true,"workspaces":[{"name":"a","path":"."}]})")
-            .find("in each of these") != std::string::npos);
+            .find("in each workspace") != std::string::npos);
   CHECK(start_error(R"({"workspaces":[{"name":"a","path":"."},{"name":"a","path":"/"}]})")
             .find("two workspaces") != std::string::npos);
 }

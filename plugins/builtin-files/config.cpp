@@ -64,10 +64,10 @@ bh_status read_rights(const Value &value, WorkspaceConfig *w, bh_error *error) {
 bh_status read_workspace(const Value &value, std::vector<WorkspaceConfig> *out, bh_error *error) {
   WorkspaceConfig w;
   if (!value.IsObject() || !read_text(value, "name", &w.name) || !is_name(w.name)) {
-    return invalid("each workspace needs a name of letters, digits, \"_\" and \"-\"", error);
+    return invalid("each workspace requires a name of letters, digits, \"_\" and \"-\"", error);
   }
   if (!read_text(value, "path", &w.path)) {
-    return invalid("the workspace \"" + w.name + "\" needs a path", error);
+    return invalid("the workspace \"" + w.name + "\" requires a path", error);
   }
   if (const bh_status status = read_rights(value, &w, error); status != BH_OK) return status;
   for (const WorkspaceConfig &other : *out) {
@@ -94,7 +94,7 @@ bh_status read_workspaces(const Value &document, Config *out, bh_error *error) {
   if (list == document.MemberEnd()) return read_single_workspace(document, out, error);
   for (const char *name : {"path", "write", "write_bytes"}) {
     if (!document.HasMember(name)) continue;
-    return invalid("give either \"path\" or \"workspaces\" (with \"write\" in each of these)",
+    return invalid("set either \"path\" or \"workspaces\" (with \"write\" in each workspace)",
                    error);
   }
   if (!list->value.IsArray() || list->value.Empty() || list->value.Size() > max_workspaces) {
@@ -112,7 +112,7 @@ bh_status read_snapshots(const Value &document, Config *out, bh_error *error) {
   if (it == document.MemberEnd()) return BH_OK;
   SnapshotConfig s;
   if (!it->value.IsObject() || !read_text(it->value, "path", &s.path)) {
-    return invalid("\"snapshots\" needs a \"path\": the folder for snapshots", error);
+    return invalid("\"snapshots\" requires a \"path\": the folder for snapshots", error);
   }
   const bool good = read_whole(it->value, "interval_s", 0, 86'400, &s.interval_s) &&
                     read_flag(it->value, "before_changes", &s.before_changes) &&

@@ -12,7 +12,7 @@ constexpr std::string_view folder_schema =
     R"("path":{"type":"string","default":".","description":"Folder, relative to the workspace"})";
 constexpr std::string_view gitignore_schema =
     R"(,"gitignore":{"type":"boolean","default":false,)"
-    R"("description":"Leave out what .gitignore files name"})";
+    R"("description":"Skip entries that match .gitignore files"})";
 
 constexpr std::string_view entry_schema =
     R"("type":{"type":"string","enum":["file","directory","symlink","other"]},)"
@@ -28,14 +28,14 @@ Definition file_read_definition() {
               R"(,"offset":{"type":"integer","minimum":1,"default":1,)"
               R"("description":"First line, counted from 1"},)"
               R"("limit":{"type":"integer","minimum":1,"maximum":100000,"default":2000,)"
-              R"("description":"How many lines at most"},)"
+              R"("description":"Maximum number of lines"},)"
               R"("line_numbers":{"type":"boolean","default":false,)"
-              R"("description":"Each line behind its number and a tab"},)"
+              R"("description":"Prefix each line with its number and a tab"},)"
               R"("encoding":{"type":"string","enum":["text","base64"],"default":"text",)"
               R"("description":"base64 for files that are not text, up to 1 MiB"})",
           "\"path\"",
           R"({"type":"object","required":["path","size"],"properties":{"path":{"type":"string"},)"
-          R"("size":{"type":"integer","description":"Bytes of the whole file"},)"
+          R"("size":{"type":"integer","description":"Size of the file in bytes"},)"
           R"("text":{"type":"string","description":"Absent when the content is base64"},)"
           R"("first_line":{"type":"integer"},)"
           R"("next_offset":{"type":"integer","description":"Absent at the end of the file"}}})"};
@@ -65,7 +65,7 @@ Definition dir_tree_definition() {
           string(folder_schema) +
               R"(,"depth":{"type":"integer","minimum":1,"maximum":32,"default":3},)"
               R"("limit":{"type":"integer","minimum":1,"maximum":2000,"default":500,)"
-              R"("description":"How many entries at most"})" +
+              R"("description":"Maximum number of entries"})" +
               string(gitignore_schema),
           "",
           R"({"type":"object","required":["path","entries","complete"],"properties":{)"
@@ -95,11 +95,11 @@ Definition file_search_definition() {
           Effect::reads,
           string(folder_schema) +
               R"(,"glob":{"type":"string",)"
-              R"("description":"Names to look at: *.py, or with folders src/**/*.h"},)"
+              R"("description":"File name pattern: *.py, or with folders src/**/*.h"},)"
               R"("content":{"type":"string","maxLength":4096,)"
               R"("description":"Text that a line must contain"},)"
               R"("regex":{"type":"boolean","default":false,)"
-              R"("description":"content is a regular expression in RE2's syntax"},)"
+              R"("description":"content is an RE2 regular expression"},)"
               R"("ignore_case":{"type":"boolean","default":false},)"
               R"("max_matches":{"type":"integer","minimum":1,"maximum":1000,"default":100})" +
               string(gitignore_schema),
@@ -118,13 +118,13 @@ Definition file_write_definition() {
           "folders are created. To change part of a file use file_edit.",
           Effect::settles,
           string(path_schema) +
-              R"(,"content":{"type":"string","description":"The whole new content"},)"
+              R"(,"content":{"type":"string","description":"New content of the file"},)"
               R"("encoding":{"type":"string","enum":["text","base64"],"default":"text",)"
-              R"("description":"Of content"},)"
+              R"("description":"Encoding of content"},)"
               R"("create_only":{"type":"boolean","default":false,)"
               R"("description":"Fail if the file exists"},)"
               R"("parents":{"type":"boolean","default":true,)"
-              R"("description":"Make missing folders"})",
+              R"("description":"Create missing folders"})",
           R"("path","content")",
           R"({"type":"object","required":["path","bytes","created"],"properties":{)"
           R"("path":{"type":"string"},"bytes":{"type":"integer"},"created":{"type":"boolean"}}})"};
@@ -133,21 +133,21 @@ Definition file_write_definition() {
 Definition file_edit_definition() {
   return {"file_edit",
           "Edit a file",
-          "Replaces a text in a file by another, exactly as given; it must occur once unless all "
+          "Replaces text in a file; old_text must match exactly and occur once unless all "
           "is set. Returns the diff; dry_run shows it without writing.",
           Effect::changes,
           string(path_schema) +
               R"(,"old_text":{"type":"string","minLength":1,)"
-              R"("description":"As it is in the file, with all spaces and line ends"},)"
+              R"("description":"The exact text, including whitespace and line endings"},)"
               R"("new_text":{"type":"string"},)"
               R"("all":{"type":"boolean","default":false,)"
-              R"("description":"Replace each place, not only a single one"},)"
+              R"("description":"Replace all occurrences"},)"
               R"("dry_run":{"type":"boolean","default":false})",
           R"("path","old_text","new_text")",
           R"({"type":"object","required":["path","replacements","dry_run","diff"],"properties":{)"
           R"("path":{"type":"string"},"replacements":{"type":"integer"},)"
           R"("dry_run":{"type":"boolean"},)"
-          R"("diff":{"type":"string","description":"Unified, up to 64 KiB"}}})"};
+          R"("diff":{"type":"string","description":"Unified diff, up to 64 KiB"}}})"};
 }
 
 Definition file_move_definition() {
@@ -157,7 +157,7 @@ Definition file_move_definition() {
           "unless overwrite is set.",
           Effect::changes,
           R"("from":{"type":"string","description":"Path relative to the workspace"},)"
-          R"("to":{"type":"string","description":"Its new path"},)"
+          R"("to":{"type":"string","description":"New path"},)"
           R"("overwrite":{"type":"boolean","default":false})",
           R"("from","to")",
           R"({"type":"object","required":["from","to"],"properties":{)"

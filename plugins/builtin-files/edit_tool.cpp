@@ -83,7 +83,7 @@ std::string places_problem(const Edit &edit, const std::vector<std::size_t> &pla
                            std::size_t size) {
   if (places.empty()) {
     return "old_text is not in " + shown(edit.path) +
-           "; it must match exactly, including spaces and line ends: read the file again";
+           "; it must match exactly, including whitespace and line endings: read the file again";
   }
   if (places.size() > max_places) return "old_text occurs more than 100,000 times";
   if (size + places.size() * edit.to.size() > max_edit_bytes + places.size() * edit.from.size()) {
@@ -157,8 +157,9 @@ std::string file_edit(const Call &call) {
   const bool has_new = call.arguments.has("new_text");
   if (const std::string &p = call.arguments.problem(); !p.empty()) return tool_kit::error_result(p);
   if (edit.from.empty()) return tool_kit::error_result("give the text to replace as \"old_text\"");
-  if (!has_new) return tool_kit::error_result("give \"new_text\"; empty: old_text is removed");
-  if (edit.from == edit.to) return tool_kit::error_result("old_text and new_text are the same");
+  if (!has_new)
+    return tool_kit::error_result("give \"new_text\"; an empty string removes old_text");
+  if (edit.from == edit.to) return tool_kit::error_result("old_text and new_text are identical");
   return run(call, workspace, edit);
 }
 

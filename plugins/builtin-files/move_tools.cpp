@@ -29,7 +29,7 @@ std::string move_problem(int error, const std::string &from, const std::string &
       return "there is no " + shown(from);
     case EEXIST:
     case ENOTEMPTY:
-      return shown(to) + " exists already; set overwrite to true to replace a file";
+      return shown(to) + " already exists; set overwrite to true to replace a file";
     case EINVAL:
       return shown(from) + " cannot be moved into itself";
     case EISDIR:

@@ -179,7 +179,7 @@ class BuiltinFiles {
   bh_status change_subscription(bh_call call, Lane::Kind kind, const bh_call_info &request,
                                 bh_error *error) {
     if (updates_.lane().add(call, kind, std::string(bh::view(request.name)))) return BH_PENDING;
-    return bh::fail(error, BH_E_LIMIT, "too many subscriptions are waiting; try again later", 1000);
+    return bh::fail(error, BH_E_LIMIT, "too many subscriptions are pending; try again later", 1000);
   }
 
   std::uint64_t deadline_of(const Tool &tool, const bh_call_info &request) const noexcept {

@@ -206,7 +206,7 @@ std::string Watcher::resolve_path(Subscription *subscription, std::vector<Step> 
   PathWalk way(workspace, subscription->path);
   for (std::size_t names = 0; way.next(); ++names) {
     if (names == max_watched_names)
-      return shown(subscription->path) + " leads through too many folders";
+      return shown(subscription->path) + " has too many parent folders and links";
     std::string problem = watch_step(subscription, way.folder(), way.name(), steps);
     if (!problem.empty()) return problem;
     way.enter();

@@ -103,7 +103,7 @@ TEST_CASE("file_write creates, replaces, and rejects replacing with create_only"
   CHECK(mode_of(tree, "a/b/c.txt") == 0750);
   CHECK(
       has(error_of(files, "file_write", R"({"path":"a/b/c.txt","content":"x","create_only":true})"),
-          "exists already"));
+          "already exists"));
   CHECK(has(error_of(files, "file_write", R"({"path":"n/x","content":"x","parents":false})"),
             "there is no \"n/\""));
   CHECK(has(error_of(files, "file_write", R"({"path":"x"})"), "give \"content\""));
@@ -224,7 +224,7 @@ TEST_CASE("file_edit replaces exactly the given text, once") {
   CHECK(has(error_of(files, "file_edit", R"({"path":"g","old_text":"a","new_text":""})"),
             "create it with file_write"));
   CHECK(has(error_of(files, "file_edit", R"({"path":"f.c","old_text":"b","new_text":"b"})"),
-            "the same"));
+            "identical"));
   CHECK(has(error_of(files, "file_edit", R"({"path":"f.c","old_text":"","new_text":"b"})"),
             "old_text"));
   CHECK(has(error_of(files, "file_edit", R"({"path":".","old_text":"a","new_text":"b"})"),

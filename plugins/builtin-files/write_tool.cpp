@@ -37,7 +37,7 @@ std::string replace_problem(const Place &place, const Wanted &wanted, bool *exis
   *exists = ::fstatat(place.folder.get(), place.name.c_str(), old, AT_SYMLINK_NOFOLLOW) == 0;
   if (!*exists) return {};
   const std::string path = shown(wanted.path);
-  if (wanted.create_only) return path + " exists already; omit create_only to replace it";
+  if (wanted.create_only) return path + " already exists; omit create_only to replace it";
   if (S_ISDIR(old->st_mode)) return path + " is a folder";
   if (S_ISLNK(old->st_mode)) {
     return path + " is a symbolic link; write to its target, or delete the link first";

@@ -23,10 +23,9 @@ std::string fetch_definition() {
     )json" +
          paging_schema("text") + R"json(}},
   "outputSchema":)json" +
-         output_schema(
-             R"("url","content_length","start_index","text")",
-             R"("url":{"type":"string","description":"That answered, behind all redirects"},)" +
-                 part_properties("text")) +
+         output_schema(R"("url","content_length","start_index","text")",
+                       R"("url":{"type":"string","description":"Final URL after redirects"},)" +
+                           part_properties("text")) +
          R"json(,
   "annotations":{"title":"Fetch a web page","readOnlyHint":true,"destructiveHint":false,
     "idempotentHint":true,"openWorldHint":true}})json";

@@ -23,7 +23,7 @@ constexpr std::string_view sets =
 constexpr std::string_view headers_schema = R"("headers":{"type":"object","maxProperties":64,
   "additionalProperties":{"type":"string"},"description":"Request headers, name and value"},)";
 constexpr std::string_view body_schema =
-    R"("body":{"type":"string","description":"Sent as it is; name its type in headers"},)";
+    R"("body":{"type":"string","description":"Sent unchanged; set its Content-Type in headers"},)";
 
 // `name` is the name of the tool, `method` the HTTP method.
 std::string define(std::string_view name, std::string_view method, bool has_body,

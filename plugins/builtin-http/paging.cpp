@@ -20,11 +20,11 @@ Paging read_paging(tool_kit::Arguments *arguments) {
 }
 
 std::string paging_schema(std::string_view what) {
-  return R"("start_index":{"type":"integer","minimum":0,"default":0,"description":"Byte of the )" +
+  return R"("start_index":{"type":"integer","minimum":0,"default":0,"description":"Byte offset in the )" +
          std::string(what) +
-         R"( to begin at"},"max_length":{"type":"integer","minimum":1,"maximum":1000000,)"
-         R"("default":5000,"description":"Bytes of the )" +
-         std::string(what) + R"( at most"})";
+         R"("},"max_length":{"type":"integer","minimum":1,"maximum":1000000,)"
+         R"("default":5000,"description":"Maximum number of bytes of the )" +
+         std::string(what) + R"("})";
 }
 
 bool part_of(std::string_view text, const Paging &paging, Part *out, std::string *problem) {

@@ -12,7 +12,7 @@ std::string output_schema(std::string_view required, std::string_view properties
 }
 
 const std::string_view head_properties =
-    R"("url":{"type":"string","description":"That answered, behind all redirects"},)"
+    R"("url":{"type":"string","description":"Final URL after redirects"},)"
     R"("status":{"type":"integer"},"headers":{"type":"array","items":{"type":"object",)"
     R"("required":["name","value"],"properties":{"name":{"type":"string"},)"
     R"("value":{"type":"string"}}}})";
@@ -29,7 +29,7 @@ std::string head_members(const Response &response) {
 }
 
 std::string part_properties(std::string_view name) {
-  return R"("content_length":{"type":"integer","description":"Bytes of the whole text"},)"
+  return R"("content_length":{"type":"integer","description":"Size of the whole text in bytes"},)"
          R"("start_index":{"type":"integer"},"next_start_index":{"type":"integer",)"
          R"("description":"Absent at the end"},")" +
          std::string(name) + R"(":{"type":"string"})";

@@ -14,7 +14,7 @@ constexpr const Tool *by_method[] = {&get_tool, &head_tool,  &post_tool,
 
 constexpr std::string_view echo_definition = R"json({
   "name":"echo","title":"Echo",
-  "description":"Returns the text unchanged. For checking that tools are reachable.",
+  "description":"Returns the text unchanged. Use it to check that tools are reachable.",
   "inputSchema":{"type":"object","additionalProperties":false,"required":["text"],"properties":{
     "text":{"type":"string","description":"Any text"}}},
   "annotations":{"title":"Echo","readOnlyHint":true,"destructiveHint":false,"idempotentHint":true,

@@ -81,7 +81,7 @@ bh_status Connection::open(const HttpRequest &request, HttpSink &sink, std::uint
   } else if (client_.resolve(origin_)) {
     origin_.waiting.push_back(this);
   } else {
-    fail(BH_E_UNAVAILABLE, "too many names are being looked up");
+    fail(BH_E_UNAVAILABLE, "too many DNS lookups are in progress");
   }
   if (state_ == State::closed) return bh::fail(error, BH_E_UNAVAILABLE, failure_);
   begin(sink, unsent);
@@ -105,8 +105,8 @@ void Connection::on_timer() {
   if (state_ == State::connecting && client_.host_.now_ns() + ns_per_ms < deadline_ns_) {
     connect_failed(ETIMEDOUT);
   } else {
-    fail(BH_E_UNAVAILABLE, state_ == State::resolving ? "the name was not resolved in time"
-                                                      : "connecting took too long");
+    fail(BH_E_UNAVAILABLE,
+         state_ == State::resolving ? "the DNS lookup timed out" : "connecting timed out");
   }
 }
 

@@ -53,12 +53,12 @@ bh_status add_header(std::string_view name, std::string_view value, Definition *
   if (!is_token(name)) return refuse(error, "headers: a name is empty or malformed");
   for (std::string_view r : reserved) {
     if (equal_ignoring_case(name, r)) {
-      return refuse(error, "headers: " + std::string(name) + " is set by the gateway itself");
+      return refuse(error, "headers: " + std::string(name) + " is set by the gateway");
     }
   }
   if (!is_header_value(value)) {
     return refuse(error, "headers: the value of " + std::string(name) +
-                             " holds a control byte or is longer than 16 KiB");
+                             " contains a control byte or is longer than 16 KiB");
   }
   if (equal_ignoring_case(name, "user-agent")) out->has_user_agent = true;
   out->headers.append(name).append(": ").append(value).append("\r\n");
@@ -77,7 +77,7 @@ bh_status parse_definition(std::string_view json, Definition *out, bh_error *err
   if (type != doc.MemberEnd() && type->value.IsString()) {
     const std::string_view name(type->value.GetString(), type->value.GetStringLength());
     if (name != "http" && name != "sse" && name != "streamable-http" && name != "streamableHttp") {
-      return refuse(error, "type is none of http, sse");
+      return refuse(error, "type must be http or sse");
     }
     out->http_sse_only = name == "sse";
   }

@@ -42,8 +42,9 @@ bool EventStream::on_head(const ResponseHead &head) {
   failure_ = describe(head, lane_.url());
   end_.refused = true;
   call_ = nullptr;
-  bh_error error = head.status == 200 ? bh::make_error(BH_E_PROTOCOL, "GET gave no event stream")
-                                      : to_error(*failure_, lane_.has_session());
+  bh_error error = head.status == 200
+                       ? bh::make_error(BH_E_PROTOCOL, "GET did not return an event stream")
+                       : to_error(*failure_, lane_.has_session());
   end(error);
   return false;
 }
@@ -63,8 +64,8 @@ bool EventStream::on_body(std::string_view piece) {
       case SseParser::Step::too_large:
         call_ = nullptr;
         end_.too_large = true;
-        end(bh::make_error(
-            BH_E_LIMIT, "an event is beyond the limit of " + std::to_string(limit()) + " bytes"));
+        end(bh::make_error(BH_E_LIMIT,
+                           "an event exceeds the limit of " + std::to_string(limit()) + " bytes"));
         return false;
     }
   }

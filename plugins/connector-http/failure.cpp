@@ -26,7 +26,7 @@ std::string printable(std::string_view s) {
 
 bh_error authentication(const HttpFailure &f) {
   if (f.insufficient_scope) {
-    const std::string wanted = f.scope.empty() ? "the server names none" : f.scope;
+    const std::string wanted = f.scope.empty() ? "not specified by the server" : f.scope;
     return bh::make_error(BH_E_AUTH,
                           "insufficient scope: " + wanted + " (" + number(f.status) + ")");
   }
@@ -37,18 +37,18 @@ bh_error authentication(const HttpFailure &f) {
   }
   if (f.challenged) {
     return bh::make_error(BH_E_AUTH,
-                          "access refused (" + number(f.status) + "); check this server's headers");
+                          "access denied (" + number(f.status) + "); check this server's headers");
   }
-  return bh::make_error(BH_E_DENIED, "access refused (" + number(f.status) + ")");
+  return bh::make_error(BH_E_DENIED, "access denied (" + number(f.status) + ")");
 }
 
 bh_error redirected(const HttpFailure &f) {
   if (f.location.empty()) {
     return bh::make_error(BH_E_PROTOCOL,
-                          "redirected without a usable place (" + number(f.status) + ")");
+                          "redirected without a valid location (" + number(f.status) + ")");
   }
   return bh::make_error(BH_E_PROTOCOL, "redirected to " + f.location + " (" + number(f.status) +
-                                           "); put that url into the configuration");
+                                           "); use that url in the configuration");
 }
 
 }  // namespace
@@ -112,14 +112,15 @@ bh_error to_error(const HttpFailure &f, bool with_session) {
         BH_E_IO, "server error " + std::to_string(f.status) + "; the request may have run");
   }
   if (f.status == 404) {
-    return bh::make_error(BH_E_PROTOCOL, "not found (HTTP 404); is the url's path right?");
+    return bh::make_error(BH_E_PROTOCOL, "not found (HTTP 404); check the url's path");
   }
   if (f.status == 405) {
-    return bh::make_error(BH_E_PROTOCOL, "method not allowed (HTTP 405); is the url's path right?");
+    return bh::make_error(BH_E_PROTOCOL, "method not allowed (HTTP 405); check the url's path");
   }
   if (f.status == 413)
-    return bh::make_error(BH_E_LIMIT, "the server finds the message too large (HTTP 413)");
-  return bh::make_error(BH_E_PROTOCOL, "the server refused the request (" + number(f.status) + ")");
+    return bh::make_error(BH_E_LIMIT, "the server rejected the message as too large (HTTP 413)");
+  return bh::make_error(BH_E_PROTOCOL,
+                        "the server rejected the request (" + number(f.status) + ")");
 }
 
 }  // namespace connector_http

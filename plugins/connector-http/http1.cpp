@@ -182,7 +182,7 @@ void Http1Client::resolved(Origin &origin, std::vector<Address> &&addresses,
   for (Connection *connection : waiting) {
     if (connection->state_ != Connection::State::resolving) continue;
     if (origin.addresses.empty()) {
-      connection->fail(BH_E_UNAVAILABLE, "the name cannot be resolved: " + why);
+      connection->fail(BH_E_UNAVAILABLE, "cannot resolve the name: " + why);
     } else {
       connection->connect_next();
     }

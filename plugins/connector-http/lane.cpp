@@ -116,7 +116,7 @@ bh_status Lane::send(const bh_lane_message &message, LaneHeaders &&headers, bh_e
   switch (wire_) {
     case Wire::down:
     case Wire::closed:
-      return bh::fail(error, BH_E_UNAVAILABLE, "the conversation has ended");
+      return bh::fail(error, BH_E_UNAVAILABLE, "the session has ended");
     case Wire::seeking:
       return enqueue(message, std::move(headers), error);
     case Wire::http_sse:
@@ -179,7 +179,7 @@ bh_status Lane::enqueue(const bh_lane_message &message, LaneHeaders &&headers, b
   const Settings &s = context_.settings;
   if (queue_.size() >= s.queued_messages ||
       (queued_bytes_ > 0 && queued_bytes_ + n > s.write_queue_bytes)) {
-    return bh::fail(error, BH_E_LIMIT, "too much waits for the connection");
+    return bh::fail(error, BH_E_LIMIT, "too much data is waiting for the connection");
   }
   queue_.push_back({message.kind, message.flags, message.exchange, message.deadline_ns,
                     joined(message), std::move(headers)});
@@ -245,7 +245,7 @@ void Lane::deliver_answer(std::uint64_t exchange, std::string_view message) {
   deliver(exchange, message);
   if (holds_response(message)) return;
   fail_exchange(exchange, bh::make_error(BH_E_PROTOCOL,
-                                         "the answer holds neither a result nor an error; the "
+                                         "the answer contains neither a result nor an error; the "
                                          "request may have run"));
 }
 

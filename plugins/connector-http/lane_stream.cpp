@@ -65,9 +65,9 @@ void Lane::reopen_stream(const EventStream::End &end) {
       return;
     }
     if (!std::exchange(refusal_logged_, true)) {
-      context_.log(BH_LOG_WARN, server_,
-                   "the event stream was refused, it will be tried again: " +
-                       std::string(bh::text(end.error)));
+      context_.log(
+          BH_LOG_WARN, server_,
+          "the event stream was rejected and will be retried: " + std::string(bh::text(end.error)));
     }
   }
   if (end.too_large) context_.log(BH_LOG_WARN, server_, bh::text(end.error));
@@ -118,7 +118,7 @@ bh_status Lane::seek_http_sse(bh_error *error) {
 
 void Lane::seek_timed_out() {
   stream_.stop();
-  seek_failed(bh::make_error(BH_E_TIMEOUT, "no endpoint event came on the event stream"));
+  seek_failed(bh::make_error(BH_E_TIMEOUT, "no endpoint event was received on the event stream"));
 }
 
 // Neither transport works. The error of the first attempt is reported.
@@ -152,7 +152,7 @@ void Lane::take_endpoint(std::string_view reference) {
     why = "the endpoint event names another origin (" + url->origin() + ")";
     url.reset();
   } else if (!url) {
-    why = "the endpoint event is unusable: " + why;
+    why = "the endpoint event is invalid: " + why;
   }
   if (!url) {
     stream_.stop();

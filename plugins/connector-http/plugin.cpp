@@ -29,11 +29,11 @@ class ConnectorHttp {
 
   bh_status configure(bh_str, bh_error *error) {
     if (!bh::Host(raw_).has_reactor()) {
-      return bh::fail(error, BH_E_UNSUPPORTED, "the host offers no reactor");
+      return bh::fail(error, BH_E_UNSUPPORTED, "the host has no reactor");
     }
     up_ = static_cast<const bh_host_connector *>(raw_->get_ext(raw_->ctx, BH_EXT_HOST_CONNECTOR));
     if (up_ == nullptr || up_->limits == nullptr) {
-      return bh::fail(error, BH_E_UNSUPPORTED, "the host takes no connectors");
+      return bh::fail(error, BH_E_UNSUPPORTED, "the host does not support connectors");
     }
     return BH_OK;
   }
@@ -99,8 +99,8 @@ class ConnectorHttp {
     }
     const auto *http = context_->host.ext<bh_host_http>(BH_EXT_HOST_HTTP);
     if (http == nullptr) {
-      const char *why = url.tls ? "https needs the plugin http-client, which is not loaded"
-                                : "a proxy needs the plugin http-client, which is not loaded";
+      const char *why = url.tls ? "https requires the plugin http-client, which is not loaded"
+                                : "a proxy requires the plugin http-client, which is not loaded";
       return bh::fail(error, BH_E_UNSUPPORTED, why);
     }
     *out = make_service_route(context_->host, http, url, connect_ms);

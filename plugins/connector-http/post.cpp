@@ -76,7 +76,7 @@ bool Post::on_head(const ResponseHead &head) {
 bool Post::success_head(const ResponseHead &head) {
   kept_.reset();
   if (initialize_ && !http_sse_ && !resuming_ && !lane_->take_session(head.session_id)) {
-    return refuse(BH_E_PROTOCOL, "the session id holds bytes that are not allowed");
+    return refuse(BH_E_PROTOCOL, "the session id contains bytes that are not allowed");
   }
   if (kind_ != BH_LANE_REQUEST || http_sse_) {
     mode_ = Mode::ignored;
@@ -85,7 +85,7 @@ bool Post::success_head(const ResponseHead &head) {
     return ends || done_with();
   }
   if (head.status == 204 || (head.status == 202 && !lane_->listens())) {
-    return refuse(BH_E_PROTOCOL, "the server took the request without an answer (HTTP " +
+    return refuse(BH_E_PROTOCOL, "the server accepted the request but sent no answer (HTTP " +
                                      std::to_string(head.status) + "); it may have run");
   }
   if (head.status == 202) {  // not allowed for a request, but some servers answer on the lane's
@@ -102,11 +102,10 @@ bool Post::success_head(const ResponseHead &head) {
     }
     return true;
   }
-  if (resuming_) return refuse(BH_E_PROTOCOL, "resuming gave something else than an event stream");
+  if (resuming_) return refuse(BH_E_PROTOCOL, "resuming did not return an event stream");
   if (!head.content_type.empty() && !is_media_type(head.content_type, "application/json")) {
-    return refuse(
-        BH_E_PROTOCOL,
-        "the answer is neither application/json nor text/event-stream; is the url right?");
+    return refuse(BH_E_PROTOCOL,
+                  "the answer is neither application/json nor text/event-stream; check the url");
   }
   mode_ = Mode::json;
   return reserve_for(head);
@@ -117,7 +116,7 @@ bool Post::reserve_for(const ResponseHead &head) {
   if (head.framing != Framing::length) return true;
   if (head.content_length > context_.settings.message_bytes) {
     return refuse(BH_E_LIMIT, "the answer of " + std::to_string(head.content_length) +
-                                  " bytes is beyond the limit of " +
+                                  " bytes exceeds the limit of " +
                                   std::to_string(context_.settings.message_bytes));
   }
   expected_ = head.content_length;
@@ -155,7 +154,7 @@ bool Post::on_body(std::string_view piece) {
       return feed(piece);
     case Mode::json:
       if (body_.size() + piece.size() > context_.settings.message_bytes) {
-        return refuse(BH_E_LIMIT, "the answer is beyond the limit of " +
+        return refuse(BH_E_LIMIT, "the answer exceeds the limit of " +
                                       std::to_string(context_.settings.message_bytes) + " bytes");
       }
       return body_.append(piece) || refuse(BH_E_LIMIT, "no memory for the answer");
@@ -198,7 +197,7 @@ bool Post::feed(std::string_view piece) {
     return false;
   }
   if (fits) return true;
-  return refuse(BH_E_LIMIT, "an event is beyond the limit of " +
+  return refuse(BH_E_LIMIT, "an event exceeds the limit of " +
                                 std::to_string(context_.settings.message_bytes) + " bytes");
 }
 
@@ -266,7 +265,7 @@ std::string Post::not_repeated() const {
   if (kept_->deadline_ns == 0 || context_.host.now_ns() + wait_ms * ns_per_ms < kept_->deadline_ns)
     return {};
   return "the server asks for a retry after " + std::to_string((wait_ms + 999) / 1000) +
-         " s, which is beyond the request's time-out";
+         " s, which exceeds the request's time-out";
 }
 
 void Post::repeat() {

@@ -32,7 +32,7 @@ bool host_bytes_ok(std::string_view host, bool v6) noexcept {
 
 bool read_authority(const bh::UrlParts &parts, Url *url, std::string *why) {
   if (parts.has_credentials) {
-    refuse(why, "the URL holds a user name or password; put credentials into headers");
+    refuse(why, "the URL contains a user name or password; put credentials in headers");
     return false;
   }
   if (!host_bytes_ok(parts.host, parts.in_brackets)) {
@@ -41,7 +41,7 @@ bool read_authority(const bh::UrlParts &parts, Url *url, std::string *why) {
   url->host = bh::lowered(parts.host);
   url->port = url->tls ? 443 : 80;
   if (!parts.port.empty()) url->port = bh::port_of(parts);
-  if (url->port == 0) return refuse(why, "the URL's port is wrong"), false;
+  if (url->port == 0) return refuse(why, "the URL's port is invalid"), false;
   return true;
 }
 
@@ -94,7 +94,8 @@ std::string Url::shown() const {
 
 std::optional<Url> parse_url(std::string_view text, std::string *why) {
   if (text.size() > url_bytes_max) return refuse(why, "the URL is longer than 8192 bytes");
-  if (!is_printable(text)) return refuse(why, "the URL holds spaces, control or non-ASCII bytes");
+  if (!is_printable(text))
+    return refuse(why, "the URL contains spaces, control or non-ASCII bytes");
   Url url;
   url.tls = bh::starts_with_ignoring_case(text, "https://");
   if (!url.tls && !bh::starts_with_ignoring_case(text, "http://")) {
@@ -119,7 +120,7 @@ std::optional<Url> resolve_url(const Url &base, std::string_view reference, std:
   }
   if (reference.size() > url_bytes_max) return refuse(why, "the URL is longer than 8192 bytes");
   if (!is_printable(reference))
-    return refuse(why, "the URL holds spaces, control or non-ASCII bytes");
+    return refuse(why, "the URL contains spaces, control or non-ASCII bytes");
   Url url = base;
   if (reference.empty()) return url;
   const std::string base_path = base.target.substr(0, base.target.find('?'));

@@ -34,7 +34,7 @@ bh_status ConnectorStdio::configure(bh_str, bh_error *error) {
   children = host_.ext<bh_host_spawn>(BH_EXT_HOST_SPAWN);
   if (up == nullptr || up->limits == nullptr || !host_.has_reactor()) {
     return bh::fail(error, BH_E_UNSUPPORTED,
-                    "connector-stdio needs a host with " BH_EXT_HOST_CONNECTOR
+                    "connector-stdio requires a host with " BH_EXT_HOST_CONNECTOR
                     ", " BH_EXT_HOST_EXECUTOR " and " BH_EXT_HOST_FD);
   }
   if (children != nullptr) return BH_OK;

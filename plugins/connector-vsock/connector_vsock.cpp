@@ -27,7 +27,7 @@ ConnectorVsock::ConnectorVsock(const bh_host *raw)
 bh_status ConnectorVsock::configure(bh_str, bh_error *error) {
   if (up != nullptr && up->limits != nullptr && host_.has_reactor()) return BH_OK;
   return bh::fail(error, BH_E_UNSUPPORTED,
-                  "connector-vsock needs a host with " BH_EXT_HOST_CONNECTOR
+                  "connector-vsock requires a host with " BH_EXT_HOST_CONNECTOR
                   ", " BH_EXT_HOST_EXECUTOR " and " BH_EXT_HOST_FD);
 }
 

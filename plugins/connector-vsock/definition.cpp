@@ -95,12 +95,13 @@ bh_status parse_definition(std::string_view json, Definition *out, bh_error *err
   reader.number("port", &out->port);
   if (reader.path("unix", &out->path)) out->kind = AddressKind::unix_socket;
   if (reader.path("hybrid", &out->path)) {
-    if (out->kind == AddressKind::unix_socket) reader.refuse("hybrid", "excludes unix");
+    if (out->kind == AddressKind::unix_socket)
+      reader.refuse("hybrid", "cannot be combined with unix");
     out->kind = AddressKind::hybrid;
   }
   reader.text("meta_prefix", &out->meta_prefix);
   if (!mcp_frame::is_metadata_prefix(out->meta_prefix)) {
-    reader.refuse("meta_prefix", "must be 1 to 32 of A-Z, 0-9 and _");
+    reader.refuse("meta_prefix", "must have 1 to 32 characters from A-Z, 0-9 and _");
   }
   if (reader.text("process_name", &name)) {
     out->process_name = mcp_frame::clean_process_name(name);

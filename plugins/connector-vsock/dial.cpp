@@ -72,10 +72,10 @@ std::string explain(const Definition &definition, int error) {
     return what + ": this machine has no vsock device";
   }
   if (vm && (error == ECONNRESET || error == ECONNREFUSED)) {
-    return what + ": no process listens on this port of the host";
+    return what + ": no process is listening on this port on the host";
   }
   if (!vm && error == ENOENT) return what + ": no such socket";
-  if (!vm && error == ECONNREFUSED) return what + ": no process listens on this socket";
+  if (!vm && error == ECONNREFUSED) return what + ": no process is listening on this socket";
   return what;
 }
 

@@ -104,7 +104,7 @@ void Lane::on_dialogue(std::string_view in) {
     case Hybrid::more:
       return;
     case Hybrid::refused:
-      return report_down(BH_E_UNAVAILABLE, "the hypervisor's socket did not answer OK");
+      return report_down(BH_E_UNAVAILABLE, "the hypervisor's socket did not respond with OK");
     case Hybrid::accepted:
       break;
   }
@@ -266,7 +266,7 @@ void Lane::on_readable() {
       if (state_ == State::dialogue) {
         return report_down(BH_E_UNAVAILABLE,
                            "the hypervisor's socket closed the connection: no process "
-                           "listens on this port");
+                           "is listening on this port");
       }
       const bool cut = reader_.held() > 0;
       return report_down(BH_E_IO,

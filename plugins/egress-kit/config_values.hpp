@@ -21,8 +21,8 @@ struct Number {
   std::string read(const rapidjson::Value &value, Config *out) const {
     const bool fits = value.IsUint64() && value.GetUint64() >= least && value.GetUint64() <= most;
     if (!fits) {
-      return std::string(key) + ": " + std::to_string(least) + " to " + std::to_string(most) +
-             " is needed";
+      return std::string(key) + ": must be from " + std::to_string(least) + " to " +
+             std::to_string(most);
     }
     out->*place = value.GetUint64();
     return {};
@@ -45,8 +45,8 @@ struct Word {
 template <class Config>
 std::string read_words(std::string_view key, const Word<Config> (&words)[2],
                        const rapidjson::Value &value, Config *out) {
-  const std::string bad = std::string(key) + ": a list of \"" + std::string(words[0].text) +
-                          "\" and \"" + std::string(words[1].text) + "\" is needed";
+  const std::string bad = std::string(key) + ": must be a list of \"" + std::string(words[0].text) +
+                          "\" and \"" + std::string(words[1].text) + "\"";
   if (!value.IsArray() || value.Empty()) return bad;
   for (const auto &word : words) out->*word.place = false;
   for (const rapidjson::Value &each : value.GetArray()) {

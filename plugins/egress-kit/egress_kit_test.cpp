@@ -150,7 +150,7 @@ TEST_CASE("errors are reported") {
     w.fake.add_ext(BH_EXT_HOST_HTTP, nullptr);
     const auto post = w.post();
     REQUIRE(w.ended());
-    CHECK(w.got->problem == "the host offers no HTTP client");
+    CHECK(w.got->problem == "the host has no HTTP client");
   }
 }
 
@@ -252,12 +252,13 @@ TEST_CASE("over a socket: an incomplete answer is an error without a body") {
     return w.got->problem;
   };
   CHECK(problem("HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nok", true) ==
-        "closed without a whole answer");
+        "closed before a complete response");
   CHECK(problem("HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nok", false) == "timed out");
-  CHECK(problem("", true) == "closed without a whole answer");
+  CHECK(problem("", true) == "closed before a complete response");
   CHECK(problem("", false) == "timed out");
-  CHECK(problem("SSH-2.0-x\r\n\r\n", true).starts_with("no HTTP answer"));
-  CHECK(problem("HTTP/1.1 200 OK\r\nContent-Length: 101\r\n\r\n", false).starts_with("no HTTP"));
+  CHECK(problem("SSH-2.0-x\r\n\r\n", true).starts_with("invalid HTTP response"));
+  CHECK(
+      problem("HTTP/1.1 200 OK\r\nContent-Length: 101\r\n\r\n", false).starts_with("invalid HTTP"));
   CHECK(problem("HTTP/1.1 200 OK\r\nx: " + std::string(70'000, 'x'), false) != "");
 }
 

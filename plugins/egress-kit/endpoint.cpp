@@ -25,22 +25,23 @@ bool has_control(std::string_view s) {
 std::string bad_url(std::string_view url, bool by_socket) {
   const bool plain = url.starts_with(http);
   if (url.size() > Endpoint::max_url || (!plain && !url.starts_with(https))) {
-    return "url: an address that begins with https:// is needed, or http:// on this machine";
+    return "url: must begin with https://, or http:// for this machine";
   }
   const auto parts = bh::split_url(url);
   if (!parts || parts->host.empty() || has_control(url) ||
       url.find(' ') != std::string_view::npos) {
-    return "url: it is malformed";
+    return "url: malformed";
   }
   if (url.find('#') != std::string_view::npos) {
-    return "url: it holds a '#', and what is behind that is never sent; leave it out";
+    return "url: contains '#', and the text after it is never sent; remove it";
   }
   if (parts->has_credentials) {
-    return "url: it holds a user name; credentials belong into headers";
+    return "url: contains a user name; put credentials in headers";
   }
-  if (by_socket && !plain) return "url: with a socket it begins with http://";
+  if (by_socket && !plain) return "url: must begin with http:// if socket is set";
   if (plain && !by_socket && parts->host != "localhost" && !is_loopback_address(parts->host)) {
-    return "url: http:// is for this machine only (127.0.0.1, [::1], localhost); use https://";
+    return "url: http:// is allowed only for this machine (127.0.0.1, [::1], localhost); use "
+           "https://";
   }
   return {};
 }
@@ -54,7 +55,7 @@ std::string bad_header(std::string_view name, std::string_view value) {
   const std::string low = bh::lowered(name);
   for (const std::string_view ours :
        {"content-type", "content-length", "host", "connection", "transfer-encoding", "expect"}) {
-    if (low == ours) return "headers: " + low + " is not yours to set";
+    if (low == ours) return "headers: " + low + " cannot be set here";
   }
   if (value.size() > Endpoint::max_header_bytes || has_control(value)) {
     return "headers: the value of " + std::string(name) + " is malformed";
@@ -64,11 +65,11 @@ std::string bad_header(std::string_view name, std::string_view value) {
 
 std::string read_headers(const rapidjson::Value &value, Endpoint *out) {
   if (!value.IsObject() || value.MemberCount() > Endpoint::max_headers) {
-    return "headers: a table of at most 32 texts is needed";
+    return "headers: must be a table of at most 32 strings";
   }
   out->headers.clear();
   for (const auto &each : value.GetObject()) {
-    if (!each.value.IsString()) return "headers: texts are needed";
+    if (!each.value.IsString()) return "headers: values must be strings";
     const std::string_view name = text_of(each.name), text = text_of(each.value);
     if (std::string bad = bad_header(name, text); !bad.empty()) return bad;
     out->headers.emplace_back(name, text);
@@ -79,7 +80,7 @@ std::string read_headers(const rapidjson::Value &value, Endpoint *out) {
 std::string read_socket(const rapidjson::Value &value, Endpoint *out) {
   const std::string_view path = value.IsString() ? text_of(value) : std::string_view();
   if (!path.starts_with('/') || path.size() >= sizeof(sockaddr_un::sun_path) || has_control(path)) {
-    return "socket: the absolute path of a Unix socket is needed, at most 107 bytes";
+    return "socket: must be the absolute path of a Unix socket, at most 107 bytes";
   }
   out->socket = path;
   return {};
@@ -112,7 +113,7 @@ std::string read_endpoint(const rapidjson::Value &config, Endpoint *out) {
   }
   const auto url = config.FindMember("url");
   if (url == config.MemberEnd() || !url->value.IsString()) {
-    return "url: the address of the server is needed";
+    return "url: the address of the server is required";
   }
   out->url = text_of(url->value);
   if (std::string bad = bad_url(out->url, !out->socket.empty()); !bad.empty()) return bad;
@@ -123,7 +124,7 @@ std::string read_endpoint(const rapidjson::Value &config, Endpoint *out) {
   if (const auto at = config.FindMember("timeout_ms"); at != config.MemberEnd()) {
     const bool fits = at->value.IsUint64() && at->value.GetUint64() >= Endpoint::min_timeout_ms &&
                       at->value.GetUint64() <= Endpoint::max_timeout_ms;
-    if (!fits) return "timeout_ms: 10 to 60000 is needed";
+    if (!fits) return "timeout_ms: must be from 10 to 60000";
     out->timeout_ms = at->value.GetUint64();
   }
   return {};

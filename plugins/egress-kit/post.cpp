@@ -90,7 +90,7 @@ const bh_http_handler Post::handler = {
 std::string announce(const bh::Host &host, const Endpoint &endpoint) {
   if (endpoint.socket.empty()) return {};
   const auto *listen = host.ext<bh_host_listen>(BH_EXT_HOST_LISTEN);
-  if (listen == nullptr) return "the host makes no connections for plugins";
+  if (listen == nullptr) return "the host does not open connections for plugins";
   const Address address = address_of(endpoint.socket);
   bh_error error = bh::make_error();
   const bh_status status = listen->will_dial(host.ctx(), &address.bytes, address.size, &error);
@@ -121,7 +121,7 @@ bool Post::guard(F &&f) {
 
 void Post::dial() {
   const auto *listen = host_.ext<bh_host_listen>(BH_EXT_HOST_LISTEN);
-  if (listen == nullptr) return end_later("the host makes no connections for plugins");
+  if (listen == nullptr) return end_later("the host does not open connections for plugins");
   auto job = std::make_unique<Dial>();
   job->table = listen;
   job->ctx = host_.ctx();
@@ -143,7 +143,7 @@ void Post::dial() {
     if (!good && it->fd >= 0 && post->over_socket_ == nullptr) ::close(it->fd);
   };
   if (host_.run_blocking(bh::blocking_work(job.get(), work, done)) != BH_OK) {
-    return end_later("too much is waited for at once");
+    return end_later("too many requests are in flight");
   }
   dial_ = job.release();
 }
@@ -161,7 +161,7 @@ void Post::request_over(int socket) {
 
 void Post::request() {
   http_ = host_.ext<bh_host_http>(BH_EXT_HOST_HTTP);
-  if (http_ == nullptr) return end_later("the host offers no HTTP client");
+  if (http_ == nullptr) return end_later("the host has no HTTP client");
   std::vector<bh_http_header> headers;
   for (const auto &[name, value] : usual_headers) {
     headers.push_back({bh::str(name), bh::str(value)});

@@ -80,7 +80,7 @@ bool SocketPost::read() {
     return finish(bh::error_name(errno)), false;
   }
   if (n == 0) {
-    return finish(reader_.ends_with_connection() ? "" : "closed without a whole answer"), false;
+    return finish(reader_.ends_with_connection() ? "" : "closed before a complete response"), false;
   }
   return consume({bytes, static_cast<std::size_t>(n)});
 }
@@ -90,7 +90,7 @@ bool SocketPost::consume(std::string_view in) {
   using Result = http_codec::ResponseReader::Result;
   const http_codec::ResponseHead &head = reader_.head();
   const auto invalid = [this](std::string_view why) {
-    finish("no HTTP answer that can be read: " + std::string(why));
+    finish("invalid HTTP response: " + std::string(why));
     return false;
   };
   std::string_view piece;

@@ -23,7 +23,7 @@ constexpr egress::Word<Config> subjects[] = {{"mcp.request", &Config::requests},
 
 std::string read_style(const Value &value, Config *out) {
   const std::string_view name = value.IsString() ? text_of(value) : std::string_view();
-  if (name != "hook" && name != "opa") return "style: \"hook\" or \"opa\" is needed";
+  if (name != "hook" && name != "opa") return "style: must be \"hook\" or \"opa\"";
   out->style = name == "opa" ? Style::opa : Style::hook;
   return {};
 }
@@ -37,7 +37,7 @@ std::string read_send(const Value &value, Config *out) {
   } else if (name == "preview") {
     out->send = Send::preview;
   } else {
-    return "send: \"names\", \"hashes\" or \"preview\" is needed";
+    return "send: must be \"names\", \"hashes\" or \"preview\"";
   }
   return {};
 }
@@ -50,7 +50,7 @@ std::string read_key(std::string_view key, const Value &value, Config *out) {
     if (key == number.key) return number.read(value, out);
   }
   if (key == "profile_rules") {
-    return "this policy does not evaluate the profile's rules: set rules = false here, beside a "
+    return "this policy does not evaluate the profile's rules: set rules = false here, and add a "
            "policy that does";
   }
   if (egress::endpoint_key(key)) return {};

@@ -91,7 +91,7 @@ class PolicyHttp {
     }
     if (open_.size() >= config_.max_in_flight) {
       return bh::fail(error, BH_E_LIMIT,
-                      "too many questions are in flight to " + config_.server.shown() +
+                      "too many queries are in flight to " + config_.server.shown() +
                           " (max_in_flight = " + std::to_string(config_.max_in_flight) + ")");
     }
     // If a restarted endpoint repeats a request under the same number, the new request replaces the

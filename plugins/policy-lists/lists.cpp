@@ -52,7 +52,7 @@ struct Reader {
         if (const auto permission = permission_of(each.value))
           lists.fallback_ = *permission;
         else
-          fail(key, "\"allow\", \"warn\" or \"block\" is needed");
+          fail(key, "must be \"allow\", \"warn\" or \"block\"");
       } else if (!(at.empty() && key == "corp")) {
         unknown(key);
       }
@@ -63,7 +63,7 @@ struct Reader {
     if (key == "profile_rules") {
       return fail(
           "rules",
-          "this policy does not evaluate the profile's rules: set rules = false here, beside a "
+          "this policy does not evaluate the profile's rules: set rules = false here, and add a "
           "policy that does");
     }
     std::string text = "unknown key; known keys:";
@@ -74,16 +74,16 @@ struct Reader {
   void global(std::string_view key, const rapidjson::Value &value) {
     const auto permission = permission_of(value);
     if (!permission || *permission == Permission::warn)
-      return fail(key, "\"allow\" or \"block\" is needed");
+      return fail(key, "must be \"allow\" or \"block\"");
     // A layer cannot lift a block set by another layer.
     lists.block_all_ = lists.block_all_ || *permission == Permission::block;
   }
 
   void servers(std::string_view key, const rapidjson::Value &value) {
     std::vector<std::string> names;
-    if (!value.IsArray()) return fail(key, "an array of servers' names is needed");
+    if (!value.IsArray()) return fail(key, "must be an array of server names");
     for (const auto &name : value.GetArray()) {
-      if (!name.IsString()) return fail(key, "an array of servers' names is needed");
+      if (!name.IsString()) return fail(key, "must be an array of server names");
       names.emplace_back(text_of(name));
     }
     if (key == "blocked_servers") {
@@ -95,22 +95,22 @@ struct Reader {
   }
 
   void enabled(std::string_view key, const rapidjson::Value &value) {
-    if (!value.IsObject()) return fail(key, "a table of true and false by server is needed");
+    if (!value.IsObject()) return fail(key, "must be a table of booleans by server name");
     for (const auto &each : value.GetObject()) {
-      if (!each.value.IsBool()) return fail(key, "a table of true and false by server is needed");
+      if (!each.value.IsBool()) return fail(key, "must be a table of booleans by server name");
       lists.enabled_.insert_or_assign(std::string(text_of(each.name)), each.value.GetBool());
     }
   }
 
   void tools(std::string_view key, const rapidjson::Value &value) {
-    if (!value.IsObject()) return fail(key, "a table of permissions by server__tool is needed");
+    if (!value.IsObject()) return fail(key, "must be a table of permissions by server__tool");
     for (const auto &each : value.GetObject()) {
       const std::string name(text_of(each.name));
       const auto permission = permission_of(each.value);
       if (!permission)
-        return fail(std::string(key) + "." + name, "\"allow\", \"warn\" or \"block\" is needed");
+        return fail(std::string(key) + "." + name, "must be \"allow\", \"warn\" or \"block\"");
       if (name.find("__") == std::string::npos)
-        return fail(std::string(key) + "." + name, "a tool is named server__tool");
+        return fail(std::string(key) + "." + name, "a tool name must have the form server__tool");
       lists.tools_.insert_or_assign(name, *permission);
     }
   }
@@ -128,7 +128,7 @@ std::expected<Lists, std::string> Lists::load(std::string_view config_json) {
   if (!user.fault.empty()) return std::unexpected(user.fault);
   const auto corp = config.FindMember("corp");
   if (corp == config.MemberEnd()) return lists;
-  if (!corp->value.IsObject()) return std::unexpected("corp: a table is needed");
+  if (!corp->value.IsObject()) return std::unexpected("corp: must be a table");
   Reader above{lists, "corp.", ""};
   above.read(corp->value);
   if (!above.fault.empty()) return std::unexpected(above.fault);

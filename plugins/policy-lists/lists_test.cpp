@@ -98,12 +98,12 @@ TEST_CASE("an ambiguous tool name allows only one of its readings") {
 TEST_CASE("invalid configurations are rejected") {
   CHECK(decide(R"({"tool_permission":{}})", "a", "t").starts_with("refused tool_permission: "));
   CHECK(decide(R"({"tool_permissions":{"a__t":"deny"}})", "a", "t") ==
-        "refused tool_permissions.a__t: \"allow\", \"warn\" or \"block\" is needed");
+        "refused tool_permissions.a__t: must be \"allow\", \"warn\" or \"block\"");
   CHECK(decide(R"({"tool_permissions":{"t":"allow"}})", "a", "t") ==
-        "refused tool_permissions.t: a tool is named server__tool");
+        "refused tool_permissions.t: a tool name must have the form server__tool");
   CHECK(decide(R"({"global_policy":"warn"})", "a", "t").starts_with("refused global_policy"));
   CHECK(decide(R"({"corp":{"corp":{}}})", "a", "t").starts_with("refused corp.corp"));
-  CHECK(decide(R"({"corp":1})", "a", "t") == "refused corp: a table is needed");
+  CHECK(decide(R"({"corp":1})", "a", "t") == "refused corp: must be a table");
   CHECK(decide(R"({"server_enabled":{"a":1}})", "a", "t").starts_with("refused server_enabled"));
   CHECK(decide("[]", "a", "t") == "refused the configuration is not a table");
   CHECK(decide(R"({"profile_rules":[]})", "a", "t").find("rules = false") != std::string::npos);

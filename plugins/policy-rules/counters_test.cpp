@@ -262,16 +262,17 @@ TEST_CASE("the number of counts is limited, and calls beyond exceed the budget")
 }
 
 TEST_CASE("invalid budgets are rejected") {
-  has(bad(limit(R"({"calls": 0})")), "security.rules.mcp.r.over.calls: a number from 1 to ");
-  has(bad(limit(R"({"destinations": 1001})")), "a number from 1 to 1000 is needed");
+  has(bad(limit(R"({"calls": 0})")),
+      "security.rules.mcp.r.over.calls: must be a number from 1 to ");
+  has(bad(limit(R"({"destinations": 1001})")), "must be a number from 1 to 1000");
   has(bad(limit("{}")), "exactly one of calls, bytes and destinations");
   has(bad(limit(R"({"calls": 1, "bytes": 1})")), "exactly one of calls, bytes and destinations");
   for (const std::string_view per : {"1", "m", "1w", "32d", "0s", "-1m", "1.5m"}) {
     has(bad(limit(R"({"calls": 1, "per": ")" + std::string(per) + "\"}")), "at most 31 days");
   }
-  has(bad(limit(R"({"calls": 1, "by": "user"})")), "is not a counting key");
+  has(bad(limit(R"({"calls": 1, "by": "user"})")), "is not a valid counting key");
   has(bad(limit(R"({"cals": 1})")), "did you mean \"calls\"?");
   has(bad(rules(R"({"r": {"on": "mcp.response", "if": "true", "decision": "block",
                           "over": {"calls": 1}}})")),
-      "counted when a request is evaluated");
+      "budgets apply only to requests");
 }

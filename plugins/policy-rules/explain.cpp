@@ -25,7 +25,7 @@ class Described {
       if (std::find(std::begin(kReservedKeys), std::end(kReservedKeys), name) ==
           std::end(kReservedKeys)) {
         const std::string_view near = nearest(name, kReservedKeys);
-        return "\"" + std::string(name.substr(0, 80)) + "\" is unknown" +
+        return "unknown member \"" + std::string(name.substr(0, 80)) + "\"" +
                (near.empty() ? "" : "; did you mean \"" + std::string(near) + "\"?");
       }
     }
@@ -68,7 +68,7 @@ class Described {
     const bool is_call = call.event == Event::request;
     if (wrong_.empty() && (call.server.empty() || (is_call && call.name.empty())))
       wrong_ = "\"server\" and \"name\" are missing";
-    if (wrong_.empty() && !is_call && has_result) wrong_ = "only calls have a \"result\"";
+    if (wrong_.empty() && !is_call && has_result) wrong_ = "only calls can have a \"result\"";
     return wrong_;
   }
 

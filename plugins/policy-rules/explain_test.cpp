@@ -40,7 +40,8 @@ TEST_CASE("errors in described calls are reported") {
   CHECK(wrong("{") == "it is not valid JSON");
   CHECK(wrong("[]") == "a call must be a JSON object");
   CHECK(wrong(R"({"server":"s"})") == "\"server\" and \"name\" are missing");
-  CHECK(wrong(R"({"sever":"s","name":"t"})") == "\"sever\" is unknown; did you mean \"server\"?");
+  CHECK(wrong(R"({"sever":"s","name":"t"})") ==
+        "unknown member \"sever\"; did you mean \"server\"?");
   CHECK(wrong(R"({"server":1,"name":"t"})") == "\"server\" must be a string");
   CHECK(wrong(R"({"server":"s","name":"t","arguments":[]})") ==
         "\"arguments\" must be a JSON object");

@@ -96,15 +96,15 @@ TEST_CASE("invalid rules for inputs and notifications are rejected") {
     has(bad(one(on, R"("if":"true","decision":"ask")")), "can only be allowed or blocked");
     has(bad(one(on, R"("if":"true","decision":"rewrite")")), "can only be allowed or blocked");
     has(bad(one(on, R"("if":"true","decision":"block","over":{"calls":1})")),
-        "counted when a request is evaluated");
+        "budgets apply only to requests");
     has(bad(one(on, R"("if":"mcp.request.arguments.x == 1","decision":"block")")),
-        "is not available when on = \"" + std::string(on) + "\"; on = \"mcp.request\" has it");
+        "is not available when on = \"" + std::string(on) + "\"; use on = \"mcp.request\"");
     good(one(
         on,
         R"j("if":"session.calls > 3 && time > timestamp('2020-01-01T00:00:00Z')","decision":"block")j"));
   }
   has(bad(one("mcp.request", R"("if":"mcp.input.action == 'x'","decision":"block")")),
-      "on = \"mcp.input_response\" has it");
+      "use on = \"mcp.input_response\"");
 }
 
 TEST_CASE("inputs and notifications are explained like calls") {

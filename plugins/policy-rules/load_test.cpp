@@ -63,22 +63,23 @@ TEST_CASE("errors name file, line, rule, key and the known alternatives") {
   has(bad(one(R"("if":"mcp.request.tool_name")")), "a condition must be a bool, not string");
   has(bad(one(R"("if":"event.type == 'x'")")), "event.* is internal");
   has(bad(one(R"("if":"subject.x == 'x'")")), "subject.* is internal");
-  has(bad(one(R"("if":"mcp.response.is_error")")), "not available when a request is evaluated");
+  has(bad(one(R"("if":"mcp.response.is_error")")), "not available for requests");
   has(bad(one(R"("on":"mcp.response","if":"mcp.request.arguments.x == 1")")),
-      "not available when a response is evaluated");
-  has(bad(one(R"("if":1)")), "a string is needed");
-  has(bad(rules(R"({"r":{"on":"mcp.request","decision":"block"}})")), "the key \"if\" is needed");
-  has(bad(rules(R"({"r":{"if":"true","decision":"block"}})")), "the key \"on\" is needed");
+      "not available for responses");
+  has(bad(one(R"("if":1)")), "expected a string");
+  has(bad(rules(R"({"r":{"on":"mcp.request","decision":"block"}})")), "the key \"if\" is required");
+  has(bad(rules(R"({"r":{"if":"true","decision":"block"}})")), "the key \"on\" is required");
   has(bad(one(R"("on":"mcp.tool_list")")), "is not a supported event");
   has(bad(one(R"("decision":"deny")")), "\"allow\", \"ask\", \"block\" or \"rewrite\"");
   has(bad(one(R"("decision":"warn")")), "\"warn\" is not a decision");
-  has(bad(one(R"("on":"mcp.response","decision":"ask")")), "cannot wait for an approval");
+  has(bad(one(R"("on":"mcp.response","decision":"ask")")),
+      "approval is not supported for responses");
   has(bad(rules(R"({"default":{}})")), "reserved for the generated rule");
-  has(bad(rules("[]")), "a table is needed");
+  has(bad(rules("[]")), "expected a table");
   has(bad(security(R"({"rules":{"http":{}}})")), "only MCP is supported");
   has(bad(security(R"({"defualt":"block"})")), "did you mean \"default\"?");
-  has(bad(security(R"({"default":"deny"})")), "is needed here");
-  has(bad(security(R"({"servers":{"a":{"allowed_tools":[]}}})")), "would allow no tool");
+  has(bad(security(R"({"default":"deny"})")), "must be \"allow\"");
+  has(bad(security(R"({"servers":{"a":{"allowed_tools":[]}}})")), "an empty list allows no tools");
   has(bad("[]"), "the configuration is invalid");
   has(bad(R"({"profile_rules":1})"), "not an array of layers");
   has(bad(R"({"profile_rules":[{"layer":"x"}]})"), "has no table");
@@ -97,18 +98,19 @@ TEST_CASE("rewrites are validated at load") {
       "security.rules.mcp.r.rewrite_target: \"name\" cannot be rewritten");
   has(bad(target("response.text", "a", "b")), "cannot be rewritten");
   has(bad(target("argumentsx", "a", "b")), "cannot be rewritten");
-  has(bad(target("arguments.", "a", "b")), "a name between all dots");
+  has(bad(target("arguments.", "a", "b")), "must not contain empty names");
   has(bad(target("arguments", "(", "b")), "in rewrite_target: missing )");
   has(bad(target("arguments", "(a)", "${x}")), "${x} is not a named group");
-  has(bad(target("arguments", "(?P<x>a)", "${x")), "has no }");
-  has(bad(one(head + R"("rewrite_target":"arguments")")), "needs rewrite_target and rewrite_value");
+  has(bad(target("arguments", "(?P<x>a)", "${x")), "${ without }");
+  has(bad(one(head + R"("rewrite_target":"arguments")")),
+      "requires rewrite_target and rewrite_value");
   has(bad(one(head + R"("rewrite_target":"arguments ~ \"a\"","rewrite_value":"b")")), "FIELD =~");
-  has(bad(one(R"("decision":"rewrite")")), "needs rewrite_target and rewrite_value");
+  has(bad(one(R"("decision":"rewrite")")), "requires rewrite_target and rewrite_value");
   has(bad(one(R"("rewrite_target":"arguments =~ \"a\"","rewrite_value":"b")")),
       "require decision = \"rewrite\"");
   has(bad(one(head + R"("strip_response":["a"])")), "this requires on = \"mcp.response\"");
   has(bad(one(head + R"("strip_request_headers":["a"])")), "has no headers");
-  has(bad(one(head + R"("strip_arguments":["a..b"])")), "a name between all dots");
+  has(bad(one(head + R"("strip_arguments":["a..b"])")), "must not contain empty names");
   CHECK(good(target("arguments.a.b", "(?P<x>a)", "${x}${x}")).of(Event::request).size() == 2);
 }
 
@@ -130,7 +132,7 @@ TEST_CASE("ranges of priorities, and rules of layers") {
   CHECK(w.decide("s", "t") == "block no");
   has(bad(config({rule("corp", "no", "block", 5)})), "the corporation's profile (-1000 to -1)");
   has(bad(config({rule("corp", "no", "block", -10), rule("file", "no", "allow", 1)})),
-      "the corporation's profile has a rule of this name (corp.toml), which cannot be replaced");
+      "the corporation's profile has a rule with this name (corp.toml), which cannot be replaced");
   // A rule of a higher layer completely replaces the rule of a lower layer.
   World over(config({rule("user", "x", "block", 1), rule("file", "x", "allow", 500)}));
   CHECK(over.decide("s", "t") == "allow x");
@@ -207,9 +209,9 @@ TEST_CASE("conditions on a field that the call lacks are false") {
   CHECK(cel(R"(mcp.server.name.matches("\d'"))") == R"(mcp.request.server_name.matches('\\d\''))");
   CHECK(cel("!has(mcp.method)") == "refused 1: negation is not supported; use !=");
   CHECK(cel("mcp.server.nam == 'x'").starts_with("refused "));
-  CHECK(cel("http.host == 'x'").find("is not known") != std::string::npos);
+  CHECK(cel("http.host == 'x'").find("unknown field") != std::string::npos);
   CHECK(cel("mcp.tool_list == 'x'").find("would never match") != std::string::npos);
-  CHECK(cel("mcp.method == 5").find("a string is needed") != std::string::npos);
+  CHECK(cel("mcp.method == 5").find("expected a string") != std::string::npos);
   CHECK(cel("mcp.method.size()").find("known functions are contains") != std::string::npos);
   CHECK(cel("mcp.method == 'a' mcp").find("&&, || or the end") != std::string::npos);
   CHECK(cel(std::string(100, '(')).find("64 nested brackets") != std::string::npos);
@@ -221,8 +223,8 @@ TEST_CASE("invalid match/action rules are rejected") {
   has(bad(match_rule(match + R"(,"action":"preprocess")")), "does not support this action");
   has(bad(match_rule(match + R"(,"action":"deny")")), "\"allow\", \"ask\" or \"block\"");
   has(bad(match_rule(R"("if":"true","action":"block")")), "the other rule syntax");
-  has(bad(match_rule(R"("action":"block")")), "the key \"match\" is needed");
-  has(bad(match_rule(R"("match":"event.x == 'a'","action":"block")")), "is not known");
+  has(bad(match_rule(R"("action":"block")")), "the key \"match\" (a condition) is required");
+  has(bad(match_rule(R"("match":"event.x == 'a'","action":"block")")), "unknown field");
   has(bad(match_rule(match + R"(,"action":"block","priorty":5)")), "did you mean \"priority\"?");
   for (const std::string_view number : {"-10", "0", "9", "1001"}) {
     has(bad(match_rule(match + R"(,"action":"block","priority":)" + std::string(number))),
@@ -231,11 +233,12 @@ TEST_CASE("invalid match/action rules are rejected") {
   CHECK(good(match_rule(match + R"(,"action":"block","priority":"default")"))
             .of(Event::request)[0]
             .priority == 1001);
-  has(bad(config({layer("file", R"({"corp":{"rules":{}}})")})), "corporation's profile only");
-  has(bad(config({layer("file", R"({"profiles":{"rules":{"A B":{}}}})")})), "the id of a rule");
+  has(bad(config({layer("file", R"({"corp":{"rules":{}}})")})),
+      "only in the corporation's profile");
+  has(bad(config({layer("file", R"({"profiles":{"rules":{"A B":{}}}})")})), "a rule id must have");
   // Members reserved for the corporation.
   has(bad(match_rule(match + R"(,"action":"block","corp_locked":true)")),
-      "only rules of the corporation's profile");
+      "only rules in the corporation's profile");
   good(match_rule(match + R"(,"action":"block","corp_locked":false)"));
   good(config({layer("corp", R"({"corp":{"rules":{"r":{)" + match +
                                  R"(,"action":"block","corp_locked":true}}}})")}));
@@ -243,6 +246,6 @@ TEST_CASE("invalid match/action rules are rejected") {
     const std::string end = section.starts_with("\"p") ? "}}}}" : "}}}";
     has(bad(config(
             {layer("corp", "{" + std::string(section) + match + R"(,"action":"block")" + end)})),
-        "lower precedence than those of users");
+        "lower precedence than user rules");
   }
 }

@@ -56,7 +56,7 @@ class Parser {
       return std::unexpected("1: a condition must have at most 16384 bytes");
     std::string cel = any(0);
     space();
-    if (!fault_ && at_ < text_.size()) fail("&&, || or the end is needed here");
+    if (!fault_ && at_ < text_.size()) fail("expected &&, || or the end");
     if (fault_) return std::unexpected(std::move(*fault_));
     return MatchCondition{std::move(cel), response_ ? Event::response : Event::request};
   }
@@ -77,7 +77,7 @@ class Parser {
     return true;
   }
   void need(std::string_view token) {
-    if (!take(token)) fail("'" + std::string(token) + "' is needed here");
+    if (!take(token)) fail("expected '" + std::string(token) + "'");
   }
 
   std::string any(unsigned depth) {
@@ -120,7 +120,7 @@ class Parser {
     }
     const std::size_t dot = path.rfind('.');
     if (dot == std::string_view::npos || !take("("))
-      return fail("==, != or a function such as .contains(\"...\") is needed here");
+      return fail("expected ==, != or a function such as .contains(\"...\")");
     const std::string_view function = path.substr(dot + 1);
     const std::size_t here = std::exchange(at_, begin);
     const Field *field = this->field(path.substr(0, dot));
@@ -163,7 +163,7 @@ class Parser {
       if (!letter) break;
       ++at_;
     }
-    if (begin == at_) fail("a field is needed here");
+    if (begin == at_) fail("expected a field");
     return text_.substr(begin, at_ - begin);
   }
 
@@ -174,10 +174,10 @@ class Parser {
       return &known;
     }
     if (name == "mcp.tool_list" || name == "mcp.request.id") {
-      fail("no call has " + std::string(name) + " here, so the rule would never match");
+      fail(std::string(name) + " is never set here, so the rule would never match");
     } else {
-      fail("\"" + std::string(name.substr(0, 80)) +
-           "\" is not known; known are mcp.method, mcp.server.name, mcp.tool_call.name, "
+      fail("unknown field \"" + std::string(name.substr(0, 80)) +
+           "\"; known fields: mcp.method, mcp.server.name, mcp.tool_call.name, "
            "mcp.request.method, mcp.request.arguments, mcp.response.content, mcp.valid");
     }
     return nullptr;
@@ -187,7 +187,7 @@ class Parser {
   std::string literal() {
     space();
     const char quote = at_ < text_.size() ? text_[at_] : '\0';
-    if (quote != '"' && quote != '\'') return fail("a string is needed here");
+    if (quote != '"' && quote != '\'') return fail("expected a string");
     const std::size_t end = text_.find(quote, at_ + 1);
     if (end == std::string_view::npos) return fail("this string is not terminated");
     const std::string_view content = text_.substr(at_ + 1, end - at_ - 1);

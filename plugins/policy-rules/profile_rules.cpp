@@ -93,7 +93,7 @@ std::vector<std::string> Faults::texts() const {
 
 bool Table::is_table() const {
   if (value_.IsObject()) return true;
-  fault({}, "a table is needed here");
+  fault({}, "expected a table");
   return false;
 }
 
@@ -119,7 +119,7 @@ std::optional<std::string> Table::text(std::string_view key) const {
   const rapidjson::Value *found = find(key);
   if (found == nullptr) return std::nullopt;
   if (found->IsString()) return std::string(text_of(*found));
-  fault(key, "a string is needed here");
+  fault(key, "expected a string");
   return std::nullopt;
 }
 
@@ -127,7 +127,7 @@ std::optional<bool> Table::flag(std::string_view key) const {
   const rapidjson::Value *found = find(key);
   if (found == nullptr) return std::nullopt;
   if (found->IsBool()) return found->GetBool();
-  fault(key, "true or false is needed here");
+  fault(key, "expected true or false");
   return std::nullopt;
 }
 
@@ -135,7 +135,7 @@ std::optional<std::int64_t> Table::integer(std::string_view key) const {
   const rapidjson::Value *found = find(key);
   if (found == nullptr) return std::nullopt;
   if (found->IsInt64()) return found->GetInt64();
-  fault(key, "a whole number is needed here");
+  fault(key, "expected a whole number");
   return std::nullopt;
 }
 
@@ -152,7 +152,7 @@ std::optional<std::vector<std::string>> Table::texts(std::string_view key) const
     }
   }
   if (good) return out;
-  fault(key, "an array of strings is needed here");
+  fault(key, "expected an array of strings");
   return std::nullopt;
 }
 

@@ -49,8 +49,8 @@ bool read_counting_keys(const Table &table, Budget *budget) {
     const auto at = std::find(std::begin(kBy), std::end(kBy), name);
     if (at == std::end(kBy)) {
       table.fault("by", "\"" + name.substr(0, 80) +
-                            "\" is not a counting key; session, principal, process, server and "
-                            "tool are");
+                            "\" is not a valid counting key; use session, principal, process, "
+                            "server or tool");
       return false;
     }
     *flags[at - std::begin(kBy)] = true;
@@ -77,14 +77,14 @@ std::optional<Budget> read_budget(const Table &table) {
     const std::int64_t most = whats[i] == Budget::What::destinations ? 1000 : 1'000'000'000'000;
     const auto number = table.integer(kBudgetKeys[i]);
     if (!number || *number < 1 || *number > most) {
-      table.fault(kBudgetKeys[i], "a number from 1 to " + std::to_string(most) + " is needed");
+      table.fault(kBudgetKeys[i], "must be a number from 1 to " + std::to_string(most));
       good = false;
     } else {
       budget.most = static_cast<std::uint64_t>(*number);
     }
   }
   if (given != 1) {
-    table.fault({}, "exactly one of calls, bytes and destinations is needed");
+    table.fault({}, "exactly one of calls, bytes and destinations is required");
     good = false;
   }
   if (table.find("per") != nullptr) {
@@ -94,7 +94,7 @@ std::optional<Budget> read_budget(const Table &table) {
       if (text)
         table.fault(
             "per",
-            "a duration such as \"30s\", \"1m\", \"12h\" or \"7d\" is needed, at most 31 days");
+            "must be a duration such as \"30s\", \"1m\", \"12h\" or \"7d\", at most 31 days");
       good = false;
     }
   }

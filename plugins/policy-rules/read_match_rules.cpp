@@ -48,7 +48,7 @@ class MatchRuleReader : RuleReader {
     priority();
     if (table_.flag("corp_locked").value_or(false) && section_ != Section::corp) {
       fault("corp_locked",
-            "only rules of the corporation's profile can be locked; remove this key");
+            "only rules in the corporation's profile can be locked; remove this key");
     }
     return finish();
   }
@@ -56,9 +56,9 @@ class MatchRuleReader : RuleReader {
  private:
   void names() {
     if (const auto name = table_.text("name"); name && !good_id(*name))
-      fault("name", "1 to 64 characters of a-z, 0-9, '_' and '-' are needed");
+      fault("name", "must have 1 to 64 characters from a-z, 0-9, '_' and '-'");
     if (const auto level = table_.text("detection_level"); level && !among(kLevels, *level))
-      fault("detection_level", "informational, low, medium, high or critical is needed");
+      fault("detection_level", "must be informational, low, medium, high or critical");
     if (table_.find("managed") != nullptr) {
       const Table managed = table_.table("managed");
       if (managed.is_table()) managed.only(kManaged);
@@ -69,7 +69,7 @@ class MatchRuleReader : RuleReader {
     const auto text = table_.text("match");
     if (!text) {
       if (table_.find("match") == nullptr)
-        fault("match", "the key \"match\" is needed: a condition");
+        fault("match", "the key \"match\" (a condition) is required");
       failed_ = true;
       return;
     }
@@ -86,7 +86,7 @@ class MatchRuleReader : RuleReader {
     } else if (text == "block") {
       rule_.action = Action::block;
     } else if (text == "ask" && rule_.event == Event::response) {
-      fault("action", "a response cannot wait for an approval");
+      fault("action", "approval is not supported for responses");
     } else if (text == "ask") {
       rule_.action = Action::ask;
     } else if (text == "rewrite" || text == "redact" || text == "mutate" || text == "neutralize") {
@@ -96,7 +96,7 @@ class MatchRuleReader : RuleReader {
     } else if (text == "preprocess" || text == "postprocess") {
       fault("action", "this gateway does not support this action");
     } else {
-      fault("action", "\"allow\", \"ask\" or \"block\" is needed");
+      fault("action", "must be \"allow\", \"ask\" or \"block\"");
     }
   }
 
@@ -135,7 +135,7 @@ void read_all(const Table &rules, Section section, Drafts *out) {
     const Table table = rules.table(text_of(each.name));
     if (!table.is_table()) continue;
     if (!good_id(text_of(each.name))) {
-      table.fault({}, "the id of a rule must have 1 to 64 characters of a-z, 0-9, '_' and '-'");
+      table.fault({}, "a rule id must have 1 to 64 characters from a-z, 0-9, '_' and '-'");
       continue;
     }
     put_rule(table, MatchRuleReader(table, section).read(), out);
@@ -161,7 +161,7 @@ void read_match_rules(const Layer &layer, Drafts *out, Faults *faults) {
       read_nested(layer, "corp", Section::corp, out, faults);
     } else {
       faults->add(layer, "corp",
-                  "these rules are permitted in the corporation's profile only; use "
+                  "these rules are allowed only in the corporation's profile; use "
                   "[profiles.rules.ID] or [security.rules.mcp.NAME]");
     }
   }
@@ -170,7 +170,7 @@ void read_match_rules(const Layer &layer, Drafts *out, Faults *faults) {
   for (const std::string_view users : {"profiles", "default"}) {
     if (!layer.is_corp() || member(*layer.sections, users) == nullptr) continue;
     faults->add(layer, users,
-                "rules of this section have lower precedence than those of users; use "
+                "rules in this section have lower precedence than user rules; use "
                 "[corp.rules.ID] or [security.rules.mcp.NAME] in the corporation's profile");
   }
   if (layer.is_corp()) return;

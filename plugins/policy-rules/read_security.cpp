@@ -38,8 +38,8 @@ void set_fallback(const Table &table, std::string_view key, bool audit, Drafts *
   if (!text) return;
   const auto action = fallback_named(*text);
   if (!action || (*text == "audit" && !audit)) {
-    return table.fault(key, std::string("\"allow\", ") + (audit ? "\"audit\", " : "") +
-                                "\"ask\" or \"block\" is needed here");
+    return table.fault(key, std::string("must be \"allow\", ") + (audit ? "\"audit\", " : "") +
+                                "\"ask\" or \"block\"");
   }
   const bool corp = table.layer().is_corp();
   // The value is fixed for all higher layers, even if another layer repeats it.
@@ -58,14 +58,14 @@ void set_fallback(const Table &table, std::string_view key, bool audit, Drafts *
 void set_large(const Table &table, Drafts *out) {
   if (const auto number = table.integer("values_at_once")) {
     if (*number < kMinValues || *number > kMaxValuesAtOnce)
-      table.fault("values_at_once", "a number from 1024 to 1048576 is needed");
+      table.fault("values_at_once", "must be a number from 1024 to 1048576");
     else
       out->values_at_once = static_cast<std::uint64_t>(*number);
   }
   const auto text = table.text("large_messages");
   if (!text) return;
   if (*text != "judge" && *text != "refuse")
-    return table.fault("large_messages", "\"judge\" or \"refuse\" is needed");
+    return table.fault("large_messages", "must be \"judge\" or \"refuse\"");
   const bool refuses = *text == "refuse", corp = table.layer().is_corp();
   if (out->refuses_large_fixed && !corp && refuses != out->refuses_large)
     return table.fault("large_messages",
@@ -118,9 +118,8 @@ class SecurityReader : RuleReader {
       known += (i == 0 ? "" : i + 1 == kEvents ? " or " : ", ");
       known.append("\"").append(to_string(static_cast<Event>(i))).append("\"");
     }
-    fault("on",
-          text ? "\"" + text->substr(0, 80) + "\" is not a supported event; " + known + " is needed"
-               : "the key \"on\" is needed: " + known);
+    fault("on", text ? "\"" + text->substr(0, 80) + "\" is not a supported event; use " + known
+                     : "the key \"on\" is required: " + known);
   }
 
   void decision() {
@@ -137,7 +136,7 @@ class SecurityReader : RuleReader {
     } else if (text == "rewrite") {
       rule_.action = Action::rewrite;
     } else if (text == "ask" && response) {
-      fault("decision", "a response cannot wait for an approval: \"block\" or \"rewrite\" it");
+      fault("decision", "approval is not supported for responses: use \"block\" or \"rewrite\"");
     } else if (text == "ask") {
       rule_.action = Action::ask;
     } else if (text == "warn" && legacy_) {
@@ -145,10 +144,10 @@ class SecurityReader : RuleReader {
       rule_.warned = true;
     } else if (text == "warn") {
       fault("decision",
-            "\"warn\" is not a decision: \"allow\", \"ask\", \"block\" or \"rewrite\" is needed "
+            "\"warn\" is not a decision: use \"allow\", \"ask\", \"block\" or \"rewrite\" "
             "(with legacy = true in [security] it allows the call with a warning)");
     } else {
-      fault("decision", "\"allow\", \"ask\", \"block\" or \"rewrite\" is needed");
+      fault("decision", "must be \"allow\", \"ask\", \"block\" or \"rewrite\"");
     }
   }
 
@@ -168,7 +167,7 @@ class SecurityReader : RuleReader {
     std::string text = std::to_string(*number) + " is outside the range of ";
     text += corp ? "the corporation's profile (-1000 to -1)" : "your rules (1 to 999)";
     if (*number == 0 || *number == 1000) {
-      text += "; 0 and 1000 are for generated rules";
+      text += "; 0 and 1000 are reserved for generated rules";
     } else if (!corp && *number < 0) {
       text += "; priorities below 0 are reserved for the corporation";
     }
@@ -179,7 +178,7 @@ class SecurityReader : RuleReader {
     const auto text = table_.text("if");
     if (!text) {
       if (table_.find("if") == nullptr)
-        fault("if", "the key \"if\" is needed: a condition, or \"true\"");
+        fault("if", "the key \"if\" is required: a condition, or \"true\"");
       failed_ = true;
     } else if (!compile_condition(table_, "if", *text, &rule_)) {
       failed_ = true;
@@ -204,8 +203,8 @@ class SecurityReader : RuleReader {
       return;
     }
     if (ways != 1 || target != value) {
-      return fault("decision",
-                   "\"rewrite\" needs rewrite_target and rewrite_value, or " + std::string(strip));
+      return fault("decision", "\"rewrite\" requires rewrite_target and rewrite_value, or " +
+                                   std::string(strip));
     }
     if (table_.find(strip) != nullptr) {
       const auto paths = table_.texts(strip);
@@ -230,8 +229,7 @@ class SecurityReader : RuleReader {
   }
 
   void budget() {
-    if (rule_.event != Event::request)
-      return fault("over", "budgets are counted when a request is evaluated");
+    if (rule_.event != Event::request) return fault("over", "budgets apply only to requests");
     rule_.over = read_budget(table_.table("over"));
     failed_ = failed_ || !rule_.over;
   }
@@ -274,7 +272,7 @@ void read_server(const Table &table, std::string_view server, Drafts *out) {
   if (!tools) return;
   if (tools->empty()) {
     return table.fault("allowed_tools",
-                       "an empty list would allow no tool: list tools, or remove the key");
+                       "an empty list allows no tools: list tools, or remove the key");
   }
   std::sort(tools->begin(), tools->end());
   Rule deny;

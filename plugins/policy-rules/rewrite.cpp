@@ -152,8 +152,8 @@ std::expected<std::vector<std::string>, std::string> path_of(std::string_view te
   for (;;) {
     const std::size_t dot = text.find('.');
     path.emplace_back(text.substr(0, dot));
-    if (path.back().empty()) return std::unexpected("a path has a name between all dots");
-    if (path.size() > Rewrite::kMaxPath) return std::unexpected("a path has at most 32 names");
+    if (path.back().empty()) return std::unexpected("a path must not contain empty names");
+    if (path.size() > Rewrite::kMaxPath) return std::unexpected("a path can have at most 32 names");
     if (dot == std::string_view::npos) return path;
     text.remove_prefix(dot + 1);
   }
@@ -183,7 +183,7 @@ std::expected<std::string, std::string> value_of(std::string_view value, const R
       out += "\\\\";
     } else if (value.substr(i, 2) == "${") {
       const std::size_t end = value.find('}', i);
-      if (end == std::string_view::npos) return std::unexpected("a ${ has no }");
+      if (end == std::string_view::npos) return std::unexpected("${ without }");
       const std::string name(value.substr(i + 2, end - i - 2));
       const auto group = groups.find(name);
       if (group == groups.end()) {
@@ -213,7 +213,7 @@ std::expected<Rewrite, std::string> Rewrite::replacing(Event event, std::string_
   const std::string_view pattern = quoted.substr(1, quoted.size() - 2);
   if (pattern.empty() || pattern.size() > kMaxPattern || value.size() > kMaxValue) {
     return std::unexpected(
-        "the regular expression must have 1 to 4096 bytes, the value at most 65536");
+        "the regular expression must have 1 to 4096 bytes, and the value at most 65536");
   }
   auto path = field_of(event, trimmed(target.substr(0, sign)));
   if (!path) return std::unexpected(std::move(path.error()));

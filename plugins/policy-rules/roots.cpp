@@ -110,13 +110,13 @@ std::optional<std::string> refused(Event event, std::string_view name) {
     if (!declares(static_cast<Event>(i), name)) continue;
     std::string text(name);
     if (event == Event::request && i == 1) {
-      text += " is not available when a request is evaluated";
+      text += " is not available for requests";
     } else if (event == Event::response && i == 0) {
-      text += " is not available when a response is evaluated";
+      text += " is not available for responses";
     } else {
       text += " is not available when on = \"" + std::string(to_string(event)) + "\"";
     }
-    return text + "; on = \"" + std::string(kNames[i]) + "\" has it";
+    return text + "; use on = \"" + std::string(kNames[i]) + "\"";
   }
   return std::nullopt;
 }

@@ -60,11 +60,9 @@ std::string named(const Rule &rule) {
 // Warns about a rule that compares the raw spelling of a URI.
 void warn_of_raw_uri(const Rule &rule, std::vector<std::string> *out) {
   if ((rule.reads & (bit(kUri) | bit(kUriNormalized))) != bit(kUri)) return;
-  out->push_back(
-      named(rule) +
-      " compares mcp.request.uri, which has the client's spelling: other "
-      "spellings of the same URI do not match; use mcp.request.uri_normalized, which has one "
-      "spelling for all of them");
+  out->push_back(named(rule) +
+                 " compares mcp.request.uri, which is not normalized: other spellings of the "
+                 "same URI do not match; use mcp.request.uri_normalized");
 }
 
 // Warns about a rule that no normalized URI can match.
@@ -167,7 +165,7 @@ void add_rule(const Table &table, Rule rule, Drafts *out) {
   const bool corp = table.layer().is_corp();
   const auto at = out->rules.find(rule.id);
   if (at != out->rules.end() && at->second.corp && !corp) {
-    return table.fault({}, "the corporation's profile has a rule of this name (" +
+    return table.fault({}, "the corporation's profile has a rule with this name (" +
                                at->second.rule.place + "), which cannot be replaced");
   }
   std::string id = rule.id;

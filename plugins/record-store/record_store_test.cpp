@@ -364,7 +364,7 @@ TEST_CASE("the schema must be unchanged") {
   }
   SECTION("a file of another schema version") {
     run("DROP INDEX mcp_calls_server_name; PRAGMA user_version = 1");
-    CHECK(has(broken(), "is not proven: it was written by schema 1, which this version does not"));
+    CHECK(has(broken(), "is not proven: it has schema version 1, which this program does not"));
     CHECK_FALSE(has(broken(), "changed"));
     CHECK_FALSE(has(broken(), "missing"));
   }

@@ -150,8 +150,8 @@ class Walk {
       return broken("cannot read the schema version: " + db.message());
     }
     if (schema_sql(version).empty()) {
-      return broken("is not proven: it was written by schema " + std::to_string(version) +
-                    ", which this version does not read");
+      return broken("is not proven: it has schema version " + std::to_string(version) +
+                    ", which this program does not read");
     }
     Database empty;
     if (empty.open(":memory:", SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE) != SQLITE_OK ||

@@ -27,7 +27,7 @@ std::string read_key(std::string_view key, const Value &value, Config *out) {
   if (key == "signals") return egress::read_words(key, signals, value, out);
   if (key == "service_name") {
     if (!value.IsString() || value.GetStringLength() == 0 || value.GetStringLength() > 255) {
-      return "service_name: a text of 1 to 255 bytes is needed";
+      return "service_name: must be a string of 1 to 255 bytes";
     }
     out->service_name = text_of(value);
     return {};

@@ -97,10 +97,9 @@ std::string Writer::begin_record() {
 bool Writer::write_begin() {
   return store_->begin() &&
          (!store_->was_unclean() ||
-          store_->mark(
-              "unclean",
-              "the previous process did not end regularly; records that it had not written "
-              "are missing")) &&
+          store_->mark("unclean",
+                       "the previous process did not exit cleanly; records that it had not written "
+                       "are missing")) &&
          store_->mark("start", "process " + std::to_string(::getpid())) && store_->commit();
 }
 

@@ -215,10 +215,11 @@ TEST_CASE("MessagePack: untrusted input costs its actual size, not its claimed s
   CHECK(refusal("\x81\xa1\x61") == "it is cut off");
   CHECK(refusal("\xc0\xc0") == "bytes follow the value");
   CHECK(refusal("\x81\x01\x02") == "a key of a map is not text");
-  CHECK(refusal("\xa2\xc0\x80") == "it holds text that is not UTF-8");
-  CHECK(refusal("\xcb\x7f\xf0\x00\x00\x00\x00\x00\x00"s) == "it holds a number that is not finite");
+  CHECK(refusal("\xa2\xc0\x80") == "it contains text that is not UTF-8");
+  CHECK(refusal("\xcb\x7f\xf0\x00\x00\x00\x00\x00\x00"s) ==
+        "it contains a number that is not finite");
   for (const std::string &bytes : {"\xc4\x01x"s, "\xd4\x01x"s, "\xc1"s, "\xc7\x01\x01x"s}) {
-    CHECK(refusal(bytes).starts_with("it holds binary data"));
+    CHECK(refusal(bytes).starts_with("it contains binary data"));
   }
   CHECK(unpacked(std::string(127, '\x91') + "\x90") == nested(128));
   CHECK(refusal(std::string(128, '\x91') + "\x90") == "it is nested too deeply");

@@ -87,7 +87,7 @@ void TransportAggregator::handle(std::string_view text) {
   if (request.method == Method::shutdown) return shut_down(request.id);
   if (open_requests() >= max_open) {
     return fail(request.id, "more than " + std::to_string(max_open) +
-                                " requests are without a reply; this one was not run");
+                                " requests are pending; this one was not run");
   }
   if (request.method == Method::refresh) return replace(request.id, request.servers, false);
   if (phase_ == Phase::connecting || !initialized_) return wait(request.id, text);
@@ -185,8 +185,7 @@ void TransportAggregator::log_report(std::string_view report) const {
     const std::string_view name = json::member(entry, "name");
     const std::string_view reason = json::member(entry, "reason");
     if (!name.starts_with('"') || !reason.starts_with('"')) return true;
-    host_.log(BH_LOG_WARN,
-              "server " + std::string(name) + " is left out: " + json::unquote(reason));
+    host_.log(BH_LOG_WARN, "server " + std::string(name) + " is skipped: " + json::unquote(reason));
     return true;
   });
 }

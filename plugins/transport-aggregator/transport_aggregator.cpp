@@ -70,14 +70,15 @@ TransportAggregator::TransportAggregator(const bh_host *host)
 bh_status TransportAggregator::configure(bh_str json, bh_error *error) {
   if (up_ == nullptr || up_->limits == nullptr || !host_.has_reactor()) {
     return bh::fail(error, BH_E_UNSUPPORTED,
-                    "transport-aggregator needs a host with " BH_EXT_HOST_TRANSPORT
+                    "transport-aggregator requires a host with " BH_EXT_HOST_TRANSPORT
                     ", " BH_EXT_HOST_EXECUTOR " and " BH_EXT_HOST_FD);
   }
   if (control_ == nullptr) {
-    return bh::fail(error, BH_E_DENIED,
-                    "transport-aggregator may not set servers; add grants = [\"control\"] to its "
-                    "section of the "
-                    "profile");
+    return bh::fail(
+        error, BH_E_DENIED,
+        "transport-aggregator is not allowed to set servers; add grants = [\"control\"] to its "
+        "section of the "
+        "profile");
   }
   // Numbers are kept as text, so RapidJSON's number parser is not used.
   constexpr unsigned flags = rapidjson::kParseIterativeFlag |
@@ -186,10 +187,8 @@ bool TransportAggregator::process_messages() {
       case FrameCutter::Next::more:
         return true;
       case FrameCutter::Next::broken:
-        host_.log(
-            BH_LOG_ERROR,
-            "a message claims more than 16 MiB: nothing behind it can be read, the input ends "
-            "here");
+        host_.log(BH_LOG_ERROR,
+                  "a message declares more than 16 MiB: the rest of the input cannot be read");
         return false;
     }
   }
@@ -288,7 +287,7 @@ void TransportAggregator::on_stall_timer() {
   const std::uint64_t limit = up_->limits->write_stall_ms;
   const std::uint64_t idle = (host_.now_ns() - progress_ns_) / 1'000'000;
   if (idle >= limit) {
-    host_.log(BH_LOG_WARN, "the client reads nothing; its session is closed");
+    host_.log(BH_LOG_WARN, "the client does not read; its session is closed");
     return client_gone();
   }
   stall_timer_ = host_.timer_start(

@@ -274,7 +274,7 @@ TEST_CASE("A06 a length above the limit ends the input; requests in flight are a
   f.client_says(R"({"id":3,"method":"call_tool","params":{"name":"a__t"}})");
   f.client_writes(std::string("\x01\x00\x00\x01", 4));
   f.host.turn(0);
-  CHECK(f.host.logged("a message claims more than 16 MiB"));
+  CHECK(f.host.logged("a message declares more than 16 MiB"));
   CHECK(f.finished == 0);
   REQUIRE(f.delivered.size() == 1);
   f.answer(f.delivered[0].first, ",\"result\":{}}");
@@ -381,7 +381,7 @@ TEST_CASE("A12 refresh is answered when the host has replaced or rejected the se
   CHECK(f.replies() == Texts{R"({"id":2,"servers":[]})"});
   f.settle(R"({"refused":[{"name":"b","reason":"requires a \"command\" or a \"url\""}]})");
   CHECK(f.replies() == Texts{R"({"id":1,"ok":true})"});
-  CHECK(f.host.logged(R"(server "b" is left out: requires a "command" or a "url")"));
+  CHECK(f.host.logged(R"(server "b" is skipped: requires a "command" or a "url")"));
   f.replace_status = BH_E_LIMIT;
   f.client_says(R"({"id":3,"method":"refresh","params":{"servers":[]}})");
   CHECK(f.replies() == Texts{R"({"id":3,"error":"refused so"})"});

@@ -30,16 +30,16 @@ class Reader {
   void text(const char *name, std::string &out) {
     const auto it = object_.FindMember(name);
     if (it == object_.MemberEnd()) return;
-    if (!it->value.IsString()) return fault(std::string(name) + " must be a text");
+    if (!it->value.IsString()) return fault(std::string(name) + " must be a string");
     out = text_of(it->value);
   }
 
   void texts(const char *name, std::vector<std::string> &out) {
     const auto it = object_.FindMember(name);
     if (it == object_.MemberEnd()) return;
-    if (!it->value.IsArray()) return fault(std::string(name) + " must be a list of texts");
+    if (!it->value.IsArray()) return fault(std::string(name) + " must be a list of strings");
     for (const Value &item : it->value.GetArray()) {
-      if (!item.IsString()) return fault(std::string(name) + " must be a list of texts");
+      if (!item.IsString()) return fault(std::string(name) + " must be a list of strings");
       out.emplace_back(text_of(item));
     }
   }
@@ -82,24 +82,25 @@ bool is_path(std::string_view path) {
 }
 
 void check(Config &config, Reader &reader) {
-  if (!is_path(config.path)) reader.fault("path must be like /mcp");
+  if (!is_path(config.path)) reader.fault("path must be an absolute path such as /mcp");
   if (!config.sse_path.empty()) {
-    if (!is_path(config.sse_path)) reader.fault("sse_path must be like /sse, or empty");
+    if (!is_path(config.sse_path))
+      reader.fault("sse_path must be an absolute path such as /sse, or empty");
     config.message_path = config.sse_path.substr(0, config.sse_path.rfind('/') + 1) + "messages";
     if (config.sse_path == config.path || config.message_path == config.path ||
         config.message_path == config.sse_path) {
-      reader.fault("path, sse_path and the path of messages beside it must differ");
+      reader.fault("path, sse_path and the message path next to it must differ");
     }
   }
   for (const std::string &origin : config.guard.origins) {
     if (origin.find("://") == origin.npos || origin.size() > Guard::max_origin) {
-      reader.fault("allowed_origins are like https://app.example.com");
+      reader.fault("allowed_origins must have the form https://app.example.com");
     }
   }
   const std::string &token = config.guard.token;
   if (token.size() > 4096 ||
       !std::all_of(token.begin(), token.end(), [](char c) { return c > 0x20 && c < 0x7F; })) {
-    reader.fault("token must be printable ASCII without blanks, at most 4096 characters");
+    reader.fault("token must be printable ASCII without spaces, at most 4096 characters");
   }
 }
 
@@ -148,7 +149,8 @@ bh_status parse_config(std::string_view json, Config &out, bh_error *error) {
   rapidjson::Document document;
   constexpr unsigned flags = rapidjson::kParseIterativeFlag | rapidjson::kParseValidateEncodingFlag;
   if (json.empty()) json = "{}";
-  if (json.size() > 1u << 20) return bh::fail(error, BH_E_INVALID, "configuration over 1 MiB");
+  if (json.size() > 1u << 20)
+    return bh::fail(error, BH_E_INVALID, "the configuration is larger than 1 MiB");
   document.Parse<flags>(json.data(), json.size());
   if (document.HasParseError() || !document.IsObject()) {
     return bh::fail(error, BH_E_INVALID, "the configuration must be one JSON object");
@@ -192,7 +194,7 @@ bh_status ListenAddress::parse(std::string_view text, ListenAddress &out, bh_err
   if (good) return BH_OK;
   return bh::fail(error, BH_E_INVALID,
                   "listen '" + std::string(text.substr(0, 128)) +
-                      "' is not an address: use 127.0.0.1:8808, [::1]:8808, 0.0.0.0:8808 or "
+                      "' is not a valid address: use 127.0.0.1:8808, [::1]:8808, 0.0.0.0:8808 or "
                       "unix:/path/to/socket");
 }
 

@@ -39,7 +39,7 @@ class TransportHttp {
     transport_ = host_.ext<bh_host_transport>(BH_EXT_HOST_TRANSPORT);
     if (!host_.has_reactor() || transport_ == nullptr) {
       return bh::fail(error, BH_E_UNSUPPORTED,
-                      "transport-http needs bh.host.executor/1, bh.host.fd/1 and "
+                      "transport-http requires bh.host.executor/1, bh.host.fd/1 and "
                       "bh.host.transport/1");
     }
     return parse_config(bh::view(json), config_, error);
@@ -94,7 +94,7 @@ class TransportHttp {
     const auto *secrets = host_.ext<bh_host_secrets>(BH_EXT_HOST_SECRETS);
     if (secrets == nullptr) {
       return bh::fail(error, BH_E_UNSUPPORTED,
-                      "this host keeps no secrets: configure a token for this address");
+                      "the host does not store secrets: configure a token for this address");
     }
     std::array<char, 4096> buffer;
     std::uint64_t n = 0;
@@ -102,13 +102,13 @@ class TransportHttp {
                                     &n) == BH_OK &&
                        n > 0;
     token_ = known ? std::string(buffer.data(), n) : make_token();
-    if (token_.empty()) return bh::fail(error, BH_E_IO, "getrandom failed: no token could be made");
+    if (token_.empty()) return bh::fail(error, BH_E_IO, "getrandom failed: cannot create a token");
     if (!known) {
       const bh_status s = secrets->put(host_.ctx(), bh::str(secret_name), bh::str(token_));
-      if (s != BH_OK) return bh::fail(error, s, "the host could not keep the new bearer token");
+      if (s != BH_OK) return bh::fail(error, s, "the host could not store the new bearer token");
     }
-    host_.log(BH_LOG_INFO, std::string(known ? "using the" : "made a") +
-                               " bearer token kept among the host's secrets as '" +
+    host_.log(BH_LOG_INFO, std::string(known ? "using the" : "created a") +
+                               " bearer token stored in the host's secrets as '" +
                                std::string(secret_name) +
                                "'; clients must send it as Authorization: Bearer");
     return BH_OK;

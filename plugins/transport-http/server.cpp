@@ -29,8 +29,8 @@ void give_up(Connection &c) {
   } else {
     respond_error(
         c, 503, -32000,
-        "Too many connections wait for answers: this one was ended for a new client's, and "
-        "its call may have run. Send fewer calls at a time",
+        "Too many connections are waiting for answers: this one was closed for a new client, and "
+        "its call may have run. Send fewer concurrent calls",
         "Retry-After: 5\r\n");
   }
   c.attached = at;  // used by lost()
@@ -243,8 +243,8 @@ void Server::end_streams(Session &session, std::uint32_t how) {
       end_events(*stream.connection);
     } else if (how == BH_SESSION_EVICTED) {
       respond_error(*stream.connection, 503, -32000,
-                    "Too many sessions are open: this call was ended for a new client's session, "
-                    "and may have run. The session is restored at its next request",
+                    "Too many sessions are open: this call was ended for a new client's session "
+                    "and may have run. The session is restored with its next request",
                     "Retry-After: 5\r\n");
     } else {
       respond_error(*stream.connection, 404, -32001, "Session not found");

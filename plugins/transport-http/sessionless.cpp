@@ -29,7 +29,7 @@ bool Server::deliver_sessionless(Connection &c, const RequestFeed &feed) {
   if (status == BH_OK) {
     respond(c, {.status = 202, .parts = {}});
   } else if (status == BH_E_LIMIT || status == BH_E_UNAVAILABLE) {
-    respond_error(c, 503, -32000, "No further request can be taken now", "Retry-After: 5\r\n");
+    respond_error(c, 503, -32000, "Cannot accept another request now", "Retry-After: 5\r\n");
   } else {
     respond_error(c, 500, -32000, "Internal error");
   }

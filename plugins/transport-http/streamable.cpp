@@ -37,15 +37,15 @@ std::string_view refusal_text(int status) noexcept {
     case 408:
       return "The request took too long to arrive (limits.request_read_ms)";
     case 413:
-      return "The message is larger than this server takes (limits.message_bytes)";
+      return "The message is larger than this server accepts (limits.message_bytes)";
     case 417:
       return "Unknown expectation";
     case 431:
-      return "The request head is larger than this server takes (limits.header_bytes)";
+      return "The request head is larger than this server accepts (limits.header_bytes)";
     case 503:
-      return "No memory for this request now: too much arrives at once. Try again later";
+      return "Not enough memory for this request: too much data is arriving. Try again later";
     case 505:
-      return "Only HTTP/1.1 is spoken here";
+      return "Only HTTP/1.1 is supported";
     default:
       return "Malformed HTTP request";
   }
@@ -115,7 +115,7 @@ bool Server::admit(Connection &c, const RequestFeed &feed) {
     return false;
   }
   if (guard_.wants_token() && !guard_.token_matches(feed.text(Field::authorization))) {
-    respond_error(c, 401, error_code, "Unauthorized: a bearer token is needed",
+    respond_error(c, 401, error_code, "Unauthorized: a bearer token is required",
                   "WWW-Authenticate: Bearer\r\n");
     return false;
   }
@@ -135,7 +135,7 @@ bool Server::admit_peer(Connection &c, const RequestFeed &feed) {
   if (!head.has(Field::origin)) {
     if (Guard::fetch_site_allowed(feed.text(Field::fetch_site))) return true;
     respond_error(c, 403, error_code,
-                  "Forbidden: a web page has sent this request without an Origin (Sec-Fetch-Site)");
+                  "Forbidden: a web page sent this request without an Origin (Sec-Fetch-Site)");
     return false;
   }
   const std::string_view origin = feed.text(Field::origin);
@@ -184,7 +184,7 @@ Session *Server::open_session(Connection &c) {
   bh_status status = id ? open() : BH_E_UNAVAILABLE;
   if (status == BH_E_LIMIT && evict_session()) status = open();
   if (status != BH_OK) {
-    std::string text = "No further session can be opened now";
+    std::string text = "Cannot open another session now";
     if (const std::string_view why = bh::text(error); !why.empty()) text.append(": ").append(why);
     respond_error(c, 503, error_code, text, "Retry-After: 5\r\n");
     return nullptr;
@@ -396,7 +396,7 @@ void Server::resume(Connection &c, Session &session, std::uint64_t number, std::
   const bool open = stream != nullptr && stream->events;
   if (!open && (stream != nullptr || !session.ring.knows(number))) {
     return respond_error(c, 400, error_code,
-                         "Bad Request: what followed this Last-Event-ID is no longer kept");
+                         "Bad Request: events after this Last-Event-ID are no longer available");
   }
   begin_events(c, {}, nullptr);
   replay(c, session, number, after);

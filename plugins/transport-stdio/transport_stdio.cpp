@@ -56,7 +56,7 @@ const void *TransportStdio::get_ext(const char *id) noexcept {
 bh_status TransportStdio::configure(bh_str json, bh_error *error) {
   if (up_ == nullptr || up_->limits == nullptr || !host_.has_reactor()) {
     return bh::fail(error, BH_E_UNSUPPORTED,
-                    "transport-stdio needs a host with " BH_EXT_HOST_TRANSPORT
+                    "transport-stdio requires a host with " BH_EXT_HOST_TRANSPORT
                     ", " BH_EXT_HOST_EXECUTOR " and " BH_EXT_HOST_FD);
   }
   // Numbers are kept as text, so RapidJSON's number parser is not used.
@@ -307,7 +307,7 @@ void TransportStdio::on_stall_timer() {
   const bool patient = flow_ != nullptr && input_open_;
   const std::uint64_t idle = patient ? 0 : (host_.now_ns() - progress_ns_) / 1'000'000;
   if (idle >= limit) {
-    host_.log(BH_LOG_WARN, "the client on standard output reads nothing; its session is closed");
+    host_.log(BH_LOG_WARN, "the client on standard output does not read; its session is closed");
     return client_gone();
   }
   stall_timer_ = host_.timer_start(limit - idle,

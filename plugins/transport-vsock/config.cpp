@@ -150,12 +150,13 @@ bool consume_prefix(std::string_view *text, std::string_view prefix) {
 void check(const Config &config, Reader *reader) {
   if (!config.local_token.empty() &&
       (!mcp_frame::is_metadata_prefix(config.local_token) || !config.listen.starts_with("unix:"))) {
-    reader->fault("local_token must be 1 to 32 of A-Z, 0-9 and _, with listen = \"unix:...\"");
+    reader->fault(
+        "local_token must have 1 to 32 characters from A-Z, 0-9 and _, with listen = \"unix:...\"");
   }
   Address unused;
   if (!config.listen.empty() && !parse_listen(config.listen, &unused)) {
     reader->fault(
-        "listen must be like vsock:5002, vsock:2:5002, unix:/path/to/socket or "
+        "listen must have the form vsock:5002, vsock:2:5002, unix:/path/to/socket or "
         "hybrid:/path/of/the/monitor.sock:5002");
   }
   const bool vsock = config.listen.starts_with("vsock:");
@@ -166,10 +167,10 @@ void check(const Config &config, Reader *reader) {
     reader->fault("allow_uids is for listen = \"unix:...\" or \"hybrid:...\"");
   }
   if (!config.dial.empty() && !parse_dial(config.dial, &unused)) {
-    reader->fault("dial must be like hybrid:/path/of/the/monitor.sock:5002");
+    reader->fault("dial must have the form hybrid:/path/of/the/monitor.sock:5002");
   }
   if (!config.handoff.empty() && !parse_handoff(config.handoff, &unused)) {
-    reader->fault("handoff must be like unix:/path/to/socket or 127.0.0.1:8443");
+    reader->fault("handoff must have the form unix:/path/to/socket or 127.0.0.1:8443");
   }
 }
 
@@ -197,7 +198,7 @@ bh_status parse_config(std::string_view json, Config *out, bh_error *error) {
   constexpr unsigned flags = rapidjson::kParseIterativeFlag | rapidjson::kParseValidateEncodingFlag;
   if (json.empty()) json = "{}";
   if (json.size() > 1u << 20)
-    return bh::fail(error, BH_E_INVALID, "the configuration exceeds 1 MiB");
+    return bh::fail(error, BH_E_INVALID, "the configuration is larger than 1 MiB");
   document.Parse<flags>(json.data(), json.size());
   if (document.HasParseError() || !document.IsObject()) {
     return bh::fail(error, BH_E_INVALID, "the configuration must be one JSON object");

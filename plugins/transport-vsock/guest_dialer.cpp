@@ -68,12 +68,12 @@ void GuestDialer::read_reply() {
   if (n < 0 && (errno == EAGAIN || errno == EINTR)) return;
   if (n <= 0)
     return failed(
-        "the monitor closed the connection: no process listens on that port of the guest");
+        "the monitor closed the connection: no process is listening on that port in the guest");
   reply_.append(bytes, static_cast<std::size_t>(n));
   const std::size_t end = reply_.find('\n');
   if (end == reply_.npos && reply_.size() < max_reply) return;
   if (end == reply_.npos || !reply_.starts_with("OK "))
-    return failed("the monitor did not answer OK");
+    return failed("the monitor did not respond with OK");
   host_.unwatch(watch_);
   host_.timer_cancel(timer_);
   pause_ms_ = min_pause_ms;
@@ -84,7 +84,7 @@ void GuestDialer::read_reply() {
 
 void GuestDialer::reply_overdue() {
   timer_ = 0;
-  failed("the monitor did not answer in time");
+  failed("the monitor did not respond in time");
 }
 
 // Logs each new reason once.

@@ -10,7 +10,7 @@ bh_status TransportVsock::configure(bh_str json, bh_error *error) {
                         up_->limits != nullptr && host_.has_reactor();
   if (!complete) {
     return bh::fail(error, BH_E_UNSUPPORTED,
-                    "transport-vsock needs a host with " BH_EXT_HOST_TRANSPORT
+                    "transport-vsock requires a host with " BH_EXT_HOST_TRANSPORT
                     " (set_process_name), " BH_EXT_HOST_EXECUTOR " and " BH_EXT_HOST_FD);
   }
   config_ = {};

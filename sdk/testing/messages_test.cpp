@@ -107,7 +107,7 @@ TEST_CASE("headers that the ABI permits and rejects") {
   for (const std::string_view value :
        {std::string_view("s3cret\r\nB: 1"), std::string_view("\n"), std::string_view("\0", 1),
         std::string_view("\x7F"), std::string_view("\x1F")}) {
-    CHECK(fault({header("A", value)}) == "the value of header \"A\" holds a control character");
+    CHECK(fault({header("A", value)}) == "the value of header \"A\" contains a control character");
   }
   std::vector<bh_header> many(BH_HEADER_COUNT, header("A", "1"));
   CHECK(fault(many).empty());

@@ -84,7 +84,7 @@ test('A06 MessagePack: 16 MiB + 1 is rejected without allocating it; in-flight c
   await agg.request('list_servers');
   const slow = agg.call('a__slow');
   agg.raw(Buffer.from([1, 0, 0, 1, 0, 0, 0, 0]));
-  await until('the refusal', () => /claims more than 16 MiB/.test(agg.stderr));
+  await until('the refusal', () => /declares more than 16 MiB/.test(agg.stderr));
   const peak = Number(/VmHWM:\s+(\d+) kB/.exec(readFileSync(`/proc/${agg.pid}/status`, 'utf8'))[1]);
   assert.ok((await slow).result);
   assert.equal((await agg.exited).code, 0);
@@ -221,7 +221,7 @@ inBoth('A12 refresh ignores and reports invalid definitions', async (t, codec) =
     { name: 'h', url: 'http://127.0.0.1:9/', headers: { Accept: canary } }, server('good', '--tool', 'x')] });
   assert.equal(reply.ok, true);
   assert.deepEqual(names(await agg.request('list_servers')), ['good']);
-  assert.equal(agg.stderr.match(/is left out/g).length, 4);
+  assert.equal(agg.stderr.match(/is skipped/g).length, 4);
   assert.ok(!agg.stderr.includes(canary));
 });
 
@@ -367,7 +367,7 @@ test('a profile changes limits and adds servers; its transports are ignored, its
   const agg = new Aggregator(t, { args: ['--config', gateway.config] }).define([server('a', '--tool', 'x'), server('own', '--tool', 'y')]);
   const { tools } = await agg.request('list_tools');
   assert.deepEqual(tools.map((tool) => tool.namespaced_name).sort(), ['a.x', 'own.x']);
-  assert.match(agg.stderr, /server "own" is left out: the profile has a server with that name/);
+  assert.match(agg.stderr, /server "own" is skipped: the profile has a server with that name/);
 });
 
 await run();

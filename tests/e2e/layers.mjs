@@ -124,7 +124,7 @@ both('B28 corporate rules come first and cannot be weakened', async (t, args) =>
   assert.ok((await call(client, 'local__b')).result);
   const says = (text) => refusal(t, servers + text, env, args);
   assert.match(says(rule('yes', { decision: 'allow', priority: -20 })), /priorities below 0 are reserved for the corporation/);
-  assert.match(says(rule('no-a', { decision: 'allow' })), /the corporation's profile has a rule of this name/);
+  assert.match(says(rule('no-a', { decision: 'allow' })), /the corporation's profile has a rule with this name/);
   for (const policy of ['plugin = "policy-allow"', 'enabled = false', 'with_rules = "policy-allow"', 'rules = false']) {
     const bound = await t.gateway(`${servers}[policies.default]\n${policy}\n`, { args, env });
     assert.match((await call(await t.http(bound), 'local__a')).error.message, /security\.rules\.mcp\.no-a/, policy);

@@ -135,7 +135,7 @@ test('its compartment has one network port and neither files nor programs', asyn
 test('invalid configuration is rejected with the key', (t) => {
   for (const [keys, expected] of [
     [{}, /url: the address/],
-    [{ url: 'http://otel.example:4318' }, /url: http:\/\/ is for this machine only/],
+    [{ url: 'http://otel.example:4318' }, /url: http:\/\/ is allowed only for this machine/],
     [{ url: 'https://otel.example', queue: 1 }, /queue: unknown key/],
   ]) {
     const { code, stderr } = runProgram(t, ['serve', '--listen', '127.0.0.1:0', '--config', '{config}'], {

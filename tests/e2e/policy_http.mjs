@@ -219,8 +219,8 @@ test('invalid configuration is rejected with the key', (t) => {
   });
   for (const [keys, expected] of [
     [{}, /url: the address/],
-    [{ url: 'http://pdp.example/v1' }, /url: http:\/\/ is for this machine only/],
-    [{ url: 'https://user:canary@pdp.example/v1' }, /url: it holds a user name/],
+    [{ url: 'http://pdp.example/v1' }, /url: http:\/\/ is allowed only for this machine/],
+    [{ url: 'https://user:canary@pdp.example/v1' }, /url: contains a user name/],
     [{ url: 'https://pdp.example/v1', timeout_ms: 0 }, /timeout_ms/],
     [{ url: 'https://pdp.example/v1', tll: 1 }, /tll: unknown key/],
   ]) {

@@ -8,11 +8,11 @@ using std::string;
 
 constexpr std::string_view checkpoint_schema =
     R"("checkpoint":{"type":"string","pattern":"^cp-[0-9]{1,2}$",)"
-    R"("description":"A snapshot as snapshots_list names it, like cp-10"})";
+    R"("description":"Snapshot name from snapshots_list, like cp-10"})";
 constexpr std::string_view paging_schema =
     R"("format":{"type":"string","enum":["text","json"],"default":"text"},)"
-    R"("start_index":{"type":"integer","minimum":0,"default":0,"description":"Of the text, in bytes"},)"
-    R"("max_length":{"type":"integer","minimum":1,"default":5000,"description":"Of the text"})";
+    R"("start_index":{"type":"integer","minimum":0,"default":0,"description":"Offset in the text, in bytes"},)"
+    R"("max_length":{"type":"integer","minimum":1,"default":5000,"description":"Maximum length of the text, in bytes"})";
 constexpr std::string_view name_schema =
     R"("name":{"type":"string","pattern":"^[A-Za-z0-9_-]{1,64}$",)"
     R"("description":"Up to 64 letters, digits, _ and -"})";
@@ -21,7 +21,7 @@ constexpr std::string_view ops_schema = R"("op":{"enum":["created","modified","d
 Definition create_definition() {
   return {"snapshots_create",
           "Take a snapshot",
-          "Takes a named snapshot of the whole workspace, to revert to. There are 12 slots "
+          "Takes a named snapshot of the whole workspace for later reverts. There are 12 slots "
           "for such snapshots; none is overwritten.",
           Effect::adds,
           string(name_schema),
@@ -35,7 +35,7 @@ Definition create_definition() {
 Definition delete_definition() {
   return {"snapshots_delete",
           "Delete a snapshot",
-          "Deletes a snapshot that was made with snapshots_create or snapshots_compact. Automatic "
+          "Deletes a snapshot created by snapshots_create or snapshots_compact. Automatic "
           "ones cannot be deleted.",
           Effect::settles,
           string(checkpoint_schema),
@@ -61,11 +61,11 @@ Definition list_definition() {
 Definition compact_definition() {
   return {
       "snapshots_compact",
-      "Join snapshots",
+      "Merge snapshots",
       "Merges several snapshots into one with the newest content of each file, and deletes them.",
       Effect::changes,
       R"("checkpoints":{"type":"array","minItems":2,"maxItems":22,"items":{"type":"string"},)"
-      R"("description":"At least two, as snapshots_list names them"},)" +
+      R"("description":"At least two snapshot names from snapshots_list"},)" +
           string(name_schema),
       "\"checkpoints\"",
       R"({"type":"object","required":["compacted","checkpoint","merged_count"],"properties":{)"
@@ -111,7 +111,7 @@ Definition revert_definition() {
           Effect::settles,
           R"("path":{"type":"string","description":"Relative to the workspace; \".\": all of it"},)"
           R"("checkpoint":{"type":"string","pattern":"^cp-[0-9]{1,2}$",)"
-          R"("description":"The default is the newest that has the path"})",
+          R"("description":"Default: the newest snapshot that has the path"})",
           "\"path\"",
           R"({"type":"object","required":["reverted","path","action","checkpoint"],"properties":{)"
           R"("reverted":{"type":"boolean"},"path":{"type":"string"},)"

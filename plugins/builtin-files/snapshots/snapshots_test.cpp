@@ -109,9 +109,9 @@ TEST_CASE("snapshot tools are offered only if a snapshot folder is configured") 
   };
   CHECK(has(refused("/does/not/exist"), "does not exist"));
   fs::create_directory(tree.root() / "inside");
-  CHECK(has(refused((tree.root() / "inside").string()), "within each other"));
-  CHECK(has(refused(tree.outside().string()), "within each other"));
-  CHECK(has(refused(""), "needs a \"path\""));
+  CHECK(has(refused((tree.root() / "inside").string()), "must not contain each other"));
+  CHECK(has(refused(tree.outside().string()), "must not contain each other"));
+  CHECK(has(refused(""), "requires a \"path\""));
 }
 
 TEST_CASE("D10 twelve manual snapshots, none is overwritten") {

@@ -119,7 +119,7 @@ bool SnapshotStore::open(std::string *problem) {
                    ? "the folder " + shown(config_.path) +
                          " for snapshots does not exist or is not accessible"
                    : "the folder " + shown(config_.path) + " for snapshots and the workspace \"" +
-                         workspace_.name() + "\" must not lie within each other";
+                         workspace_.name() + "\" must not contain each other";
     return false;
   }
   const Fd above(::open(config_.path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));

@@ -107,7 +107,7 @@ TEST_CASE("headers that a message may not set are refused, and nothing is sent")
     CHECK(bh::text(f.error).find("s3cret") == std::string_view::npos);
   };
   refused("Mcp-Name", "x\r\nAuthorization: s3cret",
-          R"(the value of header "Mcp-Name" holds a control character)");
+          R"(the value of header "Mcp-Name" contains a control character)");
   refused("Mcp-Name", std::string("x\0s3cret", 8), "control character");
   refused("Mcp-Name: x\r\nHost", "s3cret", "the name of header 2 is not a token");
   refused("", "s3cret", "the name of header 2 is not a token");

@@ -92,8 +92,8 @@ TEST_CASE("each class of failure has its own code and text") {
            0},
       Case{403, "WWW-Authenticate: Bearer error=\"insufficient_scope\", scope=\"a:read b\"\r\n",
            BH_E_AUTH, "insufficient scope: a:read b", 0},
-      Case{403, "", BH_E_DENIED, "access refused", 0},
-      Case{500, "", BH_E_IO, "server error 500", 0}, Case{503, "", BH_E_IO, "server error 503", 0},
+      Case{403, "", BH_E_DENIED, "access denied", 0}, Case{500, "", BH_E_IO, "server error 500", 0},
+      Case{503, "", BH_E_IO, "server error 503", 0},
       Case{503, "Retry-After: 7\r\n", BH_E_UNAVAILABLE, "temporarily unavailable", 7000},
       Case{429, "Retry-After: 2\r\n", BH_E_UNAVAILABLE, "too many requests", 2000},
       Case{307, "Location: https://example.com/new?token=x\r\n", BH_E_PROTOCOL,
@@ -295,8 +295,8 @@ TEST_CASE("a request is repeated three times at most, and not beyond its deadlin
       Case{"Retry-After: 1\r\n", BH_LANE_REPEATABLE, 20'000, 4,
            "temporarily unavailable (HTTP 503); after 3 retries"},
       Case{"Retry-After: 30\r\n", BH_LANE_REPEATABLE, 20'000, 1,
-           "temporarily unavailable (HTTP 503); the server asks for a retry after 30 s, which is "
-           "beyond the request's time-out"},
+           "temporarily unavailable (HTTP 503); the server asks for a retry after 30 s, which "
+           "exceeds the request's time-out"},
       Case{"Retry-After: 1\r\n", 0, 20'000, 1, "temporarily unavailable (HTTP 503)"},
       Case{"", BH_LANE_REPEATABLE, 20'000, 1, "server error 503; the request may have run"});
   Refusing refusing{503, c.retry_after, 100};

@@ -204,7 +204,7 @@ TEST_CASE("GET refused temporarily is retried, and logged once") {
   CHECK(f.seen.events[0].text == R"({"method":"n"})");
   int told = 0;
   for (const auto &line : f.host.logs()) {
-    if (line.text.find("event stream was refused") != std::string::npos) ++told;
+    if (line.text.find("event stream was rejected") != std::string::npos) ++told;
   }
   CHECK(told == 1);
   REQUIRE(f.close(lane));
@@ -303,7 +303,7 @@ TEST_CASE("if neither transport works, the first reason is reported") {
   REQUIRE(f.wait_events(1));
   CHECK(f.seen.events[0].kind == Event::failed);
   CHECK(f.seen.events[0].exchange == 1);
-  CHECK(f.seen.events[0].text.find("is the url's path right?") != std::string::npos);
+  CHECK(f.seen.events[0].text.find("check the url's path") != std::string::npos);
   // The lane can be opened again.
   REQUIRE(f.send(lane, 1, initialize_text, BH_LANE_REQUEST, BH_LANE_INITIALIZE) == BH_OK);
   REQUIRE(f.wait_events(2));

@@ -107,14 +107,14 @@ Value bool_of_string(Context &, const Value *a) {
   for (const std::string_view word : {"false", "False", "FALSE", "f", "0"}) {
     if (text == word) return Value::of(false);
   }
-  return Value::error("the string is neither true nor false");
+  return Value::error("the string must be true or false");
 }
 
 Value timestamp_of_string(Context &context, const Value *a) {
   if (!context.charge_text(4 * a[0].text().size())) return Value::error("");
   const auto time = parse_timestamp(a[0].text());
   return time ? Value::timestamp(*time)
-              : Value::error("not a timestamp of RFC 3339 within the range of years 1 to 9999");
+              : Value::error("not an RFC 3339 timestamp in the years 1 to 9999");
 }
 Value timestamp_of_int(Context &, const Value *a) {
   const Time time{a[0].as_int(), 0};
@@ -125,7 +125,7 @@ Value duration_of_string(Context &context, const Value *a) {
   if (!context.charge(a[0].text().size())) return Value::error("");
   const auto time = parse_duration(a[0].text());
   return time ? Value::duration(*time)
-              : Value::error("not a duration such as 1h30m, or out of range");
+              : Value::error("invalid or out-of-range duration (expected a value such as 1h30m)");
 }
 Value type_of(Context &, const Value *a) {
   return Value::type(a[0].kind());

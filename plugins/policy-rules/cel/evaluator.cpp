@@ -237,7 +237,7 @@ Value Evaluator::make_map(const Node &node) {
     if (value.is_error()) return value;
     new (pairs + i) Value(value);
     if (i % 2 == 1) continue;
-    if (!is_key(value)) return Value::error("a key is a string, an int, a uint or a bool");
+    if (!is_key(value)) return Value::error("a key must be a string, an int, a uint or a bool");
     for (std::uint32_t k = 0; k < i; k += 2) {
       if (equal(context_, pairs[k], value)) return Value::error("duplicate key");
     }

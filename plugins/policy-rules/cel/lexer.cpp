@@ -85,7 +85,7 @@ bool Lexer::number() {
       (source_[at_ + 1] == 'x' || source_[at_ + 1] == 'X')) {
     end = at_ + 2;
     while (end < source_.size() && bh::hex_value(source_[end]) >= 0) ++end;
-    if (end == at_ + 2) return fail(at_, "a hexadecimal number needs digits after 0x");
+    if (end == at_ + 2) return fail(at_, "a hexadecimal number requires digits after 0x");
   } else {
     while (digit_at(end)) ++end;
     if (end < source_.size() && source_[end] == '.' && digit_at(end + 1)) {
@@ -96,7 +96,7 @@ bool Lexer::number() {
     if (end < source_.size() && (source_[end] == 'e' || source_[end] == 'E')) {
       std::size_t digits = end + 1;
       if (digits < source_.size() && (source_[digits] == '+' || source_[digits] == '-')) ++digits;
-      if (!digit_at(digits)) return fail(end, "an exponent needs digits");
+      if (!digit_at(digits)) return fail(end, "an exponent requires digits");
       token_ = Token::kDouble;
       while (digit_at(digits)) ++digits;
       end = digits;
@@ -164,7 +164,7 @@ bool Lexer::quoted(Quoting quoting) {
     if (at_ >= source_.size()) return fail(position_, "the string is not terminated");
     const char c = source_[at_];
     if (!is_long && (c == '\n' || c == '\r')) {
-      return fail(at_, "a line ends within a string; use \\n or three quotation marks");
+      return fail(at_, "line break in a string; use \\n or triple quotes");
     }
     if (c == '\\' && !quoting.raw) {
       if (!escape(quoting.bytes)) return false;
@@ -213,7 +213,7 @@ bool Lexer::code_escape(std::size_t digits, int base, bool bytes, std::size_t st
   const std::string_view text = source_.substr(std::min(at_, source_.size()), digits);
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), code, base);
   if (text.size() != digits || error != std::errc() || end != text.data() + digits) {
-    return fail(start, "this escape needs " + std::to_string(digits) +
+    return fail(start, "this escape requires " + std::to_string(digits) +
                            (base == 16 ? " hexadecimal digits" : " octal digits"));
   }
   at_ += digits;

@@ -231,7 +231,7 @@ class Client {
     if (started_once_) {
       if (!options_.restart) return no(why, "the aggregator has ended");
       if (now - started_ < std::chrono::milliseconds(options_.restart_pause_ms)) {
-        return no(why, "the aggregator has ended; it is not started again so soon");
+        return no(why, "the aggregator has ended; it is not restarted so soon");
       }
     }
     out_.clear();

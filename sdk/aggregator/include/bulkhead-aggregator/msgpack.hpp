@@ -124,7 +124,7 @@ class Reader {
         break;
     }
     if (type >= 0xCC && type <= 0xD3) return wide_integer(type);
-    return "it holds binary data or an extension type, for which JSON has nothing";
+    return "it contains binary data or an extension type, which JSON cannot represent";
   }
 
   const char *wide_integer(unsigned type) {
@@ -148,7 +148,7 @@ class Reader {
 
   template <class Real>
   const char *real(Real value) {
-    if (!std::isfinite(value)) return "it holds a number that is not finite";
+    if (!std::isfinite(value)) return "it contains a number that is not finite";
     const std::size_t at = out_.size();
     print(value);
     // A number with a fraction keeps it, even if its value is whole.
@@ -164,7 +164,7 @@ class Reader {
   const char *text(std::uint64_t n) {
     if (!has(n)) return "it is cut off";
     const std::string_view text(p_, static_cast<std::size_t>(n));
-    if (!is_utf8(text)) return "it holds text that is not UTF-8";
+    if (!is_utf8(text)) return "it contains text that is not UTF-8";
     json::append_quoted(&out_, text);
     p_ += n;
     return nullptr;
@@ -267,7 +267,7 @@ struct Packer {
     double real = 0;
     const auto read = std::from_chars(token.data(), end, real);
     if (read.ec == std::errc::result_out_of_range && !too_small(token)) {
-      why = "it holds a number that no double can";
+      why = "it contains a number that a double cannot represent";
     }
     put_byte(&out, 0xCB);
     put_number(&out, std::bit_cast<std::uint64_t>(real), 8);

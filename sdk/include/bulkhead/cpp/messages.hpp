@@ -50,7 +50,7 @@ inline bh_status check_headers(std::span<const bh_header> headers, bh_error *err
     if (!is_header_value(view(headers[i].value))) {
       return fail(error, BH_E_INVALID,
                   "the value of header \"" + std::string(view(headers[i].name).substr(0, 100)) +
-                      "\" holds a control character");
+                      "\" contains a control character");
     }
     bytes += headers[i].name.n + headers[i].value.n;
   }
